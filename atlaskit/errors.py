@@ -1,0 +1,68 @@
+"""Every error the kit raises on purpose, as one tree.
+
+    AtlasError
+    ├── InputError       what the caller asked for cannot be: the sentence names the value and the rule
+    │   └── IllegalAction    an action outside the legal set of a state
+    ├── VideoError       a file that cannot be opened, or is not what it claims
+    │   └── FrameError       one frame that cannot be decoded; other frames may be fine
+    ├── SubtitleError    a subtitle file that cannot be read
+    ├── CacheError       a cache directory that cannot be used, or an entry that must not be read
+    └── ModelError       a model call that failed for good, retries included
+        ├── Unreachable      nothing answers at the endpoint
+        └── BadReply         the model answered, but not what the schema asks for
+
+Each message is one sentence for a person: what is wrong, which value, what to do.
+"""
+
+from __future__ import annotations
+
+
+class AtlasError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class InputError(AtlasError, ValueError):
+    """A value the caller gave breaks a rule."""
+
+
+class IllegalAction(InputError):
+    """An action that is not in the legal set of the state it was applied to."""
+
+
+class VideoError(AtlasError):
+    """A file that cannot be opened as a video."""
+
+
+class FrameError(VideoError):
+    """A frame that cannot be decoded."""
+
+
+class SubtitleError(AtlasError):
+    """A subtitle file that cannot be read."""
+
+
+class CacheError(AtlasError):
+    """A cache directory or entry that cannot be used."""
+
+
+class ModelError(AtlasError):
+    """A model call that failed for good.
+
+    `attempts`, `prompt_tokens` and `completion_tokens` say what the failed call cost, so that budgets count it.
+    """
+
+    def __init__(
+        self, message: str, *, attempts: int = 1, prompt_tokens: int = 0, completion_tokens: int = 0
+    ) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+        self.prompt_tokens = prompt_tokens
+        self.completion_tokens = completion_tokens
+
+
+class Unreachable(ModelError):
+    """Nothing answers at the endpoint."""
+
+
+class BadReply(ModelError):
+    """The model's reply does not fit the schema, also after one correction."""

@@ -1,0 +1,331 @@
+"""Geometry + frames + memory → one image, made when it is first looked at and kept by its recipe.
+
+A `View` is a grid of frames, a `Sheet` the scratchpad's items, a `Still` one frame at full size. Each knows its `key`
+without decoding anything; a key is the hash of what the image is made of, never of its pixels. Knows nothing of
+models: to them, these are pictures with a key, a size and JPEG bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+from PIL import Image, ImageDraw, ImageFont
+
+from atlaskit.cache import Cache, default_cache, recipe_key
+from atlaskit.errors import FrameError, InputError
+from atlaskit.grid import Cell, Grid
+from atlaskit.memory import Evidence, Scratchpad
+from atlaskit.video import Video
+
+Fit = Literal["contain", "stretch"]
+Labels = Literal["none", "index", "time"]
+
+TILE_VERSION = VIEW_VERSION = SHEET_VERSION = STILL_VERSION = 1
+"""Raised when the code that makes an image changes what it looks like."""
+
+LETTERBOX = (128, 128, 128)
+DEAD = (0, 0, 0)
+UNREADABLE = (110, 30, 60)
+TILE_QUALITY, IMAGE_QUALITY = 95, 90
+SHOWN_PX = 960
+"""Width at which a notebook shows an image."""
+
+
+class Picture(ABC):
+    """An image that is made when it is first looked at. In a notebook, it displays itself."""
+
+    cache: Cache
+
+    @property
+    @abstractmethod
+    def key(self) -> str:
+        """The hash of all that the image is made of."""
+
+    @property
+    @abstractmethod
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+
+    @abstractmethod
+    def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
+        """Make the image, and a note that is kept with it."""
+
+    def jpeg(self) -> bytes:
+        """Return the image as JPEG bytes."""
+        return self.cache.remember(self.key, self._make)
+
+    def png(self) -> bytes:
+        """Return the image as PNG bytes."""
+        buffer = io.BytesIO()
+        self.image.save(buffer, "PNG")
+        return buffer.getvalue()
+
+    @property
+    def image(self) -> Image.Image:
+        """The image."""
+        return Image.open(io.BytesIO(self.jpeg())).convert("RGB")
+
+    def _make(self) -> bytes:
+        image, note = self._paint()
+        return _to_jpeg(image, IMAGE_QUALITY, comment=json.dumps(note).encode())
+
+    def _note(self) -> dict[str, Any]:
+        note: dict[str, Any] = json.loads(Image.open(io.BytesIO(self.jpeg())).info["comment"])
+        return note
+
+    def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]]:
+        return self.jpeg(), {"width": min(self.size[0], SHOWN_PX)}
+
+
+@dataclass(frozen=True)
+class View(Picture):
+    """A grid of frames, one a cell: the frame shown at the cell's midpoint.
+
+    A dead cell is black and nothing else is; a cell whose frame cannot be decoded is hatched and says so. Frames
+    keep their shape on a mid-grey ground (`fit="contain"`) or fill the cell (`fit="stretch"`, as in the paper).
+    """
+
+    video: Video
+    grid: Grid
+    cell: int = 320
+    """Width and height of a cell in pixels."""
+    fit: Fit = "contain"
+    labels: Labels = "none"
+    """What is burned into a cell's corner: nothing, its index, or its time."""
+    dead: frozenset[int] = frozenset()
+    """The cells that are blacked out."""
+    cache: Cache = field(default_factory=default_cache, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.cell < 16:
+            raise InputError(f"A cell is at least 16 pixels wide, got {self.cell}.")
+        if self.fit not in ("contain", "stretch"):
+            raise InputError(f'fit is "contain" or "stretch", got {self.fit!r}.')
+        if self.labels not in ("none", "index", "time"):
+            raise InputError(f'labels is "none", "index" or "time", got {self.labels!r}.')
+        if self.grid.end_s > self.video.duration_s:
+            self.video.check_time(self.grid.end_s)
+
+    @property
+    def key(self) -> str:
+        """The view's recipe. Left out: where the video lies and what it is called, since its content decides."""
+        return recipe_key(
+            "view",
+            VIEW_VERSION,
+            video=self.video.fingerprint,
+            start_s=self.grid.start_s,
+            end_s=self.grid.end_s,
+            k=self.grid.k,
+            cell=self.cell,
+            fit=self.fit,
+            labels=self.labels,
+            dead=sorted(self.dead),
+            sampling="midpoint",
+        )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        return self.grid.k * self.cell, self.grid.k * self.cell
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The grid's cells."""
+        return self.grid.cells
+
+    @property
+    def unreadable(self) -> frozenset[int]:
+        """The cells whose frame could not be decoded. Looking this up makes the image."""
+        return frozenset(self._note()["unreadable"])
+
+    def expand(self, index: int) -> View:
+        """Return the view of one cell's interval, a level deeper; dead cells are not carried over."""
+        return View(self.video, self.grid.expand(index), self.cell, self.fit, self.labels, cache=self.cache)
+
+    def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
+        alive = [cell for cell in self.cells if cell.index not in self.dead]
+        tiles = read_tiles(self.video, [cell.midpoint_s for cell in alive], self.cell, self.fit, self.cache)
+        sheet = Image.new("RGB", self.size, DEAD)
+        unreadable = []
+        for cell, tile in zip(alive, tiles, strict=True):
+            row, column = divmod(cell.index, self.grid.k)
+            if tile is None:
+                unreadable.append(cell.index)
+            tile = tile or _unreadable_tile(self.cell)
+            if self.labels != "none":
+                text = str(cell.index) if self.labels == "index" else clock(cell.midpoint_s)
+                _burn(tile, (0, 0), text, max(10, self.cell // 14))
+            sheet.paste(tile, (column * self.cell, row * self.cell))
+        return sheet, {"unreadable": unreadable}
+
+
+@dataclass(frozen=True)
+class Sheet(Picture):
+    """The scratchpad as one image: each item's frame, with its label, time and subtitle burned in (paper §3.1)."""
+
+    video: Video
+    scratchpad: Scratchpad
+    cell: int = 320
+    fit: Fit = "contain"
+    cache: Cache = field(default_factory=default_cache, compare=False)
+
+    @property
+    def key(self) -> str:
+        """The sheet's recipe: what is seen of each item. Left out: descriptions, which are not in the picture."""
+        items = [[item.label, item.timestamp_s, item.subtitle] for item in self.scratchpad]
+        return recipe_key(
+            "sheet", SHEET_VERSION, video=self.video.fingerprint, items=items, cell=self.cell, fit=self.fit
+        )
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        columns = max(1, math.ceil(math.sqrt(len(self.scratchpad))))
+        rows = max(1, math.ceil(len(self.scratchpad) / columns))
+        return columns * self.cell, rows * self.cell
+
+    def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
+        times = [item.timestamp_s for item in self.scratchpad]
+        tiles = read_tiles(self.video, times, self.cell, self.fit, self.cache)
+        sheet = Image.new("RGB", self.size, LETTERBOX)
+        columns = self.size[0] // self.cell
+        for place, (item, tile) in enumerate(zip(self.scratchpad, tiles, strict=True)):
+            tile = tile or _unreadable_tile(self.cell)
+            self._annotate(tile, item)
+            row, column = divmod(place, columns)
+            sheet.paste(tile, (column * self.cell, row * self.cell))
+        return sheet, {"items": len(self.scratchpad)}
+
+    def _annotate(self, tile: Image.Image, item: Evidence) -> None:
+        _burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, self.cell // 14))
+        points = max(10, self.cell // 18)
+        lines = _wrap(item.subtitle, points, self.cell - points)[:3]
+        for i, line in enumerate(reversed(lines)):
+            _burn(tile, (0, self.cell - (i + 1) * round(points * 1.5)), line, points)
+
+
+@dataclass(frozen=True)
+class Still(Picture):
+    """One frame at the video's own size."""
+
+    video: Video
+    time_s: float
+    cache: Cache = field(default_factory=default_cache, compare=False)
+
+    @property
+    def key(self) -> str:
+        """The frame's recipe."""
+        return recipe_key("still", STILL_VERSION, video=self.video.fingerprint, time_s=self.time_s)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        return self.video.size
+
+    def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
+        return self.video.frame(self.time_s), {"time_s": self.time_s}
+
+
+def view(
+    video: Video,
+    *,
+    k: int = 8,
+    cell: int = 320,
+    fit: Fit = "contain",
+    labels: Labels = "none",
+    cache: Cache | None = None,
+) -> View:
+    """Return the contact sheet of a whole video: its root grid S_0, lazily."""
+    return View(video, Grid(0.0, video.duration_s, k), cell, fit, labels, cache=cache or default_cache())
+
+
+def read_tiles(
+    video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache
+) -> list[Image.Image | None]:
+    """Return the frames at some times as squares of `cell` pixels, None where one cannot be decoded.
+
+    Each is kept by itself, so that another view of the same moment decodes nothing.
+    """
+    size = _fitted(video.size, cell, fit)
+    keys = [
+        recipe_key("tile", TILE_VERSION, video=video.fingerprint, time_s=time_s, size=list(size)) for time_s in times_s
+    ]
+    found = [cache.get(key) for key in keys]
+    missing = [place for place, tile in enumerate(found) if tile is None]
+    frames = video.try_frames([times_s[place] for place in missing], size) if missing else []
+    for place, frame in zip(missing, frames, strict=True):
+        if not isinstance(frame, FrameError):
+            # Through JPEG also the first time, so that an image is the same whoever decoded its tiles.
+            found[place] = _to_jpeg(Image.fromarray(frame), TILE_QUALITY)
+            cache.put(keys[place], found[place] or b"")
+    return [None if tile is None else _boxed(Image.open(io.BytesIO(tile)), cell) for tile in found]
+
+
+def clock(time_s: float) -> str:
+    """Return a time as people read it, to a tenth of a second: 1:26.3 or 1:02:03.5."""
+    tenths = math.floor(time_s * 10 + 1e-6)
+    minutes, tenths = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{tenths // 10:02d}.{tenths % 10}"
+    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
+
+
+def _fitted(size: tuple[int, int], cell: int, fit: Fit) -> tuple[int, int]:
+    if fit == "stretch":
+        return cell, cell
+    scale = cell / max(size)
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _boxed(tile: Image.Image, cell: int) -> Image.Image:
+    box = Image.new("RGB", (cell, cell), LETTERBOX)
+    box.paste(tile, ((cell - tile.width) // 2, (cell - tile.height) // 2))
+    return box
+
+
+def _unreadable_tile(cell: int) -> Image.Image:
+    tile = Image.new("RGB", (cell, cell), LETTERBOX)
+    draw = ImageDraw.Draw(tile)
+    for offset in range(-cell, cell, max(8, cell // 12)):
+        draw.line([(offset, cell), (offset + cell, 0)], fill=UNREADABLE, width=max(2, cell // 60))
+    _burn(tile, (cell // 8, cell // 2 - cell // 16), "unreadable", max(10, cell // 8))
+    return tile
+
+
+@lru_cache(maxsize=32)
+def _font(points: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(points)
+
+
+def _burn(tile: Image.Image, corner: tuple[int, int], text: str, points: int) -> None:
+    """Write white on a dark plate, so that it reads on any frame."""
+    draw, font = ImageDraw.Draw(tile), _font(points)
+    x, y = corner[0] + points // 3, corner[1] + points // 6
+    left, _, right, _ = draw.textbbox((x, y), text, font=font)
+    plate = (left - points // 3, corner[1], right + points // 3, corner[1] + round(points * 1.4))
+    draw.rectangle(plate, fill=(24, 28, 36))
+    draw.text((x, y), text, fill=(255, 255, 255), font=font)
+
+
+def _wrap(text: str, points: int, width: int) -> list[str]:
+    font, lines = _font(points), [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if font.getlength(longer) <= width or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return [line for line in lines if line]
+
+
+def _to_jpeg(image: Image.Image, quality: int, comment: bytes = b"") -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=quality, subsampling=0, comment=comment)
+    return buffer.getvalue()
