@@ -49,7 +49,9 @@ class _RawDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no type
 
     def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> Any:
         if mode not in (MODE_RAW, MODE_BINARY):
-            raise CacheError("The cache holds a value that is not raw bytes (a pickle?), which is never loaded: delete it.")
+            raise CacheError(
+                "The cache holds a value that is not raw bytes (a pickle?), which is never loaded: delete it."
+            )
         if filename is not None:
             self._inside(filename)
         return super().fetch(mode, filename, value, read)
@@ -95,7 +97,9 @@ class Cache:
         try:
             entry = self._store.get(key, retry=True)
         except (OSError, sqlite3.Error) as error:
-            raise CacheError(f"The cache {self.directory} cannot be read ({error}): delete it, or name another.") from error
+            raise CacheError(
+                f"The cache {self.directory} cannot be read ({error}): delete it, or name another."
+            ) from error
         kind = key.partition(":")[0]
         if entry is not None and not _is_whole(key, entry):
             self._store.delete(key, retry=True)

@@ -51,9 +51,7 @@ class ModelError(AtlasError):
     `attempts`, `prompt_tokens` and `completion_tokens` say what the failed call cost, so that budgets count it.
     """
 
-    def __init__(
-        self, message: str, *, attempts: int = 1, prompt_tokens: int = 0, completion_tokens: int = 0
-    ) -> None:
+    def __init__(self, message: str, *, attempts: int = 1, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         super().__init__(message)
         self.attempts = attempts
         self.prompt_tokens = prompt_tokens

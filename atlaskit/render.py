@@ -246,9 +246,7 @@ def view(
     return View(video, Grid(0.0, video.duration_s, k), cell, fit, labels, cache=cache or default_cache())
 
 
-def read_tiles(
-    video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache
-) -> list[Image.Image | None]:
+def read_tiles(video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache) -> list[Image.Image | None]:
     """Return the frames at some times as squares of `cell` pixels, None where one cannot be decoded.
 
     Each is kept by itself, so that another view of the same moment decodes nothing.

@@ -55,9 +55,7 @@ class Video(ABC):
     """How many frames a decoder produced for this object, asked-for or passed on the way."""
 
     @abstractmethod
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int] | None = None
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         """Return, for each time, the frame shown then, scaled to `size` (w, h), or the error that is in its place."""
 
     def frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> Pixels:
@@ -86,7 +84,9 @@ class Video(ABC):
 
     def __repr__(self) -> str:
         width, height = self.size
-        return f"<{self.name}: {self.duration_s:.1f} s, {width}×{height}, {self.fps:g} fps, {len(self.subtitles)} lines>"
+        return (
+            f"<{self.name}: {self.duration_s:.1f} s, {width}×{height}, {self.fps:g} fps, {len(self.subtitles)} lines>"
+        )
 
 
 def open_video(path: str | Path, subtitles: str | Path | Subtitles | None = None) -> Video:
@@ -113,9 +113,7 @@ class VideoFile(Video):
         self.size = self._decoder.size
         self.fingerprint = file_fingerprint(self.path)
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int] | None = None
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         for time_s in times_s:
             self.check_time(time_s)
         width, height = size or self.size

@@ -1,0 +1,283 @@
+"""Master and Worker (paper §3.2): show, ask, read the answer. No loops over rounds; those are `search`'s.
+
+What goes wrong in a call costs a step: the evidence found before it is kept, and a region that failed stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Finished, Observation, State
+from atlaskit.errors import IllegalAction, ModelError
+from atlaskit.grid import Grid
+from atlaskit.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.prompts import (
+    DecisionCall,
+    GlanceCall,
+    ProbeCall,
+    ReviewCall,
+    StepCall,
+    TaskCall,
+    after_action,
+    note_of,
+    to_action,
+)
+from atlaskit.question import Question, Span
+from atlaskit.render import Sheet
+from atlaskit.trace import Event
+from atlaskit.vlm import MAX_ATTEMPTS, Message, Model, Reply, Usage
+
+WorkerStop = Literal["finished", "steps", "budget", "failed"]
+"""Why a worker came back: it declared its region explored, used up its own steps, was cut short by the budget of the
+whole run, or could not get answers."""
+
+FAILURES_IN_A_ROW = 2
+"""A worker whose calls fail this often in a row gives up; its region stays open."""
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What an agent's calls cost when they were made, and what of that was paid just now rather than from cache."""
+
+    usage: Usage = Usage()
+    paid: Usage = Usage()
+
+    def __add__(self, other: Bill) -> Bill:
+        return Bill(self.usage + other.usage, self.paid + other.paid)
+
+    @classmethod
+    def of(cls, outcome: Reply | ModelError) -> Bill:
+        """Return what a reply, or a call that failed, cost."""
+        if isinstance(outcome, Reply):
+            return cls(outcome.usage, outcome.usage if outcome.live else Usage())
+        usage = Usage(
+            outcome.attempts,
+            prompt_tokens=outcome.prompt_tokens,
+            completion_tokens=outcome.completion_tokens,
+        )
+        return cls(usage, usage)
+
+
+@dataclass(frozen=True)
+class Allotment:
+    """What a worker may spend. It is fixed before the worker starts, so that no worker's pace changes another's."""
+
+    calls: int
+    is_whole: bool = True
+    """Whether these are all the steps a worker is meant to have, or what is left of the run's budget."""
+    tokens: int | None = None
+    out_of_time: Callable[[], bool] = lambda: False
+
+    def is_spent(self, usage: Usage) -> bool:
+        """Tell whether the tokens or the time are used up."""
+        return self.out_of_time() or (self.tokens is not None and usage.tokens >= self.tokens)
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What a worker is sent to do: all it may know, fixed before it starts."""
+
+    search_task: str
+    region: Grid
+    dead_zones: DeadZones
+    allotment: Allotment
+    round: int
+    worker: int
+    """Its number among the workers of the round."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker brings back from a region."""
+
+    region: Grid
+    evidence: tuple[Evidence, ...]
+    stop: WorkerStop
+    bill: Bill
+    events: tuple[Event, ...]
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the region was searched as far as meant and holds nothing; one that failed stays open."""
+        return not self.evidence and self.stop in ("finished", "steps")
+
+
+@dataclass
+class Worker:
+    """Explores one region and reports. Depth-first: it opens cells until it sees what it was sent for."""
+
+    atlas: Atlas
+    model: Model
+    question: Question
+    emit: Callable[[Event], None] = lambda event: None
+
+    def explore(self, errand: Errand) -> Report:
+        """Search a region within its allotment of calls, tokens and time."""
+        region, allotment, round, number = errand.region, errand.allotment, errand.round, errand.worker
+        visit = _Visit(self.atlas, self.atlas.start(region, errand.dead_zones))
+        bill, events, failures = Bill(), [], 0
+        stop: WorkerStop = "steps" if allotment.is_whole else "budget"
+        while bill.usage.calls < allotment.calls:
+            if allotment.is_spent(bill.usage):
+                stop = "budget"
+                break
+            left = allotment.calls - bill.usage.calls
+            call = visit.call(self.question, errand.search_task, left)
+            try:
+                reply = self.model.complete(call.request(), max_attempts=min(left, MAX_ATTEMPTS))
+            except ModelError as error:
+                bill += Bill.of(error)
+                failures += 1
+                events.append(Event("failure", round, number, {"step": "step", "reason": str(error)}))
+                self.emit(events[-1])
+                if failures == FAILURES_IN_A_ROW:
+                    stop = "failed"
+                    break
+                continue
+            bill, failures = bill + Bill.of(reply), 0
+            events.append(visit.act(reply, left - reply.usage.calls, round, number))
+            self.emit(events[-1])
+            if visit.state.finished:
+                stop = "finished"
+                break
+        return Report(region, visit.state.scratchpad.items, stop, bill, tuple(events))
+
+
+@dataclass
+class _Visit:
+    """A worker's stay in its region: the state, the conversation about the current view, and what was done."""
+
+    atlas: Atlas
+    state: State
+    conversation: tuple[Message, ...] = ()
+    done: tuple[Action, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+    def call(self, question: Question, search_task: str, steps_left: int) -> StepCall:
+        """Return the next question to the model; the conversation begins anew when the view has changed."""
+        observation = self.atlas.observe(self.state)
+        call = StepCall(question, search_task, observation, (), self.done, steps_left)
+        if not self.conversation:
+            self.conversation = call.opening(self.notes)
+        return replace(call, earlier=self.conversation)
+
+    def act(self, reply: Reply, steps_left: int, round: int, number: int) -> Event:
+        """Do what the model chose; what cannot be done costs the step and is told."""
+        before = self.atlas.observe(self.state)
+        action, problem = to_action(reply.answer), ""
+        try:
+            self.state = self.atlas.act(self.state, action)
+        except IllegalAction as error:
+            problem = str(error)
+        else:
+            self.done = (*self.done, action)
+            self.notes.append(note_of(action, before))
+        after = self.atlas.observe(self.state)
+        if after.view.grid == before.view.grid:
+            told = after_action(action, after, steps_left, problem)
+            self.conversation = (*self.conversation, Message("assistant", (reply.text,)), told)
+        else:
+            self.conversation = ()
+        return Event("step", round, number, self._record(before, after, action, problem, reply))
+
+    def _record(
+        self, before: Observation, after: Observation, action: Action, problem: str, reply: Reply
+    ) -> dict[str, Any]:
+        new = len(self.state.scratchpad) - len(before.state.scratchpad)
+        return {
+            "view": before.view.key,
+            "interval_s": [before.view.grid.start_s, before.view.grid.end_s],
+            "depth": before.state.depth,
+            "action": describe(action),
+            "problem": problem,
+            "shown": after.looking_at.key if after.looking_at else None,
+            "found": [item.to_json() for item in self.state.scratchpad.items[-new:]] if new else [],
+            "thought": reply.answer.thought,
+            "reasoning": reply.reasoning,
+            "usage": reply.usage.to_json(),
+        }
+
+
+@dataclass
+class Master:
+    """Holds the global view: extracts the task, probes, judges the evidence, decides."""
+
+    atlas: Atlas
+    model: Model
+    question: Question
+
+    def extract_task(self, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Turn the question into a search task, before any frame is decoded."""
+        return self.model.complete(TaskCall(self.question).request(), max_attempts=max_attempts)
+
+    def probe(
+        self,
+        search_task: str,
+        dead_zones: DeadZones,
+        open_cells: Sequence[int],
+        top: int,
+        scratchpad: Scratchpad,
+        max_attempts: int = MAX_ATTEMPTS,
+    ) -> Reply:
+        """Rank the open cells of the masked root grid."""
+        seen = self.look(dead_zones)
+        call = ProbeCall(self.question, search_task, seen, tuple(open_cells), top, scratchpad)
+        return self.model.complete(call.request(), max_attempts=max_attempts)
+
+    def review(
+        self,
+        search_task: str,
+        dead_zones: DeadZones,
+        open_cells: Sequence[int],
+        scratchpad: Scratchpad,
+        max_attempts: int = MAX_ATTEMPTS,
+    ) -> Reply:
+        """Judge the evidence: sufficient or not, where to look next, what to erase."""
+        sheet, seen = self.sheet(scratchpad), self.look(dead_zones)
+        call = ReviewCall(self.question, search_task, sheet, seen, tuple(open_cells))
+        return self.model.complete(call.request(), max_attempts=max_attempts)
+
+    def decide(self, scratchpad: Scratchpad, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Answer from the evidence frames; from the root grid alone where there are none."""
+        call = (
+            DecisionCall(self.question, self.atlas.rules.duration_s, self.sheet(scratchpad))
+            if len(scratchpad)
+            else GlanceCall(self.question, self.look(DeadZones()))
+        )
+        return self.model.complete(call.request(), max_attempts=max_attempts)
+
+    def cite(self, cells: Sequence[int], description: str) -> Scratchpad:
+        """Ground the cells that a glance cites, leaving out any whose frame cannot be decoded."""
+        state = self.atlas.start()
+        for cell in dict.fromkeys(cells):
+            try:
+                state = self.atlas.act(state, AddToScratchpad((Claim(cell, description),)))
+            except IllegalAction:
+                continue  # said in the grid itself: the cell is marked unreadable
+        return state.scratchpad
+
+    def look(self, dead_zones: DeadZones) -> Observation:
+        """Return the masked root."""
+        return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
+
+    def sheet(self, scratchpad: Scratchpad) -> Sheet:
+        """Return the scratchpad as an image."""
+        return Sheet(self.atlas.video, scratchpad, self.atlas.cell, self.atlas.fit, self.atlas.cache)
+
+
+def prediction(question: Question, answer: Any) -> int | Span:
+    """Return what a validated decision predicts: the index of a choice, or an interval."""
+    return (answer.start_s, answer.end_s) if question.kind == "when" else answer.answer
+
+
+def describe(action: Action) -> dict[str, Any]:
+    """Return an action as plain JSON values."""
+    match action:
+        case AddToScratchpad(items):
+            return {"name": "AddToScratchpad", "cells": [item.cell for item in items]}
+        case Finished():
+            return {"name": "Finished"}
+        case _:
+            return {"name": type(action).__name__, **vars(action)}

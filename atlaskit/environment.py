@@ -1,0 +1,382 @@
+"""VideoAtlas as a Markov decision process (paper §3.1): states, actions, the legal set, and what is seen.
+
+`transition` and `legal_set` are pure functions of a frozen state and know no pixels; `observe` adds the picture.
+`Atlas` binds them to one video and one setting. An agent names cells, never times, and only cells that the legal set
+lists: it cannot select what it cannot see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from atlaskit.cache import Cache, default_cache
+from atlaskit.errors import IllegalAction, InputError
+from atlaskit.grid import SUB_SECOND, Cell, Grid, deepest, sub_second_depth
+from atlaskit.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.question import Span
+from atlaskit.render import Fit, Labels, Picture, Still, View, read_tiles
+from atlaskit.subtitles import Line
+from atlaskit.video import Video
+
+Direction = Literal["before", "after"]
+Traversal = Literal["dfs", "bfs"]
+
+SCAN_K = 3
+"""A context scan shows SCAN_K² frames."""
+
+
+@dataclass(frozen=True)
+class Expand:
+    """Open a cell: the next view is the grid of exactly that cell's interval."""
+
+    cell: int
+
+
+@dataclass(frozen=True)
+class Backtrack:
+    """Go back to the grid this one was opened from."""
+
+
+@dataclass(frozen=True)
+class MarkPromising:
+    """Put cells into the queue of places to look at later (breadth-first workers only)."""
+
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Zoom:
+    """Look at a cell's frame at full size."""
+
+    cell: int
+
+
+@dataclass(frozen=True)
+class Investigate:
+    """Look at the frames just before or just after a cell."""
+
+    cell: int
+    direction: Direction
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What an agent says of a visible cell: its frame, it claims, is evidence."""
+
+    cell: int
+    description: str
+    confidence: float = 1.0
+    subtitle: str = ""
+    """What is said during the cell; filled in by the environment, never by an agent."""
+
+
+@dataclass(frozen=True)
+class AddToScratchpad:
+    """Keep the frames of some visible cells as evidence."""
+
+    items: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Declare the region explored."""
+
+
+Action = Expand | Backtrack | MarkPromising | Zoom | Investigate | AddToScratchpad | Finished
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What stays fixed while a region is explored."""
+
+    duration_s: float
+    max_depth: int
+    traversal: Traversal = "dfs"
+    min_span_s: float = SUB_SECOND
+    """A cell shorter than this is not opened."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where an agent is and what it remembers: S = (position, depth, M+, M−, stack) of the paper's §3.1."""
+
+    grid: Grid
+    rules: Rules
+    region_depth: int = 0
+    """Depth of the grid this agent was sent to: its own root, above which it cannot go."""
+    scratchpad: Scratchpad = Scratchpad()
+    dead_zones: DeadZones = DeadZones()
+    marked: tuple[Grid, ...] = ()
+    """First-in-first-out queue of the cells marked promising."""
+    looking_at: Zoom | Investigate | None = None
+    """What the last action asked to see beside the grid."""
+    finished: bool = False
+
+    @property
+    def position(self) -> tuple[float, float]:
+        """(centre, span) of the current grid, in seconds."""
+        return self.grid.centre_s, self.grid.span_s
+
+    @property
+    def depth(self) -> int:
+        """Depth of the current grid in the hierarchy."""
+        return self.grid.depth
+
+    @property
+    def region(self) -> Grid:
+        """The grid this agent was sent to."""
+        return replace(self.grid, path=self.grid.path[: self.region_depth])
+
+    @property
+    def stack(self) -> tuple[Grid, ...]:
+        """σ: the grids opened on the way from the region to the current grid, the region first."""
+        return tuple(replace(self.grid, path=self.grid.path[:d]) for d in range(self.region_depth, self.depth))
+
+    @property
+    def dead_cells(self) -> frozenset[int]:
+        """The cells of the current grid that lie wholly in dead zones."""
+        return frozenset(c.index for c in self.grid.cells if self.dead_zones.covers(c.start_s, c.end_s))
+
+
+@dataclass(frozen=True)
+class LegalSet:
+    """The actions a state allows, each with the cells it may name. A replying model's schema is made from it."""
+
+    expand: tuple[int, ...]
+    backtrack: bool
+    mark: tuple[int, ...]
+    zoom: tuple[int, ...]
+    investigate_before: tuple[int, ...]
+    investigate_after: tuple[int, ...]
+    add: tuple[int, ...]
+    finished: bool
+
+    def check(self, action: Action) -> None:
+        """Raise IllegalAction, naming the rule, for an action that is not in the set."""
+        match action:
+            case Expand(cell):
+                _require("Expand", [cell], self.expand)
+            case Zoom(cell):
+                _require("Zoom", [cell], self.zoom)
+            case Investigate(cell, "before"):
+                _require("Investigate before", [cell], self.investigate_before)
+            case Investigate(cell, "after"):
+                _require("Investigate after", [cell], self.investigate_after)
+            case MarkPromising(cells):
+                _require("MarkPromising", cells, self.mark)
+            case AddToScratchpad(items):
+                _require("AddToScratchpad", [item.cell for item in items], self.add)
+            case Backtrack() if self.backtrack:
+                pass
+            case Finished() if self.finished:
+                pass
+            case _:
+                raise IllegalAction(f"{action} is not legal here; legal is {self}.")
+
+
+def _require(name: str, cells: Sequence[int], legal: Sequence[int]) -> None:
+    if not cells:
+        raise IllegalAction(f"{name} names no cell.")
+    wrong = [cell for cell in cells if cell not in legal]
+    if wrong:
+        listed = ", ".join(map(str, legal)) or "none"
+        raise IllegalAction(f"{name} cannot take cell {wrong[0]} here; the cells it can take: {listed}.")
+
+
+def legal_set(state: State) -> LegalSet:
+    """Return what a state allows: nothing that is dead, too short, too deep, or above the region."""
+    rules, cells = state.rules, state.grid.cells
+    if state.finished:
+        return LegalSet((), False, (), (), (), (), (), False)
+    dead = state.dead_cells
+    open_cells = [cell for cell in cells if cell.index not in dead]
+    deeper = state.depth < rules.max_depth
+    expandable = tuple(c.index for c in open_cells if deeper and c.span_s >= rules.min_span_s)
+    taken = {item.timestamp_s for item in state.scratchpad}
+    return LegalSet(
+        expand=expandable if rules.traversal == "dfs" else (),
+        backtrack=rules.traversal == "dfs" and state.depth > state.region_depth,
+        mark=expandable if rules.traversal == "bfs" else (),
+        zoom=tuple(c.index for c in open_cells),
+        investigate_before=tuple(c.index for c in open_cells if c.start_s > 0),
+        investigate_after=tuple(c.index for c in open_cells if c.end_s < rules.duration_s),
+        add=tuple(c.index for c in open_cells if c.midpoint_s not in taken),
+        finished=True,
+    )
+
+
+def transition(state: State, action: Action) -> State:
+    """Return the state after an action; raise IllegalAction for one outside the legal set."""
+    legal_set(state).check(action)
+    state = replace(state, looking_at=None)
+    match action:
+        case Expand(cell):
+            return replace(state, grid=state.grid.expand(cell))
+        case Backtrack():
+            return replace(state, grid=state.grid.parent())
+        case MarkPromising(cells):
+            grids = tuple(state.grid.expand(cell) for cell in cells)
+            return replace(state, marked=state.marked + tuple(g for g in grids if g not in state.marked))
+        case Zoom() | Investigate():
+            return replace(state, looking_at=action)
+        case AddToScratchpad(items):
+            found = [_evidence(state.grid.cells[item.cell], item) for item in items]
+            return replace(state, scratchpad=state.scratchpad.add(found))
+        case Finished():
+            return replace(state, finished=True)
+
+
+def _evidence(cell: Cell, claim: Claim) -> Evidence:
+    """Ground a claim: the time is the cell's own, whatever the agent believes."""
+    return Evidence(
+        timestamp_s=cell.midpoint_s,
+        start_s=cell.start_s,
+        end_s=cell.end_s,
+        description=claim.description,
+        confidence=claim.confidence,
+        subtitle=claim.subtitle,
+    )
+
+
+def scan_interval(cell: Cell, direction: Direction, duration_s: float) -> Span:
+    """Return the time a context scan covers: as long as the cell but at least a second, cut at the video's ends."""
+    span = max(cell.span_s, SUB_SECOND)
+    if direction == "before":
+        return max(0.0, cell.start_s - span), cell.start_s
+    return cell.end_s, min(duration_s, cell.end_s + span)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What an agent is shown."""
+
+    state: State
+    view: View
+    """The current grid, dead cells black."""
+    subtitles: tuple[Line, ...]
+    """Every line spoken during the grid's interval."""
+    legal: LegalSet
+    looking_at: Picture | None = None
+    """The frame or the context scan that the last action asked for."""
+
+    def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]]:
+        return (self.looking_at or self.view)._repr_jpeg_()
+
+
+@dataclass(frozen=True)
+class Look:
+    """How grids are drawn."""
+
+    cell: int = 320
+    fit: Fit = "contain"
+    labels: Labels = "index"
+    subtitles: bool = True
+    """Whether agents are given the subtitles."""
+
+
+def observe(state: State, video: Video, look: Look, cache: Cache) -> Observation:
+    """Return what a state shows of a video."""
+    grid = state.grid
+    return Observation(
+        state=state,
+        view=View(video, grid, look.cell, look.fit, look.labels, state.dead_cells, cache),
+        subtitles=video.subtitles.between(grid.start_s, grid.end_s) if look.subtitles else (),
+        legal=legal_set(state),
+        looking_at=_looking_at(state, video, look, cache),
+    )
+
+
+def _looking_at(state: State, video: Video, look: Look, cache: Cache) -> Picture | None:
+    match state.looking_at:
+        case Zoom(cell):
+            return Still(video, state.grid.cells[cell].midpoint_s, cache)
+        case Investigate(cell, direction):
+            start_s, end_s = scan_interval(state.grid.cells[cell], direction, video.duration_s)
+            return View(video, Grid(start_s, end_s, SCAN_K), look.cell, look.fit, "time", cache=cache)
+        case _:
+            return None
+
+
+@dataclass
+class Atlas:
+    """One video as an environment: `reset`, then `step` with actions, each giving an observation.
+
+    `max_depth` bounds the exploration: 0 is the root grid alone, "auto" the first depth whose cells are shorter than
+    a second, and D_max reaches every single frame.
+    """
+
+    video: Video
+    k: int = 8
+    cell: int = 320
+    max_depth: int | Literal["auto"] = "auto"
+    fit: Fit = "contain"
+    labels: Labels = "index"
+    subtitles: bool = True
+    traversal: Traversal = "dfs"
+    cache: Cache = field(default_factory=default_cache)
+    state: State = field(init=False)
+
+    def __post_init__(self) -> None:
+        bottom = deepest(self.video.duration_s, self.video.fps, self.k)
+        if self.max_depth == "auto":
+            depth = sub_second_depth(self.video.duration_s, self.k)
+        elif isinstance(self.max_depth, int) and 0 <= self.max_depth <= bottom:
+            depth = self.max_depth
+        else:
+            raise InputError(
+                f'max_depth is "auto" or a number from 0 to D_max, which is {bottom} here; got {self.max_depth!r}.'
+            )
+        self.root = Grid(0.0, self.video.duration_s, self.k)
+        self.rules = Rules(self.video.duration_s, depth, self.traversal)
+        self.look = Look(self.cell, self.fit, self.labels, self.subtitles)
+        self.state = self.start()
+
+    def start(self, region: Grid | None = None, dead_zones: DeadZones | None = None) -> State:
+        """Return the state of an agent that is sent to a region (the whole video if none is named)."""
+        grid = region or self.root
+        if replace(grid, path=()) != self.root:
+            raise InputError(f"{grid} is not a region of {self.video.name}: open it from the atlas's own root.")
+        return State(grid, self.rules, region_depth=grid.depth, dead_zones=dead_zones or DeadZones())
+
+    def observe(self, state: State) -> Observation:
+        """Return what a state shows."""
+        return observe(state, self.video, self.look, self.cache)
+
+    def act(self, state: State, action: Action) -> State:
+        """Return the state after an action, its evidence grounded in the video; raise IllegalAction if not legal.
+
+        A frame that cannot be decoded is never evidence, and cannot be zoomed into.
+        """
+        legal_set(state).check(action)
+        match action:
+            case AddToScratchpad(items):
+                self._check_readable(state, [item.cell for item in items])
+                cells = state.grid.cells
+                action = AddToScratchpad(tuple(replace(i, subtitle=self._said(cells[i.cell])) for i in items))
+            case Zoom(cell):
+                self._check_readable(state, [cell])
+        return transition(state, action)
+
+    def reset(self, region: Grid | None = None) -> Observation:
+        """Begin anew, at the root or at a region."""
+        self.state = self.start(region)
+        return self.observe(self.state)
+
+    def step(self, action: Action) -> Observation:
+        """Act, and return what is seen then."""
+        self.state = self.act(self.state, action)
+        return self.observe(self.state)
+
+    def _check_readable(self, state: State, indices: Sequence[int]) -> None:
+        times_s = [state.grid.cells[index].midpoint_s for index in indices]
+        tiles = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
+        for index, tile in zip(indices, tiles, strict=True):
+            if tile is None:
+                raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")
+
+    def _said(self, cell: Cell) -> str:
+        if not self.subtitles:
+            return ""
+        return " ".join(line.text for line in self.video.subtitles.between(cell.start_s, cell.end_s))

@@ -1,0 +1,139 @@
+"""What a run gives back: the answer, the frames it rests on, what it cost, why it stopped, and its trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atlaskit.cache import canonical_json
+from atlaskit.memory import DeadZones, Scratchpad
+from atlaskit.question import Question, Span
+from atlaskit.render import Sheet, clock
+from atlaskit.trace import Trace
+from atlaskit.vlm import Role, Usage
+
+RESULT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What this very run paid. A replay out of a full cache makes no calls and decodes no frames."""
+
+    calls: int = 0
+    tokens: int = 0
+    frames_decoded: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of one question."""
+
+    question: Question
+    prediction: int | Span | None
+    """The index of a choice, an interval for a when-question, None if no answer could be had."""
+    reasoning: str
+    evidence: Scratchpad
+    """M+: the frames the answer rests on. Show them with `sheet`."""
+    dead_zones: DeadZones
+    """M−: the time that was searched and holds nothing."""
+    stop: str
+    """Which of the search's stops ended it."""
+    failure: str
+    """The last failure of a model call, in words; empty if there was none."""
+    rounds: int
+    usage: dict[Role, Usage]
+    """What the answers cost when they were made, by role."""
+    settings: dict[str, Any]
+    trace: Trace
+    sheet: Sheet = field(compare=False, repr=False)
+    """The evidence as an image."""
+    spent: Spent = field(compare=False, default=Spent())
+    """What this run paid just now; not part of the result's JSON."""
+
+    @property
+    def choice(self) -> int | None:
+        """The index of the chosen answer, None for a when-question or where there is no answer."""
+        return self.prediction if isinstance(self.prediction, int) else None
+
+    @property
+    def interval(self) -> Span | None:
+        """The predicted interval of a when-question, in seconds."""
+        return self.prediction if isinstance(self.prediction, tuple) else None
+
+    @property
+    def answer(self) -> str | None:
+        """The answer in words."""
+        if self.choice is not None:
+            return self.question.choices[self.choice]
+        return None if self.interval is None else f"{self.interval[0]:.2f}–{self.interval[1]:.2f} s"
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the answer is right, None where the truth is not known."""
+        return None if self.question.answer is None else self.question.is_right(self.prediction)
+
+    @property
+    def total(self) -> Usage:
+        """What the answers cost when they were made, all roles together."""
+        return sum(self.usage.values(), Usage())
+
+    def costs(self) -> list[dict[str, Any]]:
+        """Return one row a role, and one for all, of calls and tokens."""
+        rows: list[tuple[str, Usage]] = [*self.usage.items(), ("total", self.total)]
+        return [
+            {
+                "role": role,
+                "calls": usage.calls,
+                "prompt": usage.prompt_tokens,
+                "cached": usage.cached_tokens,
+                "completion": usage.completion_tokens,
+                "effective": usage.effective_tokens,
+            }
+            for role, usage in rows
+        ]
+
+    def to_json(self) -> str:
+        """Return the result as canonical JSON: of two runs on the same inputs, the same bytes."""
+        return canonical_json(
+            {
+                "atlaskit_result": RESULT_VERSION,
+                "question": self.question.to_json(),
+                "answer": self.answer,
+                "prediction": self.prediction,
+                "reasoning": self.reasoning,
+                "evidence": [item.to_json() for item in self.evidence],
+                "dead_zones_s": self.dead_zones.intervals,
+                "stop": self.stop,
+                "failure": self.failure,
+                "rounds": self.rounds,
+                "usage": {role: usage.to_json() for role, usage in self.usage.items()},
+                "settings": self.settings,
+                "trace": self.trace.to_json(),
+            }
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the result's JSON to a file."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    def __str__(self) -> str:
+        total, verdict = self.total, {True: " – right", False: " – wrong", None: ""}[self.is_right]
+        about = "about " if total.estimated else ""
+        lines = [
+            self.question.text,
+            f"  answer    {self.answer or 'none'}{verdict}",
+            *([f"  truth     {self._truth()}"] if self.is_right is False else []),
+            f"  evidence  {', '.join(f'[{e.label}] {clock(e.timestamp_s)}' for e in self.evidence) or 'none'}",
+            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens in {self.rounds} rounds",
+            f"  paid now  {self.spent.calls} calls, {self.spent.frames_decoded} frames decoded, {self.spent.seconds:.2f} s",
+            f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
+        ]
+        return "\n".join(lines)
+
+    def _truth(self) -> str:
+        truth = self.question.answer
+        if isinstance(truth, int):
+            return self.question.choices[truth]
+        return "unknown" if truth is None else f"{truth[0]:.2f}–{truth[1]:.2f} s"

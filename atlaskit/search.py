@@ -1,0 +1,406 @@
+"""The search of the paper's §3.2: a frontier of regions, rounds of workers, and the stops. `ask` lives here.
+
+The result does not depend on the number of threads or their timing: what each worker of a round may know and spend is
+fixed before the round begins, and reports are merged in the order in which the regions were handed out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from atlaskit.agents import Allotment, Bill, Errand, Master, Report, Worker, prediction
+from atlaskit.cache import Cache, default_cache
+from atlaskit.environment import Atlas, legal_set
+from atlaskit.errors import InputError, ModelError, Unreachable
+from atlaskit.memory import DeadZones, Scratchpad
+from atlaskit.question import Question
+from atlaskit.render import Fit
+from atlaskit.result import Result, Spent
+from atlaskit.trace import Event, Trace
+from atlaskit.video import Video
+from atlaskit.vlm import MAX_ATTEMPTS, Cached, Model, Reply, Role, Usage
+
+Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "seconds", "model"]
+"""Why a search ended: the evidence suffices, nothing is left to explore, depth 0 allows none, the rounds or a budget
+are used up, or the model does not answer."""
+
+CALLS_KEPT_BACK = 2
+"""Calls that workers may not touch: one for a review, one for the decision."""
+FIRST_GUESS_TOKENS = 4000
+"""Tokens kept back for the decision before any call has shown what calls cost."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Hard limits on a run; None is no limit. Retries count. Exceeded at most by the calls in flight.
+
+    Calls and tokens are what answers cost when they were made, so a replay from the cache stops where the run did;
+    seconds are this run's own, so a run that stopped on time can get further when it is repeated.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in vars(self).items():
+            if limit is not None and limit <= 0:
+                raise InputError(f"A budget of {limit} {name} allows nothing: give a positive number, or None.")
+
+
+@dataclass
+class Meter:
+    """Counts what a run costs against its budget, by role."""
+
+    budget: Budget
+    by_role: dict[Role, Bill] = field(default_factory=lambda: {"master": Bill(), "worker": Bill()})
+    largest: int = 0
+    """Tokens of the Master's largest call so far."""
+    longest_s: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+    def charge(self, role: Role, bill: Bill) -> None:
+        """Add what an agent spent."""
+        self.by_role[role] += bill
+        if role == "master":
+            self.largest = max(self.largest, bill.usage.tokens)
+
+    @property
+    def total(self) -> Usage:
+        """What the run cost so far."""
+        return self.by_role["master"].usage + self.by_role["worker"].usage
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        return time.monotonic() - self.began
+
+    def calls_left(self) -> int | None:
+        """Return how many calls the budget still has, None for any number."""
+        return None if self.budget.calls is None else max(0, self.budget.calls - self.total.calls)
+
+    def tokens_left(self) -> int | None:
+        """Return how many tokens workers may still spend, keeping back enough for the decision."""
+        if self.budget.tokens is None:
+            return None
+        kept = 2 * self.largest or FIRST_GUESS_TOKENS
+        return max(0, self.budget.tokens - self.total.tokens - kept)
+
+    def out_of_time(self) -> bool:
+        """Tell whether the time is used up, keeping back as much as the longest call took."""
+        return self.budget.seconds is not None and self.seconds + self.longest_s >= self.budget.seconds
+
+    def spent(self) -> Stop | None:
+        """Return the limit that leaves no room for exploring, if any."""
+        calls_left = self.calls_left()
+        if calls_left is not None and calls_left <= CALLS_KEPT_BACK:
+            return "calls"
+        if self.tokens_left() == 0:
+            return "tokens"
+        return "seconds" if self.out_of_time() else None
+
+    def can_decide(self) -> bool:
+        """Tell whether a last call is within the budget."""
+        over_tokens = self.budget.tokens is not None and self.total.tokens >= self.budget.tokens
+        over_time = self.budget.seconds is not None and self.seconds >= self.budget.seconds
+        return self.calls_left() != 0 and not over_tokens and not over_time
+
+    def allot(self, regions: int, steps: int) -> list[Allotment]:
+        """Divide what is left among the workers of a round; fewer than `regions` where it would not give each a call."""
+        calls, tokens = self.calls_left(), self.tokens_left()
+        if calls is None:
+            shares = [steps] * regions
+        else:
+            free = calls - CALLS_KEPT_BACK
+            shares = [min(steps, free // regions + (i < free % regions)) for i in range(regions)]
+        share = None if tokens is None else tokens // regions
+        return [Allotment(calls, calls == steps, share, self.out_of_time) for calls in shares if calls > 0]
+
+
+@dataclass
+class Frontier:
+    """The root's cells that can still be explored, best first."""
+
+    open_cells: set[int]
+    scores: dict[int, float] = field(default_factory=dict)
+    failures: dict[int, int] = field(default_factory=dict)
+
+    def rank(self, scores: dict[int, float]) -> None:
+        """Take over new scores; cells that were not scored keep theirs."""
+        self.scores.update(scores)
+
+    def take(self, count: int) -> list[int]:
+        """Hand out the best cells that have a score; ties go to the earlier one."""
+        scored = sorted(self.open_cells & self.scores.keys(), key=lambda cell: (-self.scores[cell], cell))
+        taken = scored[:count]
+        self.open_cells -= set(taken)
+        return taken
+
+    def give_back(self, cell: int) -> None:
+        """Reopen a cell whose worker failed, once."""
+        self.failures[cell] = self.failures.get(cell, 0) + 1
+        if self.failures[cell] < 2:
+            self.open_cells.add(cell)
+
+
+@dataclass
+class Search:
+    """One run: the state that the rounds change, and the agents that change it."""
+
+    master: Master
+    explore: Callable[[Errand], Report]
+    meter: Meter
+    workers: int
+    steps: int
+    max_rounds: int | None
+    threads: int
+    emit: Callable[[Event], None]
+    events: list[Event] = field(default_factory=list)
+    scratchpad: Scratchpad = Scratchpad()
+    dead_zones: DeadZones = DeadZones()
+    search_task: str = ""
+    rounds: int = 0
+    failure: str = ""
+
+    def run(self) -> Stop:
+        """Explore until something stops it; return what did."""
+        atlas = self.master.atlas
+        root = atlas.start()
+        frontier = Frontier(set(legal_set(root).expand))
+        if not frontier.open_cells:
+            return "depth"
+        if (spent := self.meter.spent()) is not None:
+            return spent
+        task = self.call("task", self.master.extract_task, lambda answer: {"search_task": answer.search_task})
+        if task is None:
+            return "model"
+        self.search_task = task.answer.search_task
+        while frontier.open_cells:
+            if self.max_rounds is not None and self.rounds >= self.max_rounds:
+                return "rounds"
+            if (spent := self.meter.spent()) is not None:
+                return spent
+            self.rounds += 1
+            if (stop := self.round(frontier)) is not None:
+                return stop
+        return "explored"
+
+    def round(self, frontier: Frontier) -> Stop | None:
+        """Probe, send workers, merge what they bring, and judge it; return a stop, or None to go on."""
+        open_cells = sorted(frontier.open_cells)
+        probe = self.call(
+            "probe",
+            lambda attempts: self.master.probe(
+                self.search_task, self.dead_zones, open_cells, 2 * self.workers, self.scratchpad, attempts
+            ),
+            lambda answer: {"scores": {str(ranked.cell): ranked.score for ranked in answer.top}},
+        )
+        if probe is None:
+            return "model"
+        frontier.rank({ranked.cell: ranked.score for ranked in probe.answer.top})
+        if (spent := self.meter.spent()) is not None:
+            return spent
+        known = set(self.scratchpad.labels)
+        reports = self.send(frontier)
+        self.merge(frontier, reports)
+        if reports and all(report.stop == "failed" for report in reports):
+            self.failure = str(reports[-1].events[-1]["reason"])
+            return "model"
+        if set(self.scratchpad.labels) == known:
+            return None  # nothing new to judge
+        spent = self.meter.spent()
+        # Workers cannot touch the calls kept back, so there is always one for the review.
+        return spent if spent in ("tokens", "seconds") else self.review(frontier)
+
+    def send(self, frontier: Frontier) -> list[Report]:
+        """Send workers to the best regions and wait for all of them."""
+        root = self.master.atlas.root
+        wanted = min(self.workers, len(frontier.open_cells & frontier.scores.keys()))
+        allotments = self.meter.allot(wanted, self.steps) if wanted else []
+        cells = frontier.take(len(allotments))
+        self.log(Event("assign", self.rounds, data={"cells": cells, "calls": [a.calls for a in allotments]}))
+        with ThreadPoolExecutor(max_workers=self.threads) as pool:
+            errands = [
+                Errand(self.search_task, root.expand(cell), self.dead_zones, allotment, self.rounds, number)
+                for number, (cell, allotment) in enumerate(zip(cells, allotments, strict=True))
+            ]
+            return list(pool.map(self.explore, errands))
+
+    def merge(self, frontier: Frontier, reports: Sequence[Report]) -> None:
+        """Take in the reports, in the order in which the regions were handed out."""
+        for number, report in enumerate(reports):
+            cell = report.region.path[0]
+            self.events.extend(report.events)
+            self.meter.charge("worker", report.bill)
+            self.scratchpad = self.scratchpad.add(report.evidence)
+            if report.is_dead:
+                self.dead_zones = self.dead_zones.add(report.region.start_s, report.region.end_s)
+            if report.stop == "failed":
+                frontier.give_back(cell)
+            data = {
+                "cell": cell,
+                "interval_s": [report.region.start_s, report.region.end_s],
+                "stop": report.stop,
+                "evidence": [self._label_at(item.timestamp_s) for item in report.evidence],
+                "dead": report.is_dead,
+            }
+            self.log(Event("report", self.rounds, number, data))
+
+    def review(self, frontier: Frontier) -> Stop | None:
+        """Judge the evidence; a judgement of sufficiency that names no evidence does not count."""
+        review = self.call(
+            "review",
+            lambda attempts: self.master.review(
+                self.search_task, self.dead_zones, sorted(frontier.open_cells), self.scratchpad, attempts
+            ),
+            lambda answer: answer.model_dump(),
+        )
+        if review is None:
+            return None  # the failure is in the trace; the next round may go better
+        answer = review.answer
+        self.scratchpad = self.scratchpad.erase(set(answer.erase) - set(answer.supporting))
+        frontier.rank(dict.fromkeys(getattr(answer, "explore", ()), 1.0))
+        return "sufficient" if answer.sufficient and answer.supporting else None
+
+    def decide(self) -> Reply | None:
+        """Answer from what was found, if the budget has a call left."""
+        if not self.meter.can_decide():
+            return None
+        return self.call(
+            "decision",
+            lambda attempts: self.master.decide(self.scratchpad, attempts),
+            lambda answer: answer.model_dump(),
+        )
+
+    def call(self, kind: str, ask: Callable[[int], Reply], record: Callable[[Any], dict[str, Any]]) -> Reply | None:
+        """Make one of the Master's calls, charge it and log it; None if it failed for good."""
+        began, left = time.monotonic(), self.meter.calls_left()
+        if left is not None and kind != "decision":
+            left -= 1  # kept for the decision
+        try:
+            reply = ask(MAX_ATTEMPTS if left is None else min(left, MAX_ATTEMPTS))
+        except ModelError as error:
+            if isinstance(error, Unreachable) and self.meter.total.calls == 0:
+                raise  # nothing was found yet that could be lost
+            self.meter.charge("master", Bill.of(error))
+            self.failure = str(error)
+            self.log(Event("failure", self.rounds, data={"step": kind, "reason": str(error)}))
+            return None
+        self.meter.charge("master", Bill.of(reply))
+        self.meter.longest_s = max(self.meter.longest_s, time.monotonic() - began)
+        usage = {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning}
+        self.log(Event(kind, self.rounds, data={**record(reply.answer), **usage}))
+        return reply
+
+    def log(self, event: Event) -> None:
+        """Add an event to the trace and tell whoever watches."""
+        self.events.append(event)
+        self.emit(event)
+
+    def _label_at(self, timestamp_s: float) -> str:
+        return next(item.label for item in self.scratchpad if item.timestamp_s == timestamp_s)
+
+
+def ask(
+    video: Video,
+    question: str | Question,
+    choices: Sequence[str] | None = None,
+    *,
+    vlm: Model,
+    workers: int = 4,
+    steps: int = 12,
+    max_rounds: int | None = None,
+    max_depth: int | Literal["auto"] = "auto",
+    budget: Budget = Budget(calls=200),
+    k: int = 8,
+    cell: int = 320,
+    fit: Fit = "contain",
+    subtitles: bool = True,
+    threads: int | None = None,
+    cache: Cache | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> Result:
+    """Ask a question about a video, by Video-RLM: a Master sends workers through the map and answers from frames.
+
+    `workers` regions are explored in a round, in at most `steps` calls each, by `threads` threads (one a worker if
+    not given; the result does not depend on it). `on_event` is called with each event as it happens, from the thread
+    it happens in. Without `choices`, `question` must be a `Question`. Raises InputError for what cannot be asked and
+    Unreachable when the model does not answer at all; a model that fails later costs steps, and the result says so.
+    """
+    asked = question if isinstance(question, Question) else Question(question, tuple(choices or ()))
+    for name, value in (
+        ("workers", workers),
+        ("steps", steps),
+        ("threads", threads or 1),
+        ("max_rounds", max_rounds or 1),
+    ):
+        if value < 1:
+            raise InputError(f"{name} is at least 1, got {value}.")
+    cache = cache or default_cache()
+    atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, cache=cache)
+    model = Cached(vlm, cache)
+    emit = on_event or (lambda event: None)
+    decoded = video.frames_decoded
+    search = Search(
+        master=Master(atlas, model, asked),
+        explore=Worker(atlas, model, asked, emit).explore,
+        meter=Meter(budget),
+        workers=workers,
+        steps=steps,
+        max_rounds=max_rounds,
+        threads=threads or workers,
+        emit=emit,
+    )
+    settings = {
+        "method": "video-rlm",
+        "model": vlm.name,
+        "parameters": dict(vlm.parameters),
+        "video": video.fingerprint,
+        "k": k,
+        "cell": cell,
+        "fit": fit,
+        "max_depth": atlas.rules.max_depth,
+        "subtitles": subtitles,
+        "workers": workers,
+        "steps": steps,
+        "max_rounds": max_rounds,
+        "budget": vars(budget),
+    }
+    search.log(Event("start", data={"question": asked.to_json(), "settings": settings}))
+    stop = search.run()
+    decision = search.decide()
+    evidence = search.scratchpad
+    if decision is not None and not len(evidence):
+        evidence = search.master.cite(_cited(decision.answer), "cited from the root grid")
+    search.log(Event("stop", data={"stop": stop, "rounds": search.rounds, "calls": search.meter.total.calls}))
+    return Result(
+        question=asked,
+        prediction=None if decision is None else prediction(asked, decision.answer),
+        reasoning="" if decision is None else decision.answer.reasoning,
+        evidence=evidence,
+        dead_zones=search.dead_zones,
+        stop=stop,
+        failure=search.failure,
+        rounds=search.rounds,
+        usage={role: bill.usage for role, bill in search.meter.by_role.items()},
+        settings=settings,
+        trace=Trace(tuple(search.events)),
+        sheet=search.master.sheet(evidence),
+        spent=Spent(
+            calls=sum(bill.paid.calls for bill in search.meter.by_role.values()),
+            tokens=sum(bill.paid.tokens for bill in search.meter.by_role.values()),
+            frames_decoded=video.frames_decoded - decoded,
+            seconds=search.meter.seconds,
+        ),
+    )
+
+
+def _cited(answer: Any) -> list[int]:
+    """Return the cells a decision from the root grid rests on."""
+    if hasattr(answer, "supporting"):
+        return list(answer.supporting)
+    return [cell for weighed in answer.weighed if weighed.choice == answer.answer for cell in weighed.supporting]
