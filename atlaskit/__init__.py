@@ -1,1 +1,51 @@
-"""placeholder"""
+"""A long video as a map: navigate it with a vision-language model.
+
+The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
+"""
+
+from atlaskit import benchmarks
+from atlaskit.benchmarks.atlasworld import Oracle
+from atlaskit.cache import Cache
+from atlaskit.environment import (
+    AddToScratchpad,
+    Atlas,
+    Backtrack,
+    Claim,
+    Expand,
+    Finished,
+    Investigate,
+    MarkPromising,
+    Zoom,
+)
+from atlaskit.errors import AtlasError
+from atlaskit.question import Question
+from atlaskit.render import view
+from atlaskit.result import Result
+from atlaskit.search import Budget, ask
+from atlaskit.trace import Trace
+from atlaskit.video import open_video
+from atlaskit.vlm import VLM
+
+__all__ = [
+    "VLM",
+    "AddToScratchpad",
+    "Atlas",
+    "AtlasError",
+    "Backtrack",
+    "Budget",
+    "Cache",
+    "Claim",
+    "Expand",
+    "Finished",
+    "Investigate",
+    "MarkPromising",
+    "Oracle",
+    "Question",
+    "Result",
+    "Trace",
+    "Zoom",
+    "ask",
+    "benchmarks",
+    "open_video",
+    "view",
+]

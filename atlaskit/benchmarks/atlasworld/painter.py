@@ -40,22 +40,22 @@ class Plate:
         self.span = width / height
         self.x: Array = ((np.arange(width, dtype=np.float32) + 0.5) / height).astype(np.float32)
         self.y: Array = ((np.arange(height, dtype=np.float32) + 0.5) / height).astype(np.float32)[:, None]
-        self.paint: Array = np.zeros((height, width, 4), np.float32)  # premultiplied by the last channel, 0 to 1
+        self.paint: Array = np.zeros((4, height, width), np.float32)  # red, green, blue times cover; and cover, 0 to 1
         self.random = np.random.RandomState(seed)  # its stream is frozen, unlike default_rng's
 
-    def fill(self, mask: Array, colour: RGB | Array, top: int = 0) -> None:
-        """Lay a colour (or one per row) over the plate where the mask is 1, from row `top` down."""
-        rows = self.paint[top : top + len(mask)]
-        cover = mask[..., None]
-        rows *= 1 - cover
-        rows[..., :3] += cover * np.asarray(colour, np.float32)
-        rows[..., 3:] += cover
+    def fill(self, mask: Array, colour: RGB | Array, top: int = 0, left: int = 0) -> None:
+        """Lay a colour (or one for each pixel, channels first) where the mask is 1, with its corner at (left, top)."""
+        part = self.paint[:, top : top + mask.shape[0], left : left + mask.shape[1]]
+        part *= 1 - mask
+        channels = np.asarray(colour, np.float32)
+        part[:3] += mask * (channels[:, None, None] if channels.ndim == 1 else channels)
+        part[3] += mask
 
     def gradient(self, *colours: RGB, bottom: float = 1.0) -> None:
         """Fill the plate from its top to `bottom` with colours blending downwards."""
         at = np.linspace(0, bottom, len(colours))
-        rows = np.stack([np.interp(self.y[:, 0], at, [c[i] for c in colours]) for i in range(3)], axis=-1)
-        self.fill(np.ones_like(self.paint[..., 0]), rows[:, None].astype(np.float32))
+        rows = np.stack([np.interp(self.y, at, channel) for channel in zip(*colours, strict=True)])
+        self.fill(np.ones_like(self.paint[0]), rows.astype(np.float32))
 
     def line(self, base: float, rise: float, scale: float, *, rough: float = 0.45, jagged: bool = False) -> Array:
         """Draw a random skyline: height of the land at each x, `rise` high, hills about `scale` wide."""
@@ -73,30 +73,28 @@ class Plate:
         """Fill everything under a skyline, from one colour at its edge to another `depth` below."""
         top = max(0, int(skyline.min() * self.height) - 1)
         below = self.y[top:] - skyline
-        blend = np.clip(below / depth, 0, 1)[..., None]
-        first, last = np.asarray(upper, np.float32), np.asarray(lower, np.float32)
+        blend = np.clip(below / depth, 0, 1)
+        first, last = (np.asarray(colour, np.float32)[:, None, None] for colour in (upper, lower))
         self.fill(np.clip(below * self.height + 0.5, 0, 1), first + blend * (last - first), top)
 
     def shapes(self, polygons: list[Polygon], colour: RGB, opacity: float = 1.0) -> None:
         """Fill polygons with smooth edges."""
-        points = [y for polygon in polygons for _, y in polygon]
-        if not points:
-            return
-        top = max(0, math.floor(min(points) * self.height))
-        bottom = min(self.height, math.ceil(max(points) * self.height) + 1)
-        if bottom <= top:
+        points = np.array([point for polygon in polygons for point in polygon] or [(0, 0)]) * self.height
+        left, top = np.floor(points.min(axis=0)).clip(0).astype(int)
+        right, bottom = np.ceil(points.max(axis=0)).clip(0, (len(self.x), self.height)).astype(int)
+        if right <= left or bottom <= top:
             return
         fine = 3
-        mask = Image.new("L", (len(self.x) * fine, (bottom - top) * fine))
+        mask = Image.new("L", ((right - left) * fine, (bottom - top) * fine))
         pen, scale = ImageDraw.Draw(mask), self.height * fine
         for polygon in polygons:
-            pen.polygon([(x * scale, y * scale - top * fine) for x, y in polygon], fill=255)
-        self.fill(np.asarray(mask.reduce(fine), np.float32) * (opacity / 255), colour, top)
+            pen.polygon([(x * scale - left * fine, y * scale - top * fine) for x, y in polygon], fill=255)
+        self.fill(np.asarray(mask.reduce(fine), np.float32) * (opacity / 255), colour, top, left)
 
     def glow(self, x: float, y: float, radius: float, colour: RGB, strength: float = 1.0) -> None:
         """Lay a soft round light over the plate."""
-        distance = ((self.x - x) ** 2 + (self.y - y) ** 2) / radius**2
-        self.fill((strength * np.exp(-2.5 * distance)).astype(np.float32), colour)
+        across, down = (np.exp(-2.5 * ((axis - at) / radius) ** 2) for axis, at in ((self.x, x), (self.y, y)))
+        self.fill((strength * down * across).astype(np.float32), colour)
 
     def clouds(self, low: float, high: float, colour: RGB, opacity: float, stretch: float = 3.0) -> None:
         """Lay drifting clouds between two heights: smooth noise, wider than high, with wisps cut out."""
@@ -128,10 +126,11 @@ class Plate:
 
     def image(self) -> Image.Image:
         """Return the plate as RGBA, dithered a little so that skies do not show bands."""
-        alpha = np.maximum(self.paint[..., 3:], 1e-6)
-        noise = self.random.uniform(-0.7, 0.7, self.paint.shape[:2])[..., None]
-        colour = np.clip(self.paint[..., :3] / alpha + noise, 0, 255)
-        return Image.fromarray(np.concatenate([colour, 255 * np.clip(alpha, 0, 1)], -1).round().astype(np.uint8))
+        cover = np.maximum(self.paint[3], 1e-6)
+        noise = self.random.uniform(-0.7, 0.7, cover.shape).astype(np.float32)
+        colour = np.clip(self.paint[:3] / cover + noise + 0.5, 0, 255).astype(np.uint8)
+        channels = [*colour, (255 * np.minimum(cover, 1) + 0.5).astype(np.uint8)]
+        return Image.merge("RGBA", [Image.fromarray(channel) for channel in channels])
 
 
 def _regular(corners: int, x: float, y: float, radius: float) -> Polygon:
@@ -157,8 +156,8 @@ class Light:
     """How much of the place's own daytime sky shows through."""
     tint: RGB
     """What is left of the red, green and blue of the ground, 0 to 1."""
-    haze: float
-    """How far distant land fades into the horizon."""
+    haze: tuple[float, float]
+    """How far land fades into the horizon, near and far."""
     orb: tuple[float, float, RGB]
     """Height and radius of the sun or moon, and its colour."""
     stars: int
@@ -168,15 +167,15 @@ class Light:
 
 LOOKS: dict[str, Light] = {
     "dawn": Light(
-        ((92, 84, 158), (236, 132, 140), (255, 206, 140)), 0.08, (0.92, 0.68, 0.66), 0.62,
+        ((92, 84, 158), (236, 132, 140), (255, 206, 140)), 0.08, (0.92, 0.68, 0.66), (0.0, 0.62),
         (0.42, 0.055, (255, 236, 190)), 0, 0.35,
     ),
     "noon": Light(
-        ((52, 132, 222), (124, 188, 242), (222, 240, 250)), 0.75, (1.0, 1.0, 1.0), 0.5,
+        ((52, 132, 222), (124, 188, 242), (222, 240, 250)), 0.75, (1.0, 1.0, 1.0), (0.0, 0.5),
         (0.13, 0.05, (255, 250, 222)), 0, 0.0,
     ),
     "night": Light(
-        ((10, 16, 46), (22, 36, 86), (58, 82, 138)), 0.04, (0.26, 0.34, 0.56), 0.45,
+        ((10, 16, 46), (22, 36, 86), (58, 82, 138)), 0.04, (0.24, 0.33, 0.6), (0.2, 0.5),
         (0.16, 0.05, (236, 240, 250)), 220, 0.6,
     ),
 }
@@ -192,7 +191,8 @@ class Air:
     def shade(self, colour: RGB, distance: float = 0.0) -> RGB:
         """Return a ground colour as it looks in this light, `distance` (0 to 1) away."""
         red, green, blue = (part * left for part, left in zip(colour, self.light.tint, strict=True))
-        return _mix((red, green, blue), self.horizon, self.light.haze * distance)
+        near, far = self.light.haze
+        return _mix((red, green, blue), self.horizon, near + (far - near) * distance)
 
 
 def _sky(far: Plate, light: Light, own: tuple[RGB, RGB, RGB]) -> Air:
@@ -214,9 +214,9 @@ def _fir(x: float, y: float, height: float) -> Polygon:
     return side + [(2 * x - px, py) for px, py in reversed(side)]
 
 
-def _firs(plate: Plate, skyline: Array, spacing: float, height: float, colour: RGB) -> None:
+def _firs(plate: Plate, skyline: Array, spacing: float, height: float, colour: RGB, *, sunk: float = 0.0) -> None:
     spots = [(x, height * plate.random.uniform(0.55, 1.0)) for x in plate.places(spacing)]
-    plate.shapes([_fir(x, plate.at(skyline, x) + 0.01, tall) for x, tall in spots], colour)
+    plate.shapes([_fir(x, plate.at(skyline, x) + 0.01 + sunk * tall, tall) for x, tall in spots], colour)
 
 
 def _paint_snow(far: Plate, near: Plate, air: Air) -> None:
@@ -236,9 +236,9 @@ def _paint_snow(far: Plate, near: Plate, air: Air) -> None:
 def _paint_desert(far: Plate, near: Plate, air: Air) -> None:
     rocks = far.line(0.60, 0.035, 0.35, jagged=True)
     far.land(rocks, air.shade((196, 130, 92), 0.9), air.shade((214, 160, 110), 0.8))
-    crests = ((0.66, 0.05, (240, 190, 112), 0.55), (0.75, 0.06, (232, 172, 88), 0.25), (0.86, 0.05, (222, 154, 70), 0.0))
-    for base, rise, colour, distance in crests:
-        dune = far.line(base, rise, 0.75, rough=0.2)
+    sands = ((240, 190, 112), (232, 172, 88), (222, 154, 70))
+    for base, distance, colour in zip((0.66, 0.75, 0.86), (0.55, 0.25, 0.0), sands, strict=True):
+        dune = far.line(base, 0.055, 0.75, rough=0.2)
         far.land(dune, air.shade(_mix(colour, (255, 236, 190), 0.4), distance), air.shade(colour, distance), 0.03)
         lee = dune + np.maximum(0, far.line(0.02, 0.05, 0.5, rough=0.2))
         far.land(lee, air.shade(_mix(colour, (150, 84, 48), 0.45), distance), air.shade(colour, distance), 0.16)
@@ -278,14 +278,15 @@ def _paint_sea(far: Plate, near: Plate, air: Air) -> None:
         phase = near.random.uniform(0, 6)
         swell = base + 0.016 * np.sin(near.x * 9 + phase) + 0.007 * np.sin(near.x * 23 + 2 * phase)
         near.land(swell.astype(np.float32), air.shade((214, 242, 246)), air.shade((214, 242, 246)))
-        near.land((swell + 0.008).astype(np.float32), air.shade(_mix(colour, (120, 210, 226), 0.4)), air.shade(colour), 0.06)
+        crest = air.shade(_mix(colour, (120, 210, 226), 0.4))
+        near.land((swell + 0.008).astype(np.float32), crest, air.shade(colour), 0.06)
 
 
 def _paint_forest(far: Plate, near: Plate, air: Air) -> None:
     rows = ((0.50, 0.05, 0.055, 0.20, 1.0), (0.62, 0.04, 0.075, 0.27, 0.6), (0.76, 0.03, 0.11, 0.36, 0.25))
     for base, rise, spacing, tall, distance in rows:
         floor = far.line(base, rise, 0.6)
-        _firs(far, floor, spacing, tall, air.shade((38, 112, 66), distance))
+        _firs(far, floor, spacing, tall, air.shade((38, 112, 66), distance), sunk=0.18)
         far.land(floor, air.shade((44, 122, 68), distance), air.shade((96, 160, 96), distance), 0.2)
     for x in near.places(0.95, 0.3):
         wide = near.random.uniform(0.05, 0.09)
@@ -301,7 +302,9 @@ def _paint_forest(far: Plate, near: Plate, air: Air) -> None:
 def _paint_city(far: Plate, near: Plate, air: Air) -> None:
     rows = ((0.42, 0.14, (150, 164, 190), 0.9), (0.55, 0.15, (104, 120, 152), 0.5), (0.68, 0.12, (70, 82, 112), 0.1))
     for base, rise, colour, distance in rows:
-        walls, windows, lit = [], [], []
+        walls: list[Polygon] = []
+        windows: list[Polygon] = []
+        lit: list[Polygon] = []
         x = -0.1
         while x < far.span:
             width, top = far.random.uniform(0.07, 0.17), base + far.random.uniform(-rise, rise)
@@ -354,23 +357,28 @@ SPACE: dict[str, tuple[tuple[RGB, RGB, RGB], RGB, RGB, int]] = {
 }
 
 
+def _ring(x: float, y: float, radius: float, turn: float) -> Polygon:
+    """Outline half of a planet's ring, the front half (`turn` = 0) or the back half (π)."""
+    arc = [(radius * math.cos(turn + a), 0.22 * radius * math.sin(turn + a)) for a in np.linspace(0, math.pi, 48)]
+    return [(x + 2 * dx, y + 2 * dy) for dx, dy in arc] + [(x + 1.45 * dx, y + 1.45 * dy) for dx, dy in arc[::-1]]
+
+
 def _paint_space(far: Plate, near: Plate, air: Air) -> None:
     look = next(name for name, light in LOOKS.items() if light is air.light)
     sky, nebula, planet, stars = SPACE[look]
     far.gradient(*sky)
     far.clouds(-0.4, 1.2, nebula, 0.5, stretch=1.6)
     far.specks(stars, 0.0, 1.0, 0.0042, (240, 244, 255), 0.95)
-    x, y, radius = far.span * far.random.uniform(0.2, 0.8), far.random.uniform(0.26, 0.42), 0.15
+    x, y, radius = far.span * far.random.uniform(0.2, 0.8), far.random.uniform(0.2, 0.42), 0.085
     far.glow(x, y, radius * 2, planet, 0.35)
-    ring = [(x + 1.9 * radius * math.cos(a), y + 0.42 * radius * math.sin(a)) for a in np.linspace(0, 6.2832, 90)]
-    hole = [(x + 0.74 * (px - x), y + 0.74 * (py - y)) for px, py in ring]
+    front, back = (_ring(x, y, radius, turn) for turn in (0.0, math.pi))
     band = _mix(planet, (255, 255, 255), 0.35)
-    far.shapes([ring[45:] + hole[:44:-1]], band, 0.7)
+    far.shapes([back], band, 0.7)
     far.shapes([_regular(72, x, y, radius)], planet)
     for dy, share in ((-0.5, 0.25), (-0.1, 0.4), (0.35, 0.2)):
         half = radius * math.sqrt(1 - dy * dy) * 0.98
         far.shapes([_box(x - half, y + dy * radius, 2 * half, radius * 0.13)], _mix(planet, sky[0], share), 0.7)
-    far.shapes([ring[:45] + hole[44::-1]], band, 0.9)
+    far.shapes([front], band, 0.9)
     ground = (196, 190, 204) if look == "noon" else (150, 122, 142) if look == "dawn" else (84, 88, 122)
     moon = near.line(0.87, 0.03, 0.6)
     near.land(moon, _mix(ground, (255, 255, 255), 0.25), _mix(ground, sky[0], 0.45), 0.14)
@@ -403,7 +411,8 @@ def _mesas(plate: Plate, air: Air, base: float, rise: float, scale: float, dista
     for layer in range(12):
         colour = air.shade(STRATA[layer % len(STRATA)], distance)
         level = base - rise + layer * 0.045 + 0.02 * (layer % 2)
-        plate.land(np.maximum(skyline, level + sag) if layer else skyline, colour, air.shade((130, 58, 50), distance), 0.6)
+        seam = np.maximum(skyline, level + sag) if layer else skyline
+        plate.land(seam, colour, air.shade((130, 58, 50), distance), 0.6)
 
 
 Painting = Callable[[Plate, Plate, Air], None]
@@ -440,7 +449,7 @@ OUTLINES: dict[str, Polygon] = {
     "triangle": [(0, -0.47), (0.52, 0.41), (-0.52, 0.41)],
     "star": _star(),
     "heart": _heart(),
-    "diamond": [(0, -0.54), (0.37, 0), (0, 0.54), (-0.37, 0)],
+    "diamond": [(0, -0.55), (0.4, 0), (0, 0.55), (-0.4, 0)],
 }
 """Each shape around (0, 0), about 1 across."""
 
@@ -529,7 +538,8 @@ class Painter:
         return picture
 
     def _put_object(self, picture: Image.Image, event: Event, index: int) -> None:
-        sprite, pose = self._sprite(event.colour, event.shape, event.motion.size, event.motion.tilt_deg), self.pose(event, index)
+        pose = self.pose(event, index)
+        sprite = self._sprite(event.colour, event.shape, event.motion.size, event.motion.tilt_deg)
         colour, mask = sprite.colour, sprite.mask
         full = self.script.size[1] * event.motion.size
         if pose.diameter < full:

@@ -1,0 +1,253 @@
+"""A reference policy that knows a world's script: it answers the very requests a model gets, without looking.
+
+It stands in for a model where the environment and the search are to be tested apart from a model's eyes: what the
+perfect oracle (`miss=0, confuse=0`) still gets wrong is the environment's fault. It keeps to what a model may do:
+it names only cells that are offered, and calls evidence only what the frame of a cell shows. Where to search, and how
+long an event lasts, it knows. Its token counts are estimates, and marked as such.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from atlaskit.benchmarks.atlasworld.script import Event
+from atlaskit.benchmarks.atlasworld.world import World
+from atlaskit.cache import canonical_json
+from atlaskit.errors import InputError
+from atlaskit.grid import Cell, Grid
+from atlaskit.memory import Scratchpad
+from atlaskit.prompts import MOST_ITEMS, DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
+from atlaskit.question import Question
+from atlaskit.vlm import MAX_ATTEMPTS, Reply, Request, Usage
+
+CHARACTERS_A_TOKEN = 4
+PIXELS_A_TOKEN = 32 * 32
+
+
+class Oracle:
+    """Answers every call of a search about one world.
+
+    `miss` is the chance that it overlooks a wanted event in a view that shows it, or a region that holds it; `confuse`
+    the chance that it takes another event for the wanted one, or decides wrongly. Both are drawn from `seed` and from
+    what is looked at, never from the order of calls, so that the same run gives the same answers.
+    """
+
+    def __init__(self, world: World, miss: float = 0.0, confuse: float = 0.0, seed: int = 0) -> None:
+        """Take a world and the two rates; raise InputError for a rate outside [0, 1]."""
+        for name, rate in (("miss", miss), ("confuse", confuse)):
+            if not 0.0 <= rate <= 1.0:
+                raise InputError(f"{name} is a rate in [0, 1], got {rate}.")
+        self.world, self.miss, self.confuse, self.seed = world, miss, confuse, seed
+        self.name = f"oracle:{world.name}"
+        self.parameters: Mapping[str, Any] = {"miss": miss, "confuse": confuse, "seed": seed}
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Answer a request from the script; raise InputError for a question that is not the world's."""
+        match request.facts:
+            case TaskCall() as call:
+                answer = self._task(call)
+            case ProbeCall() as call:
+                answer = self._probe(call)
+            case StepCall() as call:
+                answer = self._step(call)
+            case ReviewCall() as call:
+                answer = self._review(call)
+            case DecisionCall() as call:
+                answer = self._decide(call)
+            case GlanceCall() as call:
+                answer = self._glance(call)
+            case other:
+                raise InputError(f"The oracle does not know this call: {type(other).__name__}.")
+        text = canonical_json(answer)
+        return Reply(request.schema.model_validate_json(text), text, estimated_usage(request, text))
+
+    def _task(self, call: TaskCall) -> dict[str, Any]:
+        names = sorted({event.name for event in self._targets(call.question)})
+        return {"search_task": f"Find every moment that shows: {', '.join(names)}."}
+
+    def _probe(self, call: ProbeCall) -> dict[str, Any]:
+        cells = [call.observation.view.cells[index] for index in call.open_cells]
+        missing = self._missing(call.question, call.scratchpad)
+        grid = call.observation.view.grid
+        scores = {
+            cell.index: 0.5 + 0.5 * max(shares)
+            for cell in cells
+            if (
+                shares := [
+                    _share(e, cell) for e in missing if _share(e, cell) and not self._misses(call.question, e, cell)
+                ]
+            )
+        }
+        # Nothing recognised: search on somewhere, as a model would that has no clue.
+        blind = sorted(call.open_cells, key=lambda index: self._draw(call.question, "blind", grid.end_s, index))
+        scores = scores or dict.fromkeys(blind[: call.top], 0.1)
+        best = sorted(scores, key=lambda index: (-scores[index], index))[: call.top]
+        return {
+            "reasoning": f"{len(missing)} of the wanted events are not in the evidence yet.",
+            "top": [{"cell": index, "score": round(scores[index], 3)} for index in best],
+        }
+
+    def _step(self, call: StepCall) -> dict[str, Any]:
+        state, legal = call.observation.state, call.observation.legal
+        missing = self._missing(call.question, state.scratchpad)
+        cells = state.grid.cells
+        shown = self._shown(call.question, state.grid, legal.add, missing)
+        if shown:
+            look = self._closer_look(call, next(iter(shown.values())))
+            return look or {"thought": "This is what I was sent for.", "action": _keep(call.question, shown)}
+        tried = {getattr(action, "cell", None) for action in call.done if type(action).__name__ == "Expand"}
+        inside = {
+            index: max(_share(event, cells[index]) for event in missing)
+            for index in legal.expand
+            if index not in tried and any(_share(event, cells[index]) for event in missing)
+        }
+        if inside:
+            best = max(inside, key=lambda index: (inside[index], -index))
+            return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best}}
+        region = state.region
+        if legal.backtrack and any(e.start_s < region.end_s and region.start_s < e.end_s for e in missing):
+            return {"thought": "Not here.", "action": {"action": "backtrack"}}
+        return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
+
+    def _closer_look(self, call: StepCall, cells: list[int]) -> dict[str, Any] | None:
+        """Read text at full size, and look beside an anchor, once, before keeping it."""
+        done = {type(action).__name__ for action in call.done}
+        middle, legal = cells[len(cells) // 2], call.observation.legal
+        if call.question.category == "OCR" and "Zoom" not in done:
+            return {"thought": "I need to read this.", "action": {"action": "zoom", "cell": middle}}
+        side = "before" if "right before" in call.question.text else "after"
+        beside = legal.investigate_before if side == "before" else legal.investigate_after
+        if call.question.category == "O3O" and "Investigate" not in done and middle in beside:
+            action = {"action": "investigate", "direction": side, "cell": middle}
+            return {"thought": f"What comes {side} this?", "action": action}
+        return None
+
+    def _review(self, call: ReviewCall) -> dict[str, Any]:
+        pad, targets = call.sheet.scratchpad, self._targets(call.question)
+        missing = self._missing(call.question, pad)
+        supporting = [item.label for item in pad if any(_holds(event, item.timestamp_s) for event in targets)]
+        fooled = self._draw(call.question, "review", len(pad)) < self.confuse
+        cells = [call.observation.view.cells[index] for index in call.open_cells]
+        answer = {
+            "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
+            "sufficient": bool(not missing or fooled),
+            "supporting": (supporting or list(pad.labels))[:64],
+            "erase": [] if self.confuse else [label for label in pad.labels if label not in supporting][:MOST_ITEMS],
+        }
+        if cells:
+            found = [
+                c.index for c in cells if any(_share(e, c) and not self._misses(call.question, e, c) for e in missing)
+            ]
+            answer["explore"] = found[:MOST_ITEMS]
+        return answer
+
+    def _decide(self, call: DecisionCall) -> dict[str, Any]:
+        pad = call.sheet.scratchpad
+        found = {
+            event.id: [item.label for item in pad if _holds(event, item.timestamp_s)]
+            for event in self._targets(call.question)
+        }
+        return self._verdict(call.question, {id: labels for id, labels in found.items() if labels})
+
+    def _glance(self, call: GlanceCall) -> dict[str, Any]:
+        grid, cells = call.observation.view.grid, call.observation.legal.add
+        shown = self._shown(call.question, grid, cells, self._targets(call.question))
+        return self._verdict(call.question, {id: cells[:8] for id, cells in shown.items()})
+
+    def _verdict(self, question: Question, found: Mapping[str, list[Any]]) -> dict[str, Any]:
+        """Answer from the events that were found: the truth if they settle it, else a guess drawn from the seed."""
+        truth, targets = self._truth(question), self._targets(question)
+        cited = [frame for frames in found.values() for frame in frames][:64]
+        reasoning = f"{len(found)} of {len(targets)} wanted events are in the evidence."
+        settled = targets[0].id in found and self._draw(question, "decide") >= self.confuse
+        if question.kind == "when":
+            start_s = self._draw(question, "guess") * self.world.script.duration_s * 0.9
+            span = truth.answer if settled else (start_s, start_s + 2.0)
+            assert isinstance(span, tuple)
+            return {"supporting": cited, "reasoning": reasoning, "start_s": span[0], "end_s": span[1]}
+        right = question.choices.index(truth.choices[int(truth.answer)])  # type: ignore[arg-type]
+        answer = right if settled else self._fallback(question, found, targets)
+        return {
+            "weighed": [{"choice": answer, "supporting": cited, "contradicting": []}],
+            "reasoning": reasoning,
+            "answer": answer,
+        }
+
+    def _fallback(self, question: Question, found: Mapping[str, Any], targets: list[Event]) -> int:
+        if question.category == "SSS" and found:
+            first = min((event for event in targets if event.id in found), key=lambda event: event.start_s)
+            return next(i for i, choice in enumerate(question.choices) if choice.endswith(first.name))
+        return int(self._draw(question, "guess") * len(question.choices))
+
+    def _shown(
+        self, question: Question, grid: Grid, cells: Iterable[int], missing: list[Event]
+    ) -> dict[str, list[int]]:
+        """Return the wanted events that the frames of these cells show, as this oracle sees it, and their cells."""
+        shown: dict[str, list[int]] = {}
+        for cell in (grid.cells[index] for index in cells):
+            event = self.world.script.event_at(cell.midpoint_s)
+            if event is None or not missing:
+                continue
+            if event in missing:
+                if self._draw(question, "miss", event.id, grid.start_s, grid.end_s) >= self.miss:
+                    shown.setdefault(event.id, []).append(cell.index)
+            elif event not in self._targets(question):
+                if self._draw(question, "confuse", event.id, grid.start_s, grid.end_s) < self.confuse:
+                    shown.setdefault(missing[0].id, []).append(cell.index)
+        return shown
+
+    def _misses(self, question: Question, event: Event, cell: Cell) -> bool:
+        return self._draw(question, "miss region", event.id, cell.start_s, cell.end_s) < self.miss
+
+    def _missing(self, question: Question, pad: Scratchpad) -> list[Event]:
+        """Return the wanted events that no frame in the scratchpad shows."""
+        return [e for e in self._targets(question) if not any(_holds(e, item.timestamp_s) for item in pad)]
+
+    def _targets(self, question: Question) -> list[Event]:
+        return self.world.targets(self._truth(question))
+
+    def _truth(self, question: Question) -> Question:
+        return self.world.question(question.text)
+
+    def _draw(self, question: Question, *what: Any) -> float:
+        """Return a number in [0, 1) that depends on the seed and on what is decided, and on nothing else."""
+        text = canonical_json([self.seed, self.world.name, question.text, *what])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
+
+
+def _keep(question: Question, shown: dict[str, list[int]]) -> dict[str, Any]:
+    """Keep one frame an event; for a when-question, those at its two ends."""
+    picked = {
+        id: [cells[0], cells[-1]] if question.kind == "when" else [cells[len(cells) // 2]]
+        for id, cells in shown.items()
+    }
+    items = [
+        {"cell": cell, "description": f"{id} is on screen", "confidence": 0.9}
+        for id, cells in picked.items()
+        for cell in dict.fromkeys(cells)
+    ]
+    return {"action": "add_to_scratchpad", "items": items[:MOST_ITEMS]}
+
+
+def _share(event: Event, cell: Cell) -> float:
+    """Return the part of an event that lies in a cell, in [0, 1]."""
+    overlap = min(event.end_s, cell.end_s) - max(event.start_s, cell.start_s)
+    return max(0.0, overlap) / (event.end_s - event.start_s)
+
+
+def _holds(event: Event, time_s: float) -> bool:
+    return event.start_s <= time_s < event.end_s
+
+
+def estimated_usage(request: Request, text: str) -> Usage:
+    """Return what the call would cost a model of the usual kind: 4 characters or 32×32 pixels a token."""
+    characters, pixels = 0, 0
+    for part in (part for message in request.messages for part in message.parts):
+        if isinstance(part, str):
+            characters += len(part)
+        else:
+            pixels += part.size[0] * part.size[1]
+    prompt = characters // CHARACTERS_A_TOKEN + pixels // PIXELS_A_TOKEN
+    return Usage(1, prompt, 0, max(1, len(text) // CHARACTERS_A_TOKEN), estimated=True)
