@@ -216,14 +216,15 @@ class _Decoder:
         return self._shown
 
     def _first_pts(self) -> int:
-        """Showing time of the first frame, in ticks."""
+        """Showing time of the first frame, in ticks. Nothing is decoded: it is that of the first keyframe's packet."""
+        self._moved = True
         try:
-            self._seek(self._stream.start_time or 0)
+            for packet in self._container.demux(self._stream):
+                if packet.is_keyframe and packet.pts is not None:
+                    return packet.pts
         except (OSError, ValueError, EOFError) as error:
-            raise VideoError(f"{self.path} holds a video that cannot be decoded ({_reason(error)}).") from error
-        if self._next is None:
-            raise VideoError(f"{self.path} holds no video frame: is the file whole?")
-        return _pts(self._next)
+            raise VideoError(f"{self.path} cannot be read ({_reason(error)}): copy or download it again.") from error
+        raise VideoError(f"{self.path} holds no video frame: is the file whole?")
 
     def _measure_end(self) -> Fraction:
         """Return when the last frame ends, in seconds from the container's zero.

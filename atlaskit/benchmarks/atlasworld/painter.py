@@ -519,7 +519,7 @@ class Painter:
         if way == "fade":
             opacity -= 0.35 * away
         elif way == "pop":
-            diameter *= 1 - 0.35 * away
+            diameter *= 1 - 0.25 * away
         else:  # from the nearer side, three quarters of it in the picture on its first frame
             edge = 0.25 * diameter if x < width / 2 else width - 0.25 * diameter
             x += (edge - x) * away
@@ -594,7 +594,7 @@ class Painter:
         """Set a caption in large white letters on a dark rounded plate."""
         fine, height = 2, self.script.size[1] * 2
         font = ImageFont.load_default(height * 0.115)
-        stroke = max(1, round(height * 0.004))
+        stroke = max(1, round(height * 0.003))
         left, top, right, bottom = font.getbbox(text, stroke_width=stroke)
         pad_x, pad_y = height * 0.055, height * 0.04
         width = round((right - left + 2 * pad_x) / fine) * fine

@@ -97,7 +97,7 @@ _GAP_S = 0.7  # between two events
 _CUT_MARGIN_S = 0.35  # between an event and a cut: half the gap, so that events astride a cut keep it too
 _EVENT_S = (0.5, 30.0)
 _SCENE_S = (12.0, 40.0)
-_MOST_EVENTS = 50  # of 48 objects, all but two occur once: this many events still leave some objects unseen
+_MOST_EVENTS = 44  # fewer than there are objects, so that some are never seen
 _BANNER_BAND = 0.24  # of the height, kept clear of the object when there is a caption
 _EDGE = 0.03
 
@@ -384,12 +384,12 @@ def _events(
 
 
 def _event_counts(rng: random.Random, scenes: tuple[Scene, ...]) -> list[int]:
-    """Draw how many events each scene holds: 1 to 3, sometimes none, never none twice in a row."""
-    counts = [1 if len(scenes) == 2 else rng.choice((0, 1, 1, 1, 2, 2, 2, 3, 3))]
-    for scene in scenes[1:]:
+    """Draw how many events each scene holds: 1 to 3, or none where the scenes before it hold more than enough."""
+    counts: list[int] = []
+    for scene in scenes:
         most = 1 if scene.end_s - scene.start_s < _SCENE_S[0] else 3
-        least = 0 if counts[-1] and len(scenes) > 2 else 1
-        counts.append(max(least, min(most, rng.choice((0, 1, 1, 1, 2, 2, 2, 3, 3)))))
+        least = 0 if sum(counts) > len(counts) and counts[-1] else 1
+        counts.append(max(least, min(most, rng.choice((0, 0, 1, 1, 1, 2, 2, 2, 3, 3)))))
     while sum(counts) > _MOST_EVENTS:
         fullest = max(counts)
         counts[rng.choice([i for i, count in enumerate(counts) if count == fullest])] -= 1
@@ -426,8 +426,6 @@ def _objects(
             if number not in objects:
                 by_scene.setdefault(scene, []).append(number)
         times = rng.randint(2, max(2, min(6, len(spans) // 4, len(by_scene))))
-        if len(spans) == _MOST_EVENTS:
-            times = 5  # or the deck would run out of objects
         recurring = deck.pop()
         objects |= {rng.choice(by_scene[scene]): recurring for scene in rng.sample(sorted(by_scene), times)}
     return [objects.get(number) or deck.pop() for number in range(len(spans))]

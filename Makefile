@@ -1,0 +1,57 @@
+# Every target makes what it needs: .venv once, and again only when pyproject.toml changes.
+# PYTHON is the interpreter that .venv is made from; anything from 3.11 on.
+
+PYTHON  ?= python3
+MODEL   ?=
+PORT    ?= 8000
+VENV    := .venv
+BIN     := $(VENV)/bin
+TIMED   := bash tools/timed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint experiments lab serve bench clean
+
+help: ## Say what can be made
+	@echo "atlaskit: a long video as a map. What can be made:"
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+demo: $(VENV)/notebook ## Run the quickstart notebook, end to end: make a video, ask it questions
+	@$(TIMED) "quickstart notebook" $(BIN)/python -m atlaskit run notebooks/01_quickstart.ipynb --out figures
+	@echo "Executed notebook and figures: $(CURDIR)/figures"
+
+test: $(VENV)/test ## Run the tests
+	@$(TIMED) "tests" $(BIN)/python -m pytest --durations=8
+
+lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
+	@$(TIMED) "style"     $(BIN)/ruff check .
+	@$(TIMED) "format"    $(BIN)/ruff format --check .
+	@$(TIMED) "types"     $(BIN)/mypy
+	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
+
+experiments: $(VENV)/notebook ## Run all notebooks headless
+	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit run notebooks/*.ipynb --out figures
+	@echo "Executed notebooks and figures: $(CURDIR)/figures"
+
+lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
+	$(BIN)/jupyter lab notebooks
+
+serve: ## Serve a model by vLLM on this machine: make serve MODEL=Qwen/Qwen3-VL-2B-Instruct
+	@bash tools/serve "$(PYTHON)" "$(MODEL)" "$(PORT)"
+
+bench: $(VENV)/test ## Measure what the kit costs
+	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py
+
+clean: ## Remove .venv, the cache and the figures
+	rm -rf .venv .venv-serve .mypy_cache .ruff_cache .pytest_cache .hypothesis dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	git clean -fdqX cache figures
+
+$(BIN)/python: ; @bash tools/venv "$(PYTHON)" "$(VENV)"
+
+$(VENV)/notebook: pyproject.toml | $(BIN)/python
+	@$(TIMED) "installing the kit and JupyterLab into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook]'
+	@touch $@
+
+$(VENV)/test: pyproject.toml $(VENV)/notebook
+	@$(TIMED) "installing the test tools into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,test]'
+	@touch $@

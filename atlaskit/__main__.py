@@ -1,0 +1,202 @@
+"""The command line: `python -m atlaskit ask|view|frame|run`.
+
+A mistake of the user's is one sentence on stderr and a non-zero exit, never a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from atlaskit.cache import Cache
+from atlaskit.errors import AtlasError, InputError
+from atlaskit.grid import Grid
+from atlaskit.question import Question
+from atlaskit.render import Picture, Still, View
+from atlaskit.search import Budget, ask
+from atlaskit.trace import Event
+from atlaskit.video import open_video
+from atlaskit.vlm import VLM
+
+LOCAL_SERVER = "http://127.0.0.1:8000/v1"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status: 0 done, 1 no answer, 2 a mistake that the message names."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return run(options)
+    except AtlasError as error:
+        print(f"atlaskit: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            "atlaskit: stopped; what was answered is cached, so the same command continues from there.", file=sys.stderr
+        )
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="atlaskit", description="A long video as a map for a vision-language model.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    asking = commands.add_parser("ask", help="ask a question about a video")
+    asking.set_defaults(run=_ask)
+    asking.add_argument("video", type=Path)
+    asking.add_argument("question")
+    asking.add_argument("--choice", action="append", default=[], help="a possible answer; give at least two")
+    asking.add_argument("--when", action="store_true", help="ask for an interval of time instead of a choice")
+    asking.add_argument("--subtitles", type=Path, metavar="FILE", help="SRT or VTT")
+    asking.add_argument(
+        "--model", nargs=2, metavar=("URL", "NAME"), help=f"default: the model served at {LOCAL_SERVER}"
+    )
+    asking.add_argument("--workers", type=int, default=4, help="regions explored at once (4)")
+    asking.add_argument("--max-depth", type=_depth, default="auto", help='"auto" or 0 … D_max')
+    asking.add_argument("--calls", type=int, default=200, help="at most this many model calls (200)")
+    asking.add_argument("--seconds", type=float, help="at most this long")
+    asking.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
+    asking.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
+    _add_grid(asking)
+
+    viewing = commands.add_parser("view", help="write a video's contact sheet to an image file")
+    viewing.set_defaults(run=_view)
+    viewing.add_argument("video", type=Path)
+    viewing.add_argument("out", type=Path, help="a .jpg or .png file")
+    viewing.add_argument(
+        "--open", type=int, nargs="*", default=[], metavar="CELL", help="cells to open, one inside the other"
+    )
+    _add_grid(viewing)
+
+    framing = commands.add_parser("frame", help="write the frame shown at a second to an image file")
+    framing.set_defaults(run=_frame)
+    framing.add_argument("video", type=Path)
+    framing.add_argument("seconds", type=float)
+    framing.add_argument("out", type=Path, help="a .jpg or .png file")
+    framing.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
+
+    running = commands.add_parser("run", help="run notebooks headless")
+    running.set_defaults(run=_run)
+    running.add_argument("notebooks", type=Path, nargs="+")
+    running.add_argument("--out", type=Path, default=Path("figures"), help="where executed notebooks go (figures)")
+    running.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+    return parser
+
+
+def _add_grid(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--k", type=int, default=8, help="a grid has K×K cells (8)")
+    parser.add_argument("--cell", type=int, default=320, help="pixels of a cell's side (320)")
+    parser.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
+
+
+def _ask(options: argparse.Namespace) -> int:
+    question = Question(options.question, tuple(options.choice), "when" if options.when else "choice")
+    budget = Budget(calls=options.calls, seconds=options.seconds)
+    video = open_video(options.video, options.subtitles)
+    Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
+    cache = Cache(options.cache)
+    vlm = VLM(*(options.model or (LOCAL_SERVER,)))
+    with _Progress(options.calls) as progress:
+        result = ask(
+            video,
+            question,
+            vlm=vlm,
+            workers=options.workers,
+            max_depth=options.max_depth,
+            budget=budget,
+            k=options.k,
+            cell=options.cell,
+            cache=cache,
+            on_event=progress.show,
+        )
+    print(result)
+    for item in result.evidence:
+        print(f"  [{item.label}] {item.timestamp_s:9.2f} s  {item.description}")
+    if options.save:
+        result.save(options.save)
+    if options.evidence and len(result.evidence):
+        _write(result.sheet, options.evidence)
+    if result.prediction is None:
+        print(f"atlaskit: no answer ({result.stop}{': ' + result.failure if result.failure else ''}).", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _view(options: argparse.Namespace) -> int:
+    video = open_video(options.video)
+    grid = Grid(0.0, video.duration_s, options.k)
+    for cell in options.open:
+        grid = grid.expand(cell)
+    view = View(video, grid, options.cell, labels="time", cache=Cache(options.cache))
+    _write(view, options.out)
+    print(f"{options.out}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {grid.resolution_s:.3f} s a cell")
+    return 0
+
+
+def _frame(options: argparse.Namespace) -> int:
+    video = open_video(options.video)
+    video.check_time(options.seconds)
+    _write(Still(video, options.seconds, Cache(options.cache)), options.out)
+    print(f"{options.out}: the frame at {options.seconds:g} s")
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from atlaskit.notebooks import run_notebook  # here, since it loads papermill
+
+    parameters = {name: _literal(value) for name, value in options.parameters}
+    for notebook in options.notebooks:
+        run_notebook(notebook, options.out, parameters)
+    return 0
+
+
+def _write(picture: Picture, path: Path) -> None:
+    forms = {".jpg": picture.jpeg, ".jpeg": picture.jpeg, ".png": picture.png}
+    form = forms.get(path.suffix.lower())
+    if form is None:
+        raise InputError(f"{path} should end in .jpg or .png.")
+    try:
+        path.write_bytes(form())
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _depth(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
+def _literal(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+class _Progress:
+    """A bar of calls made, with the round and the evidence so far."""
+
+    def __init__(self, calls: int) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(total=calls, unit="call", file=sys.stderr, leave=False, dynamic_ncols=True)
+        self._found = 0
+
+    def show(self, event: Event) -> None:
+        data = event.data or {}
+        self._found += len(data.get("found", ()))
+        self._bar.set_postfix_str(f"round {event.round}, {self._found} frames found", refresh=False)
+        self._bar.update(data.get("usage", {}).get("calls", 0))
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
