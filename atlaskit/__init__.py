@@ -5,6 +5,7 @@ The names here are a notebook's whole vocabulary. Importing them does no I/O and
 
 from atlaskit import benchmarks
 from atlaskit.benchmarks.atlasworld import Oracle
+from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.environment import (
     AddToScratchpad,
@@ -21,7 +22,7 @@ from atlaskit.errors import AtlasError
 from atlaskit.question import Question
 from atlaskit.render import view
 from atlaskit.result import Result
-from atlaskit.search import Budget, ask
+from atlaskit.search import ask
 from atlaskit.trace import Trace
 from atlaskit.video import open_video
 from atlaskit.vlm import VLM

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.errors import AtlasError, InputError
 from atlaskit.grid import Grid
 from atlaskit.question import Question
 from atlaskit.render import Picture, Still, View
-from atlaskit.search import Budget, ask
+from atlaskit.search import ask
 from atlaskit.trace import Event
 from atlaskit.video import open_video
 from atlaskit.vlm import VLM

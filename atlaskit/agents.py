@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from atlaskit.budget import Allotment, Bill
 from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Finished, Observation, State
 from atlaskit.errors import IllegalAction, ModelError
 from atlaskit.grid import Grid
@@ -27,7 +28,7 @@ from atlaskit.prompts import (
 from atlaskit.question import Question, Span
 from atlaskit.render import Sheet
 from atlaskit.trace import Event
-from atlaskit.vlm import MAX_ATTEMPTS, Message, Model, Reply, Usage
+from atlaskit.vlm import MAX_ATTEMPTS, Message, Model, Reply
 
 WorkerStop = Literal["finished", "steps", "budget", "failed"]
 """Why a worker came back: it declared its region explored, used up its own steps, was cut short by the budget of the
@@ -35,44 +36,6 @@ whole run, or could not get answers."""
 
 FAILURES_IN_A_ROW = 2
 """A worker whose calls fail this often in a row gives up; its region stays open."""
-
-
-@dataclass(frozen=True)
-class Bill:
-    """What an agent's calls cost when they were made, and what of that was paid just now rather than from cache."""
-
-    usage: Usage = Usage()
-    paid: Usage = Usage()
-
-    def __add__(self, other: Bill) -> Bill:
-        return Bill(self.usage + other.usage, self.paid + other.paid)
-
-    @classmethod
-    def of(cls, outcome: Reply | ModelError) -> Bill:
-        """Return what a reply, or a call that failed, cost."""
-        if isinstance(outcome, Reply):
-            return cls(outcome.usage, outcome.usage if outcome.live else Usage())
-        usage = Usage(
-            outcome.attempts,
-            prompt_tokens=outcome.prompt_tokens,
-            completion_tokens=outcome.completion_tokens,
-        )
-        return cls(usage, usage)
-
-
-@dataclass(frozen=True)
-class Allotment:
-    """What a worker may spend. It is fixed before the worker starts, so that no worker's pace changes another's."""
-
-    calls: int
-    is_whole: bool = True
-    """Whether these are all the steps a worker is meant to have, or what is left of the run's budget."""
-    tokens: int | None = None
-    out_of_time: Callable[[], bool] = lambda: False
-
-    def is_spent(self, usage: Usage) -> bool:
-        """Tell whether the tokens or the time are used up."""
-        return self.out_of_time() or (self.tokens is not None and usage.tokens >= self.tokens)
 
 
 @dataclass(frozen=True)

@@ -119,15 +119,16 @@ class Result:
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     def __str__(self) -> str:
-        total, verdict = self.total, {True: " – right", False: " – wrong", None: ""}[self.is_right]
+        total, spent, verdict = self.total, self.spent, {True: " – right", False: " – wrong", None: ""}[self.is_right]
         about = "about " if total.estimated else ""
+        evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in self.evidence)
         lines = [
             self.question.text,
             f"  answer    {self.answer or 'none'}{verdict}",
             *([f"  truth     {self._truth()}"] if self.is_right is False else []),
-            f"  evidence  {', '.join(f'[{e.label}] {clock(e.timestamp_s)}' for e in self.evidence) or 'none'}",
+            f"  evidence  {evidence or 'none'}",
             f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens in {self.rounds} rounds",
-            f"  paid now  {self.spent.calls} calls, {self.spent.frames_decoded} frames decoded, {self.spent.seconds:.2f} s",
+            f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
         ]
         return "\n".join(lines)

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from atlaskit.agents import Allotment, Bill, Errand, Master, Report, Worker, prediction
+from atlaskit.agents import Errand, Master, Report, Worker, prediction
+from atlaskit.budget import Bill, Budget, Meter
 from atlaskit.cache import Cache, default_cache
 from atlaskit.environment import Atlas, legal_set
 from atlaskit.errors import InputError, ModelError, Unreachable
@@ -22,103 +23,11 @@ from atlaskit.render import Fit
 from atlaskit.result import Result, Spent
 from atlaskit.trace import Event, Trace
 from atlaskit.video import Video
-from atlaskit.vlm import MAX_ATTEMPTS, Cached, Model, Reply, Role, Usage
+from atlaskit.vlm import MAX_ATTEMPTS, Cached, Model, Reply
 
 Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "seconds", "model"]
 """Why a search ended: the evidence suffices, nothing is left to explore, depth 0 allows none, the rounds or a budget
 are used up, or the model does not answer."""
-
-CALLS_KEPT_BACK = 2
-"""Calls that workers may not touch: one for a review, one for the decision."""
-FIRST_GUESS_TOKENS = 4000
-"""Tokens kept back for the decision before any call has shown what calls cost."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Hard limits on a run; None is no limit. Retries count. Exceeded at most by the calls in flight.
-
-    Calls and tokens are what answers cost when they were made, so a replay from the cache stops where the run did;
-    seconds are this run's own, so a run that stopped on time can get further when it is repeated.
-    """
-
-    calls: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        for name, limit in vars(self).items():
-            if limit is not None and limit <= 0:
-                raise InputError(f"A budget of {limit} {name} allows nothing: give a positive number, or None.")
-
-
-@dataclass
-class Meter:
-    """Counts what a run costs against its budget, by role."""
-
-    budget: Budget
-    by_role: dict[Role, Bill] = field(default_factory=lambda: {"master": Bill(), "worker": Bill()})
-    largest: int = 0
-    """Tokens of the Master's largest call so far."""
-    longest_s: float = 0.0
-    began: float = field(default_factory=time.monotonic)
-
-    def charge(self, role: Role, bill: Bill) -> None:
-        """Add what an agent spent."""
-        self.by_role[role] += bill
-        if role == "master":
-            self.largest = max(self.largest, bill.usage.tokens)
-
-    @property
-    def total(self) -> Usage:
-        """What the run cost so far."""
-        return self.by_role["master"].usage + self.by_role["worker"].usage
-
-    @property
-    def seconds(self) -> float:
-        """How long the run has taken."""
-        return time.monotonic() - self.began
-
-    def calls_left(self) -> int | None:
-        """Return how many calls the budget still has, None for any number."""
-        return None if self.budget.calls is None else max(0, self.budget.calls - self.total.calls)
-
-    def tokens_left(self) -> int | None:
-        """Return how many tokens workers may still spend, keeping back enough for the decision."""
-        if self.budget.tokens is None:
-            return None
-        kept = 2 * self.largest or FIRST_GUESS_TOKENS
-        return max(0, self.budget.tokens - self.total.tokens - kept)
-
-    def out_of_time(self) -> bool:
-        """Tell whether the time is used up, keeping back as much as the longest call took."""
-        return self.budget.seconds is not None and self.seconds + self.longest_s >= self.budget.seconds
-
-    def spent(self) -> Stop | None:
-        """Return the limit that leaves no room for exploring, if any."""
-        calls_left = self.calls_left()
-        if calls_left is not None and calls_left <= CALLS_KEPT_BACK:
-            return "calls"
-        if self.tokens_left() == 0:
-            return "tokens"
-        return "seconds" if self.out_of_time() else None
-
-    def can_decide(self) -> bool:
-        """Tell whether a last call is within the budget."""
-        over_tokens = self.budget.tokens is not None and self.total.tokens >= self.budget.tokens
-        over_time = self.budget.seconds is not None and self.seconds >= self.budget.seconds
-        return self.calls_left() != 0 and not over_tokens and not over_time
-
-    def allot(self, regions: int, steps: int) -> list[Allotment]:
-        """Divide what is left among the workers of a round; fewer than `regions` where it would not give each a call."""
-        calls, tokens = self.calls_left(), self.tokens_left()
-        if calls is None:
-            shares = [steps] * regions
-        else:
-            free = calls - CALLS_KEPT_BACK
-            shares = [min(steps, free // regions + (i < free % regions)) for i in range(regions)]
-        share = None if tokens is None else tokens // regions
-        return [Allotment(calls, calls == steps, share, self.out_of_time) for calls in shares if calls > 0]
 
 
 @dataclass

@@ -114,6 +114,7 @@ class VideoFile(Video):
         self.fingerprint = file_fingerprint(self.path)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        """Decode in order of time, whatever the order asked for, so that neighbours share their way."""
         for time_s in times_s:
             self.check_time(time_s)
         width, height = size or self.size

@@ -190,12 +190,12 @@ class Oracle:
             event = self.world.script.event_at(cell.midpoint_s)
             if event is None or not missing:
                 continue
-            if event in missing:
-                if self._draw(question, "miss", event.id, grid.start_s, grid.end_s) >= self.miss:
-                    shown.setdefault(event.id, []).append(cell.index)
-            elif event not in self._targets(question):
-                if self._draw(question, "confuse", event.id, grid.start_s, grid.end_s) < self.confuse:
-                    shown.setdefault(missing[0].id, []).append(cell.index)
+            mistaken = event not in self._targets(question)
+            draw = self._draw(question, "confuse" if mistaken else "miss", event.id, grid.start_s, grid.end_s)
+            if mistaken and draw < self.confuse:
+                shown.setdefault(missing[0].id, []).append(cell.index)
+            elif event in missing and draw >= self.miss:
+                shown.setdefault(event.id, []).append(cell.index)
         return shown
 
     def _misses(self, question: Question, event: Event, cell: Cell) -> bool:

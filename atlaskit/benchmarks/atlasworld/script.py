@@ -41,13 +41,73 @@ LIGHTS: tuple[str, ...] = ("dawn", "noon", "night")
 ENTRANCES: tuple[str, ...] = ("fade", "pop", "slide")
 
 CAPTION_WORDS: tuple[str, ...] = (
-    "HARBOR", "LANTERN", "COMPASS", "VELVET", "MARBLE", "THUNDER", "ORCHID", "FALCON", "GRANITE", "WHISPER",
-    "CINDER", "MANDOLIN", "CARAVAN", "ANCHOR", "PEPPER", "TIMBER", "SADDLE", "RIBBON", "PUZZLE", "BEACON",
-    "WALNUT", "TEMPLE", "MIRROR", "PILGRIM", "BASKET", "DRAGON", "FEATHER", "GALAXY", "HAMMER", "ISLAND",
-    "JACKET", "KETTLE", "LADDER", "MAGNET", "NECTAR", "OYSTER", "PARROT", "QUARTZ", "ROCKET", "TROLLEY",
-    "TUNNEL", "UMBRELLA", "VIOLIN", "WAGON", "YARROW", "ZEPHYR", "ALMANAC", "BAMBOO", "CANDLE", "DOLPHIN",
-    "ECLIPSE", "FIDDLE", "GINGER", "HICKORY", "IGLOO", "JUNIPER", "KERNEL", "LOTUS", "MOSAIC", "NUTMEG",
-    "OTTER", "PEBBLE", "RADISH", "SPARROW", "TEAPOT", "VOYAGE", "WILLOW",
+    "HARBOR",
+    "LANTERN",
+    "COMPASS",
+    "VELVET",
+    "MARBLE",
+    "THUNDER",
+    "ORCHID",
+    "FALCON",
+    "GRANITE",
+    "WHISPER",
+    "CINDER",
+    "MANDOLIN",
+    "CARAVAN",
+    "ANCHOR",
+    "PEPPER",
+    "TIMBER",
+    "SADDLE",
+    "RIBBON",
+    "PUZZLE",
+    "BEACON",
+    "WALNUT",
+    "TEMPLE",
+    "MIRROR",
+    "PILGRIM",
+    "BASKET",
+    "DRAGON",
+    "FEATHER",
+    "GALAXY",
+    "HAMMER",
+    "ISLAND",
+    "JACKET",
+    "KETTLE",
+    "LADDER",
+    "MAGNET",
+    "NECTAR",
+    "OYSTER",
+    "PARROT",
+    "QUARTZ",
+    "ROCKET",
+    "TROLLEY",
+    "TUNNEL",
+    "UMBRELLA",
+    "VIOLIN",
+    "WAGON",
+    "YARROW",
+    "ZEPHYR",
+    "ALMANAC",
+    "BAMBOO",
+    "CANDLE",
+    "DOLPHIN",
+    "ECLIPSE",
+    "FIDDLE",
+    "GINGER",
+    "HICKORY",
+    "IGLOO",
+    "JUNIPER",
+    "KERNEL",
+    "LOTUS",
+    "MOSAIC",
+    "NUTMEG",
+    "OTTER",
+    "PEBBLE",
+    "RADISH",
+    "SPARROW",
+    "TEAPOT",
+    "VOYAGE",
+    "WILLOW",
 )
 
 EVENT_LINES: tuple[str, ...] = (
@@ -302,9 +362,7 @@ def _is_filmable(motion: Motion) -> bool:
     return ways and inside and swing and 0.05 <= motion.size <= 0.6
 
 
-def write_script(
-    seed: int, duration_s: float, *, fps: int = DEFAULT_FPS, size: tuple[int, int] = (640, 360)
-) -> Script:
+def write_script(seed: int, duration_s: float, *, fps: int = DEFAULT_FPS, size: tuple[int, int] = (640, 360)) -> Script:
     """Draw a timeline from a seed; the duration is rounded to a whole number of frames."""
     _check_picture(duration_s, fps, size)
     rng = random.Random(seed)
@@ -360,9 +418,7 @@ def _settings(rng: random.Random, count: int) -> list[tuple[str, str]]:
 # --- events ---------------------------------------------------------------------------------------
 
 
-def _events(
-    rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple[int, int]
-) -> tuple[Event, ...]:
+def _events(rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple[int, int]) -> tuple[Event, ...]:
     spans = [
         (scene.index, *span)
         for scene, count in zip(scenes, _event_counts(rng, scenes), strict=True)
@@ -413,9 +469,7 @@ def _event_spans(rng: random.Random, scene: Scene, count: int, fps: int) -> list
     return [(first, first + length) for first, length in zip(firsts, lengths, strict=True)]
 
 
-def _objects(
-    rng: random.Random, spans: list[tuple[int, int, int]], *, long_enough: bool
-) -> list[tuple[str, str]]:
+def _objects(rng: random.Random, spans: list[tuple[int, int, int]], *, long_enough: bool) -> list[tuple[str, str]]:
     """Draw the object of each event: all different, but for one or two that come back in other scenes."""
     deck = [(colour, shape) for colour in COLOURS for shape in SHAPES]
     rng.shuffle(deck)
