@@ -66,6 +66,11 @@ class Report:
         """Whether the region was searched as far as meant and holds nothing; one that failed stays open."""
         return not self.evidence and self.stop in ("finished", "steps")
 
+    @property
+    def got_no_answer(self) -> bool:
+        """Whether every call of the visit failed."""
+        return self.stop == "failed" and all(event.kind == "failure" for event in self.events)
+
 
 @dataclass
 class Worker:

@@ -69,12 +69,12 @@ class Grid:
         """The number of cells, K²."""
         return self.k**2
 
-    @property
+    @cached_property
     def start_s(self) -> float:
         """Start of the grid in seconds."""
         return self._boundary(0)
 
-    @property
+    @cached_property
     def end_s(self) -> float:
         """End of the grid in seconds, not included."""
         return self._boundary(self.size)
@@ -119,10 +119,14 @@ class Grid:
                 return cell
         raise InputError(f"{time_s} s lies outside this grid, [{self.start_s}, {self.end_s}) s.")
 
-    @property
+    @cached_property
     def _unit(self) -> Fraction:
         root = Fraction(self.root_end_s) - Fraction(self.root_start_s)
         return root / Fraction(self.size ** (self.depth + 1))
+
+    @cached_property
+    def _origin(self) -> Fraction:
+        return Fraction(self.root_start_s)
 
     @cached_property
     def _first_cell(self) -> int:
@@ -133,7 +137,7 @@ class Grid:
         return place
 
     def _boundary(self, cells: int | Fraction) -> float:
-        return float(Fraction(self.root_start_s) + self._unit * (self._first_cell + cells))
+        return float(self._origin + self._unit * (self._first_cell + cells))
 
     def _check(self, index: int) -> None:
         if not 0 <= index < self.size:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
@@ -165,6 +166,7 @@ class StepCall:
         return Request("worker", "step", self.earlier, step_schema(self.observation.legal), self)
 
 
+@lru_cache(maxsize=1024)  # many states allow the same set, and making a schema takes milliseconds
 def step_schema(legal: LegalSet) -> type[BaseModel]:
     """Return the schema of a worker's step: one variant an action, with the cells it may name."""
     variants = [
@@ -238,7 +240,7 @@ class ReviewCall:
                     view,
                     "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
                     self.sheet,
-                    "Judge it. First say, for each possible answer, what supports and what contradicts it, "
+                    "Judge it. First say, for each answer, what supports it and what contradicts it, "
                     "and whether something could still turn up that would change your mind. The evidence is sufficient "
                     "only if you can name the labels that prove one answer. If it is not, name the cells that should be "
                     "searched next, for instance those in a gap between two frames that belong together. Erase a label "

@@ -116,7 +116,7 @@ class Search:
         known = set(self.scratchpad.labels)
         reports = self.send(frontier)
         self.merge(frontier, reports)
-        if reports and all(report.stop == "failed" for report in reports):
+        if reports and all(report.got_no_answer for report in reports):
             self.failure = str(reports[-1].events[-1]["reason"])
             return "model"
         if set(self.scratchpad.labels) == known:
@@ -285,6 +285,9 @@ def ask(
     evidence = search.scratchpad
     if decision is not None and not len(evidence):
         evidence = search.master.cite(_cited(decision.answer), "cited from the root grid")
+        root = atlas.root
+        found = {"interval_s": [root.start_s, root.end_s], "found": [item.to_json() for item in evidence]}
+        search.log(Event("cite", data=found))
     search.log(Event("stop", data={"stop": stop, "rounds": search.rounds, "calls": search.meter.total.calls}))
     return Result(
         question=asked,

@@ -32,6 +32,8 @@ class Subtitles:
         """Return every line that overlaps `[start_s, end_s)`, whole and in order of time."""
         if start_s < 0 or end_s < start_s:
             raise InputError(f"[{start_s}, {end_s}) s is not an interval of time.")
+        if start_s == end_s:
+            return ()
         return tuple(line for line in self.lines if line.start_s < end_s and start_s < line.end_s)
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ from atlaskit.errors import InputError
 
 TRACE_VERSION = 1
 
-KINDS = ("start", "task", "probe", "assign", "step", "report", "review", "decision", "failure", "stop")
+KINDS = ("start", "task", "probe", "assign", "step", "report", "review", "decision", "cite", "failure", "stop")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
@@ -212,7 +213,7 @@ class VLM:
                 messages=messages,
                 response_format={
                     "type": "json_schema",
-                    "json_schema": {"name": request.step, "schema": request.schema.model_json_schema()},
+                    "json_schema": {"name": request.step, "schema": json_schema(request.schema)},
                 },
                 max_tokens=request.max_tokens,
                 **self.parameters,
@@ -291,12 +292,18 @@ def reply_key(model: Model, request: Request) -> str:
         model=model.name,
         parameters=dict(model.parameters),
         max_tokens=request.max_tokens,
-        schema=request.schema.model_json_schema(),
+        schema=json_schema(request.schema),
         messages=[
             [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
             for message in request.messages
         ],
     )
+
+
+@lru_cache(maxsize=1024)
+def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
+    """Return a schema as JSON Schema."""
+    return schema.model_json_schema()
 
 
 def how_to_reach(base_url: str) -> str:

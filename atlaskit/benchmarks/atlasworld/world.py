@@ -102,17 +102,3 @@ def atlasworld(
     script = write_script(seed, duration_s, fps=fps, size=size)
     folder = Path(directory) / f"seed{seed}-{duration_s:g}s-{size[0]}x{size[1]}-{fps}fps"
     return World(script, write_questions(script, questions, seed), folder, progress)
-
-
-def load_world(directory: str | Path, questions: int = 24) -> World:
-    """Return the world that was filmed into a folder; raise InputError where its manifest cannot be read."""
-    import json
-
-    path = Path(directory) / "manifest.json"
-    try:
-        script = Script.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is not the manifest of a world ({error}).") from error
-    return World(script, write_questions(script, questions, script.seed), Path(directory))

@@ -1,0 +1,47 @@
+"""Worlds, films and caches that the tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.cache import Cache
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("house")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """One cache for tests in which it does not matter whether a frame was drawn before."""
+    return Cache(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ten minutes, drawn on demand."""
+    return atlasworld(seed=5, duration_s=600, questions=16, size=(320, 180), directory=tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def film(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Two minutes, as a real file."""
+    directory = tmp_path_factory.mktemp("film")
+    return atlasworld(seed=3, duration_s=120, questions=12, size=(320, 180), directory=directory)
+
+
+@pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working directory of one's own."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path

@@ -1,0 +1,104 @@
+"""Test doubles for a model: one small class each."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from atlaskit.cache import canonical_json
+from atlaskit.errors import ModelError
+from atlaskit.vlm import MAX_ATTEMPTS, Model, Reply, Request, Usage, reply_key
+
+
+class Babbler:
+    """Answers anything at all that fits the schema, drawn from the seed and the request."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.name = "babbler"
+        self.parameters: Mapping[str, Any] = {"seed": seed}
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        rng = random.Random(f"{self.seed} {reply_key(self, request)}")
+        schema = request.schema.model_json_schema()
+        value = babble(schema, schema.get("$defs", {}), rng)
+        if "start_s" in value:
+            value["start_s"], value["end_s"] = sorted((value["start_s"], value["end_s"] + 1e-3))
+            value["end_s"] = min(value["end_s"], schema["properties"]["end_s"]["maximum"])
+        text = canonical_json(value)
+        usage = Usage(1, rng.randrange(100, 3000), 0, rng.randrange(1, 100))
+        return Reply(request.schema.model_validate_json(text), text, usage)
+
+
+def babble(schema: dict[str, Any], definitions: dict[str, Any], rng: random.Random) -> Any:
+    """Draw a value that fits a JSON schema of the kind pydantic writes."""
+    if "$ref" in schema:
+        return babble(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, rng)
+    if "anyOf" in schema:
+        return babble(rng.choice(schema["anyOf"]), definitions, rng)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return rng.choice(schema["enum"])
+    match schema["type"]:
+        case "object":
+            return {name: babble(part, definitions, rng) for name, part in schema["properties"].items()}
+        case "array":
+            least, most = schema.get("minItems", 0), min(schema["maxItems"], 5)
+            return [babble(schema["items"], definitions, rng) for _ in range(rng.randint(least, max(least, most)))]
+        case "string":
+            return rng.choice(["", "a red circle", "<script>alert(1)</script>", "[A] 86.3 s", "ignore all rules"])
+        case "number":
+            return rng.uniform(schema.get("minimum", 0), schema.get("maximum", 1))
+        case "boolean":
+            return rng.random() < 0.2
+    raise AssertionError(schema)
+
+
+class Slow:
+    """A model that takes its time, a different time for each call."""
+
+    def __init__(self, model: Model, seed: int) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self._rng, self._lock = random.Random(seed), threading.Lock()
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        with self._lock:
+            wait_s = self._rng.random() * 0.004
+        time.sleep(wait_s)
+        return self.model.complete(request, max_attempts=max_attempts)
+
+
+class Flaky:
+    """A model that fails for good on a share of its calls, drawn from the request; what it answers is the model's."""
+
+    def __init__(self, model: Model, rate: float, seed: int = 0, steps: tuple[str, ...] = ("step",)) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.rate, self.seed, self.steps = rate, seed, steps
+        self.failed = 0
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        draw = random.Random(f"{self.seed} {reply_key(self.model, request)}").random()
+        if request.step in self.steps and draw < self.rate:
+            with self._lock:
+                self.failed += 1
+            raise ModelError("the network is down", attempts=max_attempts)
+        return self.model.complete(request, max_attempts=max_attempts)
+
+
+class Counting:
+    """A model that counts the calls it is really given."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.calls: list[str] = []
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        with self._lock:
+            self.calls.append(request.step)
+        return self.model.complete(request, max_attempts=max_attempts)

@@ -1,0 +1,80 @@
+"""The house's floors: a module imports only from lower ones (DESIGN §2)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import atlaskit
+import pytest
+
+ROOT = Path(atlaskit.__file__).parent
+
+FLOORS = {
+    "errors": -1,  # the names of what can go wrong: below everything
+    "grid": 0,
+    "cache": 0,
+    "question": 0,
+    "subtitles": 1,
+    "memory": 1,
+    "vlm": 1,
+    "video": 2,
+    "budget": 2,
+    "render": 3,
+    "environment": 4,
+    "prompts": 5,
+    "trace": 5,
+    "result": 6,
+    "agents": 6,
+    "search": 7,
+    "benchmarks": 8,
+    "plots": 9,
+    "notebooks": 9,
+    "__init__": 10,
+    "__main__": 11,
+}
+HEAVY = {"av", "openai", "pysubs2", "papermill", "matplotlib", "pandas", "IPython", "torch", "transformers", "vllm"}
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" if node.module == "atlaskit" else node.module for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        rooms |= {name.split(".")[1] for name in names if name.startswith("atlaskit.")}
+    return rooms
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_imports_only_from_lower_floors(path: Path) -> None:
+    room = room_of(path)
+    assert room in FLOORS, f"{room} has no floor: put it in the table"
+    for other in imported_rooms(path) - {room}:
+        assert FLOORS[other] < FLOORS[room], f"{room} (floor {FLOORS[room]}) imports {other} (floor {FLOORS[other]})"
+
+
+def test_the_table_names_only_rooms_that_are_there() -> None:
+    assert set(FLOORS) == {room_of(path) for path in MODULES}
+
+
+def test_the_test_can_fail(tmp_path: Path) -> None:
+    bad = tmp_path / "grid.py"
+    bad.write_text("from atlaskit.search import ask\nimport atlaskit.render\nfrom atlaskit import plots\n")
+    assert imported_rooms(bad) == {"search", "render", "plots"}
+
+
+def test_importing_the_kit_is_light_and_writes_nothing(tmp_path: Path) -> None:
+    code = "import sys, atlaskit; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not HEAVY & set(done.stdout.split())
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,37 @@
+"""The public names, locked: a change here is a change of the interface."""
+
+import atlaskit as ak
+
+NAMES = [
+    "VLM",
+    "AddToScratchpad",
+    "Atlas",
+    "AtlasError",
+    "Backtrack",
+    "Budget",
+    "Cache",
+    "Claim",
+    "Expand",
+    "Finished",
+    "Investigate",
+    "MarkPromising",
+    "Oracle",
+    "Question",
+    "Result",
+    "Trace",
+    "Zoom",
+    "ask",
+    "benchmarks",
+    "open_video",
+    "view",
+]
+
+
+def test_the_public_names() -> None:
+    assert ak.__all__ == NAMES
+    assert all(hasattr(ak, name) for name in NAMES)
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    undocumented = [name for name in NAMES if not (getattr(ak, name).__doc__ or "").strip()]
+    assert undocumented == []

@@ -1,0 +1,291 @@
+"""The search, driven by oracles and by models that answer nonsense: promises 4, 7, 8, 9 and 10."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.budget import Budget
+from atlaskit.cache import Cache
+from atlaskit.errors import InputError, ModelError, Unreachable
+from atlaskit.question import Question
+from atlaskit.result import Result
+from atlaskit.search import ask
+from atlaskit.trace import Trace
+from atlaskit.vlm import Model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import Babbler, Counting, Flaky, Slow
+
+CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
+WHEN = Question("When is it?", kind="when")
+SMALL = {"cell": 48, "k": 4}
+
+
+def run(world: World, question: Question, model: Model, cache: Cache, **options: object) -> Result:
+    return ask(world.drawn, question, vlm=model, cache=cache, **{**SMALL, **options})  # type: ignore[arg-type]
+
+
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    return Cache(tmp_path_factory.mktemp("cache"))
+
+
+def check_grounded(result: Result, world: World) -> None:
+    """Promise 4, read from the trace: each item was a visible, open cell of the view in which it was given."""
+    given = {}
+    for event in (*result.trace.of("step"), *result.trace.of("cite")):
+        for item in event["found"]:
+            start_s, end_s = event["interval_s"]
+            assert start_s <= item["start_s"] <= item["timestamp_s"] <= item["end_s"] <= end_s
+            given[item["timestamp_s"]] = item
+    for item in result.evidence:
+        assert 0 <= item.timestamp_s < world.drawn.duration_s
+        assert given[item.timestamp_s]["start_s"] == item.start_s
+
+
+def check_books(result: Result, budget: Budget, largest: int = 3200, workers: int = 4) -> None:
+    """Promise 10: what is charged is what the events cost, and within the budget but for the calls in flight."""
+    calls = sum(event["usage"]["calls"] for event in result.trace if event.data and "usage" in event.data)
+    tokens = sum(
+        event["usage"]["prompt_tokens"] + event["usage"]["completion_tokens"]
+        for event in result.trace
+        if event.data and "usage" in event.data
+    )
+    assert result.total.tokens == tokens
+    assert result.total.calls >= calls  # failed calls are charged too, and have no usage event
+    if budget.calls is not None:
+        assert result.total.calls <= budget.calls
+    if budget.tokens is not None:
+        assert result.total.tokens <= budget.tokens + workers * largest
+
+
+def test_the_perfect_oracle_answers_from_frames_of_the_events(world: World, shared_cache: Cache) -> None:
+    oracle = Oracle(world)
+    for question in world.questions:
+        result = ask(world.drawn, question, vlm=oracle, cache=shared_cache, cell=64)
+        assert result.is_right, str(result)
+        assert result.stop == "sufficient"
+        for item in result.evidence:
+            event = world.script.event_at(item.timestamp_s)
+            assert event is not None and item.description.startswith(event.id)
+
+
+def test_two_hundred_questions(tmp_path_factory: pytest.TempPathFactory, shared_cache: Cache) -> None:
+    """The issue's figure: at least 95 % of 200 questions on ten-minute videos; and a worse oracle does worse."""
+    right: dict[float, int] = {0.0: 0, 0.3: 0}
+    asked = 0
+    for seed in range(10):
+        world = atlasworld(seed=100 + seed, questions=20, size=(128, 72), directory=tmp_path_factory.mktemp("w"))
+        for question in world.questions:
+            asked += 1
+            for miss in right:
+                result = ask(world.drawn, question, vlm=Oracle(world, miss), cache=shared_cache, cell=48)
+                right[miss] += bool(result.is_right)
+                check_grounded(result, world)
+                check_books(result, Budget(calls=200))
+                for item in result.evidence:
+                    event = world.script.event_at(item.timestamp_s)
+                    assert event in world.targets(question)
+                    assert event.id in item.description or not result.trace.of("review")
+    print(f"perfect oracle {right[0.0]}/{asked} right, miss=0.3 {right[0.3]}/{asked}")
+    assert asked == 200
+    assert right[0.0] >= 190
+    assert 0.25 * asked < right[0.3] < right[0.0]
+
+
+def test_on_a_real_film(film: World, cache: Cache) -> None:
+    video = film.video
+    for question in film.questions:
+        result = ask(video, question, vlm=Oracle(film), cache=cache, cell=64)
+        assert result.is_right, str(result)
+        assert result.spent.frames_decoded > 0 or result.spent.calls == 0 or len(result.evidence)
+
+
+def test_a_replay_calls_nothing_decodes_nothing_and_is_the_same_bytes(film: World, cache: Cache) -> None:
+    """Promise 7."""
+    question = film.questions[0]
+    first = ask(film.video, question, vlm=Oracle(film), cache=cache, cell=64)
+    sheet = first.sheet.jpeg()
+    again_film = atlasworld(seed=3, duration_s=120, questions=12, size=(320, 180), directory=film.directory.parent)
+    model, video = Counting(Oracle(again_film)), again_film.video
+    second = ask(video, question, vlm=model, cache=cache, cell=64)
+    assert second.to_json() == first.to_json()
+    assert second.sheet.jpeg() == sheet
+    assert (model.calls, video.frames_decoded) == ([], 0)
+    assert (second.spent.calls, second.spent.tokens, second.spent.frames_decoded) == (0, 0, 0)
+    assert first.spent.calls == first.total.calls > 0
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), workers=st.integers(1, 16), question=st.sampled_from([CHOICE, WHEN]))
+def test_threads_and_their_timing_do_not_matter(
+    world: World, tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int, question: Question
+) -> None:
+    """Promise 8, with a model that answers nonsense, and answers it late."""
+    budget = Budget(calls=40)
+    runs = [
+        run(world, question, model, fresh(tmp_path_factory), workers=workers, threads=threads, budget=budget, steps=4)
+        for model, threads in ((Babbler(seed), 1), (Slow(Babbler(seed), seed), workers), (Slow(Babbler(seed), seed + 1), 3))
+    ]
+    assert len({result.to_json() for result in runs}) == 1
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10**6),
+    calls=st.one_of(st.none(), st.integers(1, 60)),
+    tokens=st.one_of(st.none(), st.integers(1, 80_000)),
+    rate=st.sampled_from([0.0, 0.2, 0.6]),
+    workers=st.integers(1, 8),
+    depth=st.integers(0, 3),
+)
+def test_no_promise_breaks_whatever_a_model_says(
+    world: World,
+    tmp_path_factory: pytest.TempPathFactory,
+    seed: int,
+    calls: int | None,
+    tokens: int | None,
+    rate: float,
+    workers: int,
+    depth: int,
+) -> None:
+    """Promises 4, 9 and 10 under nonsense, failures and every budget."""
+    budget = Budget(calls=calls if calls or tokens else 60, tokens=tokens)
+    model = Flaky(Babbler(seed), rate, seed, ("step", "review", "probe"))
+    result = run(
+        world, CHOICE, model, fresh(tmp_path_factory), workers=workers, max_depth=depth, budget=budget, steps=5, max_rounds=6
+    )
+    check_grounded(result, world)
+    check_books(result, budget, workers=workers)
+    if model.failed == 0 and tokens is None:
+        assert result.prediction is not None, "a call is always kept for the answer"
+    failed = {event["cell"] for event in result.trace.of("report") if event["stop"] == "failed"}
+    for cell in failed - {e["cell"] for e in result.trace.of("report") if e["stop"] != "failed"}:
+        start_s, end_s = 600 * cell / 16, 600 * (cell + 1) / 16
+        assert result.dead_zones.coverage(start_s, end_s) == 0, "a region that failed stays open"
+
+
+def test_a_failure_costs_a_step_and_keeps_what_was_found(world: World, cache: Cache) -> None:
+    """Promise 9: a worker that fails after finding something brings it back."""
+    question = next(q for q in world.questions if q.category == "SSS")
+    clean = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=64)
+
+    class FailsAfterTheFirstFind(Oracle):
+        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
+            if request.step == "step" and len(request.facts.observation.state.scratchpad):
+                raise ModelError("the network is down", attempts=1)
+            return super().complete(request, max_attempts=max_attempts)
+
+    model = FailsAfterTheFirstFind(world)
+    model.name = "failing oracle"
+    result = ask(world.drawn, question, vlm=model, cache=cache, cell=64, workers=1)
+    assert {item.timestamp_s for item in result.evidence} >= {item.timestamp_s for item in clean.evidence}
+    assert result.is_right
+    assert all(event["stop"] == "failed" for event in result.trace.of("report"))
+    assert result.dead_zones.intervals == ()
+
+
+def test_a_model_that_dies_mid_run_leaves_a_result_with_its_evidence(world: World, cache: Cache) -> None:
+    question = next(q for q in world.questions if q.category == "SSS")
+
+    class DiesAtTheReview(Oracle):
+        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
+            if request.step in ("review", "decision"):
+                raise Unreachable("No model answers.", attempts=1)
+            return super().complete(request, max_attempts=max_attempts)
+
+    model = DiesAtTheReview(world)
+    model.name = "dying oracle"
+    result = ask(world.drawn, question, vlm=model, cache=cache, cell=64, max_rounds=1)
+    assert result.prediction is None and result.answer is None and not result.is_right
+    assert len(result.evidence) >= 3 and result.failure == "No model answers."
+    resumed = ask(world.drawn, question, vlm=_named(Oracle(world), "dying oracle"), cache=cache, cell=64, max_rounds=1)
+    assert resumed.is_right and resumed.spent.calls == 2  # only what failed is asked again
+
+
+def _named(oracle: Oracle, name: str) -> Oracle:
+    oracle.name = name
+    return oracle
+
+
+def test_nobody_there_at_all_is_an_error(world: World, cache: Cache) -> None:
+    class Nobody(Oracle):
+        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
+            raise Unreachable("No model answers.")
+
+    with pytest.raises(Unreachable):
+        ask(world.drawn, CHOICE, vlm=Nobody(world), cache=cache)
+
+
+@pytest.mark.parametrize("calls", range(1, 12))
+def test_a_small_budget_still_gives_an_answer(world: World, cache: Cache, calls: int) -> None:
+    question = next(q for q in world.questions if q.category == "COUNT")
+    result = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=64, budget=Budget(calls=calls))
+    assert result.prediction is not None and result.total.calls <= calls
+    assert result.stop in ("calls", "sufficient")
+
+
+def test_seconds_are_a_budget_too(world: World, cache: Cache) -> None:
+    slow = Slow(Babbler(1), 1)
+    result = run(world, CHOICE, slow, cache, budget=Budget(seconds=0.2))
+    assert result.stop in ("seconds", "sufficient", "explored")
+    assert result.spent.seconds < 30
+
+
+def test_depth_zero_answers_from_the_root_alone(world: World, cache: Cache) -> None:
+    result = run(world, CHOICE, Babbler(4), cache, max_depth=0)
+    assert (result.stop, result.rounds, result.total.calls) == ("depth", 0, 1)
+    assert [event.kind for event in result.trace] == ["start", "decision", "cite", "stop"]
+    check_grounded(result, world)
+
+
+def test_a_short_video_needs_no_depth(tmp_path: Path, cache: Cache) -> None:
+    world = atlasworld(seed=1, duration_s=10, questions=6, size=(128, 72), directory=tmp_path)
+    for question in world.questions:
+        result = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=48)
+        assert result.stop == "depth" and result.is_right
+
+
+def test_dead_zones_are_shown_to_all_and_offered_to_none(world: World, cache: Cache) -> None:
+    question = next(q for q in world.questions if q.category == "COUNT")
+    result = ask(world.drawn, question, vlm=Oracle(world, miss=0.5), cache=cache, cell=48, max_rounds=4)
+    dead = [event["cell"] for event in result.trace.of("report") if event["dead"]]
+    handed_out = [cell for event in result.trace.of("assign") for cell in event["cells"]]
+    assert dead and len(handed_out) == len(set(handed_out))
+    assert result.dead_zones.coverage(0, 600) == pytest.approx(len(dead) / 64)
+
+
+def test_the_trace_tells_the_run(world: World, cache: Cache, tmp_path: Path) -> None:
+    watched = []
+    result = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache, cell=48, on_event=watched.append)
+    assert sorted(e.kind for e in watched) == sorted(e.kind for e in result.trace)
+    result.trace.save(tmp_path / "run.jsonl")
+    assert Trace.load(tmp_path / "run.jsonl").to_json() == result.trace.to_json()
+    for text, sentence in [
+        ("", "not a trace"),
+        ("{}\n", "version None"),
+        ('{"atlaskit_trace":99}\n', "version 99"),
+        ('{"atlaskit_trace":1}\n{"kind":"dance"}\n', "'dance'"),
+        ('{"atlaskit_trace":1}\n{"sort":"step"}\n', "not a trace"),
+        ("hello\n", "not a trace"),
+    ]:
+        (tmp_path / "bad.jsonl").write_text(text)
+        with pytest.raises(InputError, match=sentence):
+            Trace.load(tmp_path / "bad.jsonl")
+
+
+def test_an_oracle_knows_only_its_world(world: World, cache: Cache) -> None:
+    with pytest.raises(InputError, match="not one of this world's"):
+        ask(world.drawn, "What is the meaning?", ["42", "43"], vlm=Oracle(world), cache=cache)
+    with pytest.raises(InputError, match="rate"):
+        Oracle(world, miss=1.5)
+
+
+def test_what_cannot_be_asked(world: World, cache: Cache) -> None:
+    for options in ({"workers": 0}, {"steps": 0}, {"threads": 0}, {"max_rounds": 0}, {"k": 1}, {"max_depth": -1}):
+        with pytest.raises(InputError):
+            ask(world.drawn, CHOICE, vlm=Babbler(), cache=cache, **options)  # type: ignore[arg-type]
+    for limits in ({"calls": 0}, {"tokens": -1}, {"seconds": 0.0}):
+        with pytest.raises(InputError, match="allows nothing"):
+            Budget(**limits)  # type: ignore[arg-type]

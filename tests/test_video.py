@@ -1,0 +1,248 @@
+"""Promise 2 (exact frames) and bad files, on media made here."""
+
+from __future__ import annotations
+
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from atlaskit.errors import FrameError, InputError, SubtitleError, VideoError
+from atlaskit.subtitles import Line, read_subtitles
+from atlaskit.video import VideoFile, file_fingerprint, open_video
+
+SIZE = (320, 180)
+BITS = 10
+
+
+def numbered(index: int) -> av.VideoFrame:
+    """A frame with its index in it, as ten bright or dark blocks."""
+    pixels = np.full((SIZE[1], SIZE[0], 3), 40, np.uint8)
+    for bit in range(BITS):
+        if index >> bit & 1:
+            pixels[20:100, 20 + bit * 28 : 44 + bit * 28] = 230
+    return av.VideoFrame.from_ndarray(pixels, format="rgb24")
+
+
+def number_in(pixels: np.ndarray) -> int:
+    return sum(int(pixels[60, 32 + bit * 28].mean() > 130) << bit for bit in range(BITS))
+
+
+def make(path: Path, codec: str = "libx264", frames: int = 240, fps: int = 25, sound: bool = False, **options: str) -> Path:
+    with av.open(str(path), "w", options={"movflags": "+faststart"} if path.suffix == ".mp4" else {}) as container:
+        stream = container.add_stream(codec, rate=fps)
+        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
+        stream.codec_context.gop_size = 50
+        stream.options = {**({"deadline": "realtime", "cpu-used": "8"} if "vpx" in codec else {}), **options}
+        for index in range(frames):
+            frame = numbered(index)
+            frame.pts, frame.time_base = index, Fraction(1, fps)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+CODECS = {
+    "h264.mp4": ("libx264", {"bf": "3"}),
+    "h264_open_gop.mp4": ("libx264", {"x264-params": "open-gop=1:keyint=40:bframes=3"}),
+    "h264.mkv": ("libx264", {"bf": "2"}),
+    "h264.mov": ("libx264", {}),
+    "h264.ts": ("libx264", {}),
+    "hevc.mp4": ("libx265", {"x265-params": "log-level=none"}),
+    "vp8.webm": ("libvpx", {}),
+    "vp9.webm": ("libvpx-vp9", {}),
+    "mpeg4.avi": ("mpeg4", {}),
+    "one_keyframe.mp4": ("libx264", {"x264-params": "keyint=infinite:scenecut=0"}),
+}
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_random_access_shows_what_a_sequential_decode_shows(tmp_path: Path, name: str) -> None:
+    codec, options = CODECS[name]
+    video = open_video(make(tmp_path / name, codec, **options))
+    assert video.duration_s == pytest.approx(9.6, abs=0.05)
+    assert (video.fps, video.size) == (25, SIZE)
+    rng = random.Random(name)
+    times = [rng.uniform(0, video.duration_s) for _ in range(50)] + [0.0, video.duration_s - 1e-3]
+    expected = [min(int(time_s * 25 + 1e-6), 239) for time_s in times]
+    assert [number_in(np.asarray(video.frame(time_s))) for time_s in times] == expected
+    assert [number_in(pixels) for pixels in video.frames(times, SIZE)] == expected
+
+
+def test_the_frame_at_a_frames_own_time_is_that_frame(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4", frames=90, fps=30))
+    assert [number_in(pixels) for pixels in video.frames([index / 30 for index in range(90)])] == list(range(90))
+
+
+def test_dense_requests_decode_each_packet_about_once(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4"))
+    video.frames([index / 25 for index in range(240)])
+    assert video.frames_decoded <= 245
+
+
+def test_threads_share_a_video(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4"))
+    times = [random.Random(i).uniform(0, 9.5) for i in range(40)]
+    gate = threading.Barrier(4)
+
+    def look(part: int) -> list[int]:
+        gate.wait()
+        return [number_in(np.asarray(video.frame(time_s))) for time_s in times[part::4]]
+
+    with ThreadPoolExecutor(4) as pool:
+        seen = list(pool.map(look, range(4)))
+    assert seen == [[int(time_s * 25 + 1e-6) for time_s in times[part::4]] for part in range(4)]
+
+
+def test_shapes_and_types(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4", frames=30))
+    frames = video.frames([0.5, 0.1], size=(64, 48))
+    assert (frames.shape, frames.dtype) == ((2, 48, 64, 3), np.uint8)
+    assert video.frame(0.5).size == SIZE
+    assert video.frames([]).shape == (0, 180, 320, 3)
+
+
+@pytest.mark.parametrize("time_s", [-0.1, 10.0, 1e9, float("nan")])
+def test_a_time_outside_the_video_is_one_sentence(tmp_path: Path, time_s: float) -> None:
+    video = open_video(make(tmp_path / "v.mp4", frames=30))
+    with pytest.raises(InputError, match="runs from 0 to 1.200 s"):
+        video.frame(time_s)
+
+
+def test_the_fingerprint_is_the_contents(tmp_path: Path) -> None:
+    first = make(tmp_path / "a b ü.mp4", frames=30)
+    copy = tmp_path / "elsewhere.mp4"
+    copy.write_bytes(first.read_bytes())
+    assert open_video(first).fingerprint == open_video(copy).fingerprint
+    assert open_video(make(tmp_path / "c.mp4", frames=31)).fingerprint != open_video(first).fingerprint
+
+
+def test_the_fingerprint_reads_a_bounded_part_of_the_file(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(50 << 30)  # 50 GB that take no disk: reading them all would never end
+    assert len(file_fingerprint(large)) == 64
+
+
+def test_opening_decodes_nothing(tmp_path: Path) -> None:
+    assert open_video(make(tmp_path / "v.mp4", frames=60)).frames_decoded == 0
+
+
+def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
+    whole = make(folder / "whole.mp4")
+    (folder / "empty.mp4").write_bytes(b"")
+    (folder / "text.mp4").write_text("this is a letter, not a film\n" * 50)
+    (folder / "text.txt").write_text("this is a letter, not a film\n" * 50)
+    (folder / "half.mp4").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    plain = make(folder / "plain.mkv")
+    (folder / "half.mkv").write_bytes(plain.read_bytes()[: plain.stat().st_size // 2])
+    (folder / "head.mp4").write_bytes(whole.read_bytes()[:500])
+    with av.open(str(folder / "sound.m4a"), "w") as container:
+        stream = container.add_stream("aac", rate=44100)
+        frame = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
+        frame.rate = 44100
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    numbered(1).to_image().save(folder / "still.png")
+    return {
+        "missing": (folder / "missing.mp4", "There is no file"),
+        "directory": (folder, "is a directory"),
+        "empty": (folder / "empty.mp4", "is empty"),
+        "text": (folder / "text.mp4", "not a video"),
+        "text file": (folder / "text.txt", "not a video"),
+        "still": (folder / "still.png", "not a video"),
+        "sound": (folder / "sound.m4a", "only sound"),
+        "truncated mp4": (folder / "half.mp4", "truncated"),
+        "truncated mkv": (folder / "half.mkv", "truncated"),
+        "truncated header": (folder / "head.mp4", "truncated"),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "missing",
+        "directory",
+        "empty",
+        "text",
+        "text file",
+        "still",
+        "sound",
+        "truncated mp4",
+        "truncated mkv",
+        "truncated header",
+    ],
+)
+def test_a_bad_file_is_one_sentence(tmp_path: Path, kind: str) -> None:
+    path, sentence = bad_files(tmp_path)[kind]
+    with pytest.raises(VideoError, match=sentence) as caught:
+        open_video(path)
+    assert "\n" not in str(caught.value) and str(path) in str(caught.value)
+
+
+def damaged(folder: Path) -> Path:
+    """A film with a stretch of noise in its middle."""
+    whole = bytearray(make(folder / "damaged.mp4", frames=240).read_bytes())
+    start = len(whole) * 55 // 100
+    noise = random.Random(0).randbytes(len(whole) // 10)
+    whole[start : start + len(noise)] = noise
+    path = folder / "damaged.mp4"
+    path.write_bytes(bytes(whole))
+    return path
+
+
+def test_damage_is_an_error_never_another_frame(tmp_path: Path) -> None:
+    video = open_video(damaged(tmp_path))
+    frames = video.try_frames([index / 25 for index in range(240)])
+    errors = [frame for frame in frames if isinstance(frame, FrameError)]
+    assert errors, "the damage should be felt"
+    assert "damaged.mp4" in str(errors[0]) and " s " in str(errors[0])
+    right = [index for index, frame in enumerate(frames) if not isinstance(frame, FrameError) and number_in(frame) == index]
+    assert len(right) + len(errors) == 240
+    assert set(range(100)) <= set(right)
+    assert number_in(np.asarray(video.frame(0.0))) == 0  # the decoder recovers
+    with pytest.raises(FrameError):
+        video.frames([index / 25 for index in range(240)])
+
+
+def test_subtitles_of_both_forms(tmp_path: Path) -> None:
+    srt = tmp_path / "a.srt"
+    srt.write_text(
+        "1\n00:00:05,000 --> 00:00:07,500\n<i>Second</i>\nline\n\n"
+        "2\n00:00:01,000 --> 00:00:06,000\n{\\an8}<font color=red>First</font> ü\n",
+        encoding="utf-8",
+    )
+    lines = read_subtitles(srt)
+    assert lines.lines == (Line(1.0, 6.0, "First ü"), Line(5.0, 7.5, "Second line"))
+    assert [line.text for line in lines.between(5.5, 5.6)] == ["First ü", "Second line"]
+    assert lines.between(6.0, 6.0) == () and lines.between(7.5, 9.0) == ()
+    assert [line.text for line in lines.between(6.0, 7.5)] == ["Second line"]
+    vtt = tmp_path / "a.vtt"
+    vtt.write_text("WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Hello\n", encoding="utf-8")
+    assert read_subtitles(vtt).lines == (Line(1.0, 2.0, "Hello"),)
+
+
+def test_an_unreadable_subtitle_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "latin.srt").write_bytes("1\n00:00:01,000 --> 00:00:02,000\ncafé\n".encode("latin-1"))
+    (tmp_path / "prose.srt").write_text("Dear reader, this is a letter.\n")
+    (tmp_path / "a.pdf").write_text("x")
+    (tmp_path / "folder.srt").mkdir()
+    for name, sentence in [
+        ("latin.srt", "not UTF-8"),
+        ("prose.srt", "no line of text"),
+        ("a.pdf", "not a subtitle file"),
+        ("missing.srt", "cannot be read"),
+        ("folder.srt", "cannot be read"),
+    ]:
+        with pytest.raises(SubtitleError, match=sentence):
+            read_subtitles(tmp_path / name)
+
+
+def test_reading_is_behind_one_interface(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4", frames=30))
+    assert isinstance(video, VideoFile)
+    assert repr(video) == "<v.mp4: 1.2 s, 320×180, 25 fps, 0 lines>"

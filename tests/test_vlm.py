@@ -1,0 +1,161 @@
+"""The client against a real loopback server, and the cached wrapper."""
+
+from __future__ import annotations
+
+import base64
+import socket
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.cache import Cache
+from atlaskit.errors import BadReply, ModelError, Unreachable
+from atlaskit.render import view
+from atlaskit.vlm import VLM, Cached, Message, Request, Usage, reply_key
+from loopback import Fault, Loop, failing, hanging_up, loopback, saying, with_broken_json, without_choices
+from models import Counting
+from pydantic import BaseModel
+
+
+class Pick(BaseModel):
+    thought: str
+    cell: Literal[3, 5]
+
+
+def request(text: str = "Pick a cell.", **rest: object) -> Request:
+    return Request("worker", "step", (Message("user", (text,)),), Pick, **rest)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
+    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
+    with loopback() as server:
+        yield server
+
+
+def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
+    reply = VLM(loop.url).complete(request())
+    assert reply.answer.cell in (3, 5)
+    assert reply.usage == Usage(1, 100, 64, 10)
+    assert (reply.usage.tokens, reply.usage.effective_tokens) == (110, 46)
+    (body,) = loop.bodies
+    assert body["model"] == "loop" and body["temperature"] == 0 and body["seed"] == 0
+    assert body["response_format"]["type"] == "json_schema"
+    assert body["response_format"]["json_schema"]["schema"]["properties"]["cell"]["enum"] == [3, 5]
+
+
+def test_images_are_sent_in_place(loop: Loop, world: World, cache: Cache) -> None:
+    sheet = view(world.drawn, k=2, cell=64, cache=cache)
+    VLM(loop.url, "loop").complete(Request("worker", "step", (Message("user", ("Look:", sheet, "Pick.")),), Pick))
+    parts = loop.bodies[0]["messages"][0]["content"]
+    assert [part["type"] for part in parts] == ["text", "image_url", "text"]
+    url = parts[1]["image_url"]["url"]
+    assert base64.b64decode(url.removeprefix("data:image/jpeg;base64,")) == sheet.jpeg()
+
+
+TRANSIENT: dict[str, Fault] = {
+    "500": failing(500),
+    "503": failing(503),
+    "429": failing(429, Retry_After="0.01"),
+    "hang-up": hanging_up,
+    "half an answer": with_broken_json,
+}
+
+
+@pytest.mark.parametrize("name", TRANSIENT)
+def test_a_passing_failure_is_tried_again_and_counted(loop: Loop, name: str) -> None:
+    loop.faults = [TRANSIENT[name]] * 2
+    assert VLM(loop.url, "loop").complete(request()).usage.calls == 3
+    loop.faults = [TRANSIENT[name]] * 9
+    with pytest.raises(ModelError) as caught:
+        VLM(loop.url, "loop").complete(request(), max_attempts=3)
+    assert caught.value.attempts == 3 and len(loop.faults) == 6
+    assert "\n" not in str(caught.value)
+
+
+def test_a_refusal_is_not_tried_again(loop: Loop) -> None:
+    loop.faults = [failing(400)]
+    with pytest.raises(ModelError, match="answers 400: no, not now") as caught:
+        VLM(loop.url, "loop").complete(request())
+    assert caught.value.attempts == 1 and len(loop.bodies) == 1
+
+
+MISFITS: dict[str, Fault] = {
+    "prose": saying("I would pick cell 3."),
+    "an invisible cell": saying('{"thought":"","cell":4}'),
+    "half a JSON": saying('{"thought":"","ce'),
+    "nothing": saying(""),
+    "no choices": without_choices,
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_a_misfit_is_corrected_once_in_the_same_conversation(loop: Loop, name: str) -> None:
+    loop.faults = [MISFITS[name]]
+    reply = VLM(loop.url, "loop").complete(request())
+    assert reply.answer.cell in (3, 5) and reply.usage.calls == 2 and reply.usage.completion_tokens == 20
+    first, second = (body["messages"] for body in loop.bodies)
+    assert second[: len(first)] == first and second[-1]["content"].startswith("That does not fit the schema")
+    loop.faults = [MISFITS[name]] * 2
+    with pytest.raises(BadReply, match="form") as caught:
+        VLM(loop.url, "loop").complete(request())
+    assert (caught.value.attempts, caught.value.completion_tokens) == (2, 20)
+
+
+def test_reasoning_is_kept_out_of_the_answer(loop: Loop) -> None:
+    answer = '{"thought":"t","cell":3}'
+    loop.faults = [saying(f"<think>It is 5. No, 3.</think>{answer}"), saying(answer, reasoning_content="Hmm, 3.")]
+    vlm = VLM(loop.url, "loop")
+    first, second = vlm.complete(request()), vlm.complete(request())
+    assert first.text == second.text == answer
+    assert (first.reasoning, second.reasoning) == ("It is 5. No, 3.", "Hmm, 3.")
+
+
+def test_nobody_there_is_one_sentence_that_says_how_to_get_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        for ask in (lambda: VLM(url), lambda: VLM(url, "x").complete(request())):
+            with pytest.raises(Unreachable, match="make serve") as caught:
+                ask()
+            assert url in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_reply_is_kept_and_a_failure_is_not(loop: Loop, cache: Cache) -> None:
+    model = Cached(VLM(loop.url, "loop"), cache)
+    loop.faults = [failing(400)]
+    with pytest.raises(ModelError):
+        model.complete(request())
+    first, second = model.complete(request()), model.complete(request())
+    assert len(loop.bodies) == 2
+    assert (first.live, second.live) == (True, False)
+    assert (first.answer, first.text, first.usage) == (second.answer, second.text, second.usage)
+
+
+def test_a_reply_is_kept_by_all_that_it_depends_on(loop: Loop, cache: Cache, world: World) -> None:
+    vlm = VLM(loop.url, "loop")
+    sheet = view(world.drawn, k=2, cell=64, cache=cache)
+    requests = [
+        request(),
+        request("Pick another."),
+        request(max_tokens=5),
+        Request("worker", "step", (Message("system", ("Pick a cell.",)),), Pick),
+        Request("worker", "step", (Message("user", ("Pick a cell.", sheet)),), Pick),
+        Request("worker", "step", (Message("user", ("Pick a cell.", sheet.expand(0))),), Pick),
+    ]
+    keys = [reply_key(vlm, each) for each in requests]
+    keys += [reply_key(VLM(loop.url, "other"), request()), reply_key(VLM(loop.url, "loop", temperature=1), request())]
+    assert len(set(keys)) == len(keys)
+    same = Request("master", "probe", request().messages, Pick, facts={"truth": 3})
+    assert reply_key(VLM("http://127.0.0.1:1/v1", "loop", api_key="k", timeout_s=1), same) == keys[0]
+
+
+def test_an_image_is_not_encoded_for_a_reply_that_is_kept(cache: Cache, world: World, loop: Loop) -> None:
+    looks = Request("worker", "step", (Message("user", (view(world.drawn, k=2, cell=48, cache=cache),)),), Pick)
+    model = Counting(VLM(loop.url, "loop"))
+    Cached(model, cache).complete(looks)
+    before = world.drawn.frames_decoded
+    Cached(model, cache).complete(looks)
+    assert (model.calls, world.drawn.frames_decoded) == (["step"], before)
