@@ -3,7 +3,7 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import benchmarks
+from atlaskit import benchmarks, plots
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
@@ -48,5 +48,6 @@ __all__ = [
     "ask",
     "benchmarks",
     "open_video",
+    "plots",
     "view",
 ]

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.errors import AtlasError, InputError
@@ -178,17 +180,19 @@ def _literal(text: str) -> Any:
 
 
 class _Progress:
-    """A bar of calls made, with the round and the evidence so far."""
+    """A bar of calls made, with the round and the evidence so far; it appears with the first event."""
 
     def __init__(self, calls: int) -> None:
-        from tqdm import tqdm
-
-        self._bar = tqdm(total=calls, unit="call", file=sys.stderr, leave=False, dynamic_ncols=True)
+        self._calls = calls
+        self._bar: tqdm[None] | None = None
         self._found = 0
 
     def show(self, event: Event) -> None:
+        """Take in one event."""
         data = event.data or {}
         self._found += len(data.get("found", ()))
+        if self._bar is None:
+            self._bar = tqdm(total=self._calls, unit="call", file=sys.stderr, leave=False, dynamic_ncols=True)
         self._bar.set_postfix_str(f"round {event.round}, {self._found} frames found", refresh=False)
         self._bar.update(data.get("usage", {}).get("calls", 0))
 
@@ -196,7 +200,8 @@ class _Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
 
 if __name__ == "__main__":

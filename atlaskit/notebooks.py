@@ -33,7 +33,10 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
     parameters = dict(parameters or {})
     if not path.is_file():
         raise InputError(f"There is no notebook {path}.")
-    declared = papermill.inspect_notebook(str(path))
+    try:
+        declared = papermill.inspect_notebook(str(path))
+    except (ValueError, KeyError) as error:  # what is not JSON, not a notebook, or names no language
+        raise InputError(f"{path} is not a notebook that can be run ({error}).") from error
     unknown = sorted(set(parameters) - set(declared))
     if unknown:
         raise InputError(f"{path.name} has no parameter {unknown[0]!r}; it has {', '.join(sorted(declared))}.")

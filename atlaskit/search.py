@@ -241,14 +241,10 @@ def ask(
     Unreachable when the model does not answer at all; a model that fails later costs steps, and the result says so.
     """
     asked = question if isinstance(question, Question) else Question(question, tuple(choices or ()))
-    for name, value in (
-        ("workers", workers),
-        ("steps", steps),
-        ("threads", threads or 1),
-        ("max_rounds", max_rounds or 1),
-    ):
-        if value < 1:
-            raise InputError(f"{name} is at least 1, got {value}.")
+    counts = {"workers": workers, "steps": steps, "threads": threads, "max_rounds": max_rounds}
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise InputError(f"{name} is at least 1, got {count}.")
     cache = cache or default_cache()
     atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, cache=cache)
     model = Cached(vlm, cache)

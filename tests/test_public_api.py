@@ -23,6 +23,7 @@ NAMES = [
     "ask",
     "benchmarks",
     "open_video",
+    "plots",
     "view",
 ]
 

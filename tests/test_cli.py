@@ -1,0 +1,127 @@
+"""The command line as a user meets it: a subprocess, its words, its exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from atlaskit.benchmarks.atlasworld import World
+from loopback import loopback
+from PIL import Image
+
+NOBODY = ["--model", "http://127.0.0.1:9/v1", "nobody"]
+CHOICES = ["--choice", "red", "--choice", "blue"]
+
+
+def atlaskit(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "atlaskit", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def film_path(film: World) -> Path:
+    path = film.video.path  # type: ignore[attr-defined]
+    assert isinstance(path, Path)
+    return path
+
+
+def test_ask_a_served_model(film: World, in_tmp: Path) -> None:
+    with loopback() as server:
+        arguments = ["ask", film_path(film), "What colour is it?", *CHOICES, "--cell", "32", "--workers", "2"]
+        arguments += ["--subtitles", film_path(film).with_suffix(".srt"), "--calls", "12"]
+        saved = ["--save", "result.json", "--evidence", "evidence.png"]
+        first = atlaskit(*arguments, *saved, "--model", server.url, "loop", cwd=in_tmp)
+        asked = len(server.bodies)
+        second = atlaskit(*arguments, "--save", "again.json", "--model", server.url, "loop", cwd=in_tmp)
+        assert len(server.bodies) == asked > 3  # a second run costs nothing
+    assert first.returncode == 0, first.stderr
+    assert "What colour is it?" in first.stdout and "answer" in first.stdout and "calls" in first.stdout
+    assert "call" in first.stderr  # the progress bar
+    assert second.returncode == 0
+    assert (in_tmp / "again.json").read_bytes() == (in_tmp / "result.json").read_bytes()
+    assert json.loads((in_tmp / "result.json").read_text())["settings"]["model"] == "loop"
+
+
+def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> None:
+    done = atlaskit("ask", film_path(film), "What?", *CHOICES, "--calls", "3", cwd=in_tmp)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "make serve" in done.stderr and "127.0.0.1:8000" in done.stderr
+
+
+def test_a_model_that_nobody_serves_is_one_sentence(film: World, in_tmp: Path) -> None:
+    done = atlaskit("ask", film_path(film), "What?", *CHOICES, *NOBODY, cwd=in_tmp)
+    assert done.returncode == 2 and "No model answers at http://127.0.0.1:9/v1" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_view_and_frame(film: World, in_tmp: Path) -> None:
+    done = atlaskit("view", film_path(film), "sheet.jpg", "--cell", "64", "--k", "4", "--open", "3", "5", cwd=in_tmp)
+    assert done.returncode == 0, done.stderr
+    assert Image.open(in_tmp / "sheet.jpg").size == (256, 256)
+    assert "s a cell" in done.stdout
+    assert atlaskit("frame", film_path(film), "12.5", "frame.png", cwd=in_tmp).returncode == 0
+    assert Image.open(in_tmp / "frame.png").size == (320, 180)
+
+
+@pytest.fixture
+def broken(film: World, in_tmp: Path) -> Path:
+    whole = film_path(film).read_bytes()
+    (in_tmp / "truncated.mp4").write_bytes(whole[: len(whole) // 3])
+    (in_tmp / "empty.mp4").write_bytes(b"")
+    (in_tmp / "letter.mp4").write_text("Dear reader\n" * 99)
+    (in_tmp / "letter.srt").write_text("Dear reader\n" * 99)
+    (in_tmp / "file").write_text("")
+    return in_tmp
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ask", "missing.mp4", "What?", *CHOICES], "There is no file missing.mp4"),
+        (["ask", "letter.mp4", "What?", *CHOICES], "not a video"),
+        (["ask", ".", "What?", *CHOICES], "is a directory"),
+        (["ask", "empty.mp4", "What?", *CHOICES], "is empty"),
+        (["ask", "truncated.mp4", "What?", *CHOICES], "truncated"),
+        (["ask", "FILM", "What?", *CHOICES, "--k", "1"], "at least 2×2 cells"),
+        (["ask", "FILM", " ", *CHOICES], "question is empty"),
+        (["ask", "FILM", "What?", "--choice", "red"], "at least two choices"),
+        (["ask", "FILM", "What?"], "at least two choices"),
+        (["ask", "FILM", "What?", *CHOICES, "--subtitles", "letter.srt"], "no line of text"),
+        (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none.srt"], "cannot be read"),
+        (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be written"),
+        (["ask", "FILM", "What?", *CHOICES, "--workers", "0"], "workers is at least 1"),
+        (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "allows nothing"),
+        (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
+        (["frame", "FILM", "-1", "f.png"], "runs from 0"),
+        (["frame", "FILM", "120", "f.png"], "runs from 0"),
+        (["frame", "FILM", "1", "f.gif"], ".jpg or .png"),
+        (["frame", "FILM", "1", "nowhere/f.png"], "cannot be written"),
+        (["view", "FILM", "f.png", "--open", "64"], "no cell 64"),
+        (["view", "FILM", "f.png", "--cell", "2"], "16 pixels"),
+        (["run", "missing.ipynb"], "no notebook"),
+    ],
+)
+def test_a_mistake_is_one_sentence(broken: Path, film: World, arguments: list[str], sentence: str) -> None:
+    arguments = [str(film_path(film)) if argument == "FILM" else argument for argument in arguments]
+    if "ask" in arguments:
+        arguments += NOBODY
+    done = atlaskit(*arguments, cwd=broken)
+    assert done.returncode == 2, done.stdout
+    assert sentence in done.stderr and done.stderr.startswith("atlaskit: ")
+    assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+
+
+def test_an_audio_file_is_one_sentence(in_tmp: Path) -> None:
+    import av
+    import numpy as np
+
+    with av.open(str(in_tmp / "song.m4a"), "w") as container:
+        stream = container.add_stream("aac", rate=44100)
+        frame = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
+        frame.rate = 44100
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    done = atlaskit("ask", "song.m4a", "What?", *CHOICES, *NOBODY, cwd=in_tmp)
+    assert done.returncode == 2 and "only sound" in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,62 @@
+"""What the repository promises about itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def tracked() -> list[Path]:
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in names.splitlines()]
+
+
+def test_dependencies_are_listed_once() -> None:
+    """environment.yml installs the project and names nothing that pyproject.toml lists."""
+    text = (ROOT / "environment.yml").read_text()
+    listed = re.findall(r"^\s*- (.+)$", text, re.MULTILINE)
+    assert listed == ["python=3.11", "pip", 'pip: ["-e .[notebook,test]"]']
+    assert PROJECT["project"]["requires-python"] == ">=3.11"
+
+
+def test_every_dependency_is_used() -> None:
+    modules = {"pillow": "PIL"}
+    code = "\n".join(path.read_text() for path in (ROOT / "atlaskit").rglob("*.py"))
+    for line in PROJECT["project"]["dependencies"]:
+        name = re.match(r"[a-z0-9]+", line)[0]  # type: ignore[index]
+        assert re.search(rf"^\s*(import|from) {modules.get(name, name)}\b", code, re.MULTILINE), name
+
+
+def test_the_readme_names_the_commands_that_ci_runs() -> None:
+    readme, ci = (ROOT / "README.md").read_text(), (ROOT / ".ci/run").read_text()
+    for command in ("make demo", "make test"):
+        assert command in readme and command in ci
+
+
+def test_make_alone_lists_every_target() -> None:
+    said = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in ("demo", "test", "experiments", "lab", "serve", "bench", "clean", "lint"):
+        assert f"make {target} " in said
+    assert "/" not in re.sub(r"make serve MODEL=\S+", "", said)
+
+
+def test_nothing_heavy_is_in_git() -> None:
+    heavy = [path for path in tracked() if path.is_file() and path.stat().st_size > 1_000_000]
+    assert heavy == []
+
+
+def test_no_registry_is_named() -> None:
+    """An index's address belongs to the machine, not to the project."""
+    pattern = re.compile(rb"pypi\.org|pythonhosted|registry\.npmjs|deb\.debian|download\.pytorch")
+    naming = [path for path in tracked() if path.is_file() and path != Path(__file__) and pattern.search(path.read_bytes())]
+    assert naming == []
+
+
+def test_no_module_is_called_utils() -> None:
+    names = {path.stem for path in (ROOT / "atlaskit").rglob("*.py")}
+    assert not names & {"utils", "helpers", "common", "misc", "config"}
