@@ -20,6 +20,7 @@ from atlaskit.errors import AtlasError, InputError
 from atlaskit.grid import Grid
 from atlaskit.question import Question
 from atlaskit.render import Picture, Still, View
+from atlaskit.result import printable
 from atlaskit.search import ask
 from atlaskit.trace import Event
 from atlaskit.video import open_video
@@ -118,7 +119,7 @@ def _ask(options: argparse.Namespace) -> int:
         )
     print(result)
     for item in result.evidence:
-        print(f"  [{item.label}] {item.timestamp_s:9.2f} s  {item.description}")
+        print(f"  [{item.label}] {item.timestamp_s:9.2f} s  {printable(item.description)}")
     if options.save:
         result.save(options.save)
     if options.evidence and len(result.evidence):

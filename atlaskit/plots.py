@@ -52,7 +52,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
         ticks = range(0, int(duration_s) + 1, step_s)
         ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
         ax.set_xlabel("time in the video (min:s)")
-        ax.set_title(result.question.text)
+        ax.set_title(result.question.text, parse_math=False, wrap=True)
         ax.grid(axis="y", visible=False)
     return ax
 

@@ -156,7 +156,7 @@ class StepCall:
                     where,
                     _spoken(self.observation.subtitles),
                     "\n".join(["So far in this region:", *notes]) if notes else "You have just arrived.",
-                    _next_move(self.steps_left),
+                    _next_move(self.observation.legal, self.steps_left),
                 ),
             ),
         )
@@ -240,8 +240,8 @@ class ReviewCall:
                     view,
                     "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
                     self.sheet,
-                    "Judge it. First say, for each answer, what supports it and what contradicts it, "
-                    "and whether something could still turn up that would change your mind. The evidence is sufficient "
+                    "Judge it. First say, for each answer, what supports and what contradicts it, "
+                    "and whether something could still turn up that would change your mind. It is sufficient "
                     "only if you can name the labels that prove one answer. If it is not, name the cells that should be "
                     "searched next, for instance those in a gap between two frames that belong together. Erase a label "
                     "only if its frame has nothing to do with the question.",
@@ -401,8 +401,8 @@ def _asked(question: Question) -> str:
 def _map_intro(view: View) -> str:
     grid = view.grid
     return (
-        f"A {grid.k}×{grid.k} sheet of the video from {grid.start_s:.3f} s to {grid.end_s:.3f} s. Cell 0 begins at "
-        f"{grid.start_s:.3f} s and each cell lasts {grid.resolution_s:.3f} s; the number of a cell is in its corner."
+        f"A sheet of {grid.k}×{grid.k} cells of the video from {grid.start_s:.3f} s to {grid.end_s:.3f} s. Cell 0 "
+        f"begins at {grid.start_s:.3f} s and each cell lasts {grid.resolution_s:.3f} s; a cell's number is in its corner."
     )
 
 
@@ -437,8 +437,21 @@ def _listed(cells: Sequence[int]) -> str:
     return ", ".join(f"{a}–{b}" if b > a else str(a) for a, b in runs) or "none"
 
 
-def _next_move(steps_left: int) -> str:
-    return f"You have {steps_left} step{'s' if steps_left != 1 else ''} left in this region. Choose the next action."
+def _next_move(legal: LegalSet, steps_left: int) -> str:
+    on_cells = {
+        "expand": legal.expand,
+        "mark_promising": legal.mark,
+        "zoom": legal.zoom,
+        "investigate before": legal.investigate_before,
+        "investigate after": legal.investigate_after,
+        "add_to_scratchpad": legal.add,
+    }
+    possible = [f"{name} {_listed(cells)}" for name, cells in on_cells.items() if cells]
+    possible += ["backtrack"] if legal.backtrack else []
+    return (
+        f"Possible now: {'; '.join([*possible, 'finished'])}. You have {steps_left} "
+        f"step{'s' if steps_left != 1 else ''} left in this region. Choose the next action."
+    )
 
 
 def after_action(action: Action, observation: Observation, steps_left: int, problem: str = "") -> Message:
@@ -457,7 +470,7 @@ def after_action(action: Action, observation: Observation, steps_left: int, prob
             told = (f"Queued: {_listed(cells)}.",)
         case _:
             told = ("Done.",)
-    return Message("user", (*told, _next_move(steps_left)))
+    return Message("user", (*told, _next_move(observation.legal, steps_left)))
 
 
 def note_of(action: Action, observation: Observation) -> str:

@@ -123,7 +123,7 @@ class Result:
         about = "about " if total.estimated else ""
         evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in self.evidence)
         lines = [
-            self.question.text,
+            printable(self.question.text),
             f"  answer    {self.answer or 'none'}{verdict}",
             *([f"  truth     {self._truth()}"] if self.is_right is False else []),
             f"  evidence  {evidence or 'none'}",
@@ -138,3 +138,8 @@ class Result:
         if isinstance(truth, int):
             return self.question.choices[truth]
         return "unknown" if truth is None else f"{truth[0]:.2f}–{truth[1]:.2f} s"
+
+
+def printable(text: str) -> str:
+    """Return a text that a terminal only shows: a model's escape sequences and line breaks become a sign each."""
+    return "".join(letter if letter.isprintable() else "�" for letter in text)

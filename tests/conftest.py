@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.cache import Cache
-from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -99,10 +99,10 @@ def loopback() -> Iterator[Loop]:
         def log_message(self, *args: Any) -> None:
             pass
 
-        def do_GET(self) -> None:  # noqa: N802  # the name http.server calls
+        def do_GET(self) -> None:  # the name http.server calls
             send(self, 200, {"object": "list", "data": [{"id": "loop", "object": "model"}]})
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with loop.lock:
                 loop.bodies.append(body)

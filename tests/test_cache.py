@@ -11,6 +11,7 @@ from pathlib import Path
 
 import diskcache
 import pytest
+
 from atlaskit.cache import Cache, canonical_json, recipe_key
 from atlaskit.errors import CacheError
 

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from atlaskit.benchmarks.atlasworld import World
 from loopback import loopback
 from PIL import Image
+
+from atlaskit.benchmarks.atlasworld import World
 
 NOBODY = ["--model", "http://127.0.0.1:9/v1", "nobody"]
 CHOICES = ["--choice", "red", "--choice", "blue"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.environment import (
@@ -27,8 +30,6 @@ from atlaskit.errors import IllegalAction, InputError
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones
 from atlaskit.render import Still, View
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def actions(legal: LegalSet) -> list[Action]:
@@ -133,7 +134,9 @@ def test_dead_cells_can_be_neither_opened_nor_named() -> None:
     state = at(path=(), dead_zones=DeadZones().add(0.0, 25.0))
     assert state.dead_cells == {0, 1}  # the third is dead only in part
     legal = legal_set(state)
-    assert all(0 not in cells and 2 in cells for cells in (legal.expand, legal.zoom, legal.add, legal.investigate_after))
+    assert all(
+        0 not in cells and 2 in cells for cells in (legal.expand, legal.zoom, legal.add, legal.investigate_after)
+    )
 
 
 def test_the_ends_of_the_video_have_no_beyond() -> None:

@@ -53,7 +53,9 @@ def test_nothing_heavy_is_in_git() -> None:
 def test_no_registry_is_named() -> None:
     """An index's address belongs to the machine, not to the project."""
     pattern = re.compile(rb"pypi\.org|pythonhosted|registry\.npmjs|deb\.debian|download\.pytorch")
-    naming = [path for path in tracked() if path.is_file() and path != Path(__file__) and pattern.search(path.read_bytes())]
+    naming = [
+        path for path in tracked() if path.is_file() and path != Path(__file__) and pattern.search(path.read_bytes())
+    ]
     assert naming == []
 
 

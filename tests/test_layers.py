@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import atlaskit
 import pytest
+
+import atlaskit
 
 ROOT = Path(atlaskit.__file__).parent
 
@@ -48,7 +49,9 @@ def imported_rooms(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" if node.module == "atlaskit" else node.module for alias in node.names]
+            names = [
+                f"{node.module}.{alias.name}" if node.module == "atlaskit" else node.module for alias in node.names
+            ]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         rooms |= {name.split(".")[1] for name in names if name.startswith("atlaskit.")}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from atlaskit.errors import InputError
 from atlaskit.memory import DeadZones, Evidence, Scratchpad, label_of
 from atlaskit.question import Question, temporal_iou
-from hypothesis import given
-from hypothesis import strategies as st
 
 spans = st.tuples(st.integers(0, 100), st.integers(1, 20)).map(lambda pair: (float(pair[0]), float(sum(pair))))
 

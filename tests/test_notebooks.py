@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+
 from atlaskit.errors import InputError
 from atlaskit.notebooks import NotebookError, run_notebook
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS, write_questions
 from atlaskit.benchmarks.atlasworld.script import write_script
 from atlaskit.errors import InputError
 from atlaskit.question import Question
 from atlaskit.render import view
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 def worlds(seeds: range, duration_s: float = 600) -> list[World]:

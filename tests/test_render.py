@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.errors import FrameError, InputError
@@ -15,8 +18,6 @@ from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.render import LETTERBOX, Sheet, Still, View, clock, view
 from atlaskit.subtitles import Subtitles
 from atlaskit.video import Pixels, Video
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 class Flat(Video):
@@ -32,7 +33,9 @@ class Flat(Video):
         width, height = size or self.size
         whole = np.full((height, width, 3), (200, 60, 60), np.uint8)
         return [
-            FrameError(f"flat cannot be decoded at {time_s:.3f} s") if self.broken[0] <= time_s < self.broken[1] else whole
+            FrameError(f"flat cannot be decoded at {time_s:.3f} s")
+            if self.broken[0] <= time_s < self.broken[1]
+            else whole
             for time_s in times_s
         ]
 
@@ -75,7 +78,11 @@ def test_a_dead_cell_is_not_decoded(cache: Cache) -> None:
 
 def test_fit(cache: Cache) -> None:
     red = np.array((200, 60, 60))
-    for size, fit, reds in [((320, 180), "contain", 9 / 16), ((180, 320), "contain", 9 / 16), ((320, 180), "stretch", 1)]:
+    for size, fit, reds in [
+        ((320, 180), "contain", 9 / 16),
+        ((180, 320), "contain", 9 / 16),
+        ((320, 180), "stretch", 1),
+    ]:
         sheet = View(Flat(size), Grid(0, 16, 2), 160, fit, cache=cache)  # type: ignore[arg-type]
         share = (np.abs(cell_of(sheet, 0) - red).max(axis=2) < 12).mean()
         assert share == pytest.approx(reds, abs=0.02)

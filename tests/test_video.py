@@ -11,6 +11,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+
 from atlaskit.errors import FrameError, InputError, SubtitleError, VideoError
 from atlaskit.subtitles import Line, read_subtitles
 from atlaskit.video import VideoFile, file_fingerprint, open_video
@@ -32,7 +33,9 @@ def number_in(pixels: np.ndarray) -> int:
     return sum(int(pixels[60, 32 + bit * 28].mean() > 130) << bit for bit in range(BITS))
 
 
-def make(path: Path, codec: str = "libx264", frames: int = 240, fps: int = 25, sound: bool = False, **options: str) -> Path:
+def make(
+    path: Path, codec: str = "libx264", frames: int = 240, fps: int = 25, sound: bool = False, **options: str
+) -> Path:
     with av.open(str(path), "w", options={"movflags": "+faststart"} if path.suffix == ".mp4" else {}) as container:
         stream = container.add_stream(codec, rate=fps)
         stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
@@ -201,7 +204,9 @@ def test_damage_is_an_error_never_another_frame(tmp_path: Path) -> None:
     errors = [frame for frame in frames if isinstance(frame, FrameError)]
     assert errors, "the damage should be felt"
     assert "damaged.mp4" in str(errors[0]) and " s " in str(errors[0])
-    right = [index for index, frame in enumerate(frames) if not isinstance(frame, FrameError) and number_in(frame) == index]
+    right = [
+        index for index, frame in enumerate(frames) if not isinstance(frame, FrameError) and number_in(frame) == index
+    ]
     assert len(right) + len(errors) == 240
     assert set(range(100)) <= set(right)
     assert number_in(np.asarray(video.frame(0.0))) == 0  # the decoder recovers

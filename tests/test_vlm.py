@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
+from loopback import Fault, Loop, failing, hanging_up, loopback, saying, with_broken_json, without_choices
+from models import Counting
+from pydantic import BaseModel
+
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.errors import BadReply, ModelError, Unreachable
 from atlaskit.render import view
 from atlaskit.vlm import VLM, Cached, Message, Request, Usage, reply_key
-from loopback import Fault, Loop, failing, hanging_up, loopback, saying, with_broken_json, without_choices
-from models import Counting
-from pydantic import BaseModel
 
 
 class Pick(BaseModel):

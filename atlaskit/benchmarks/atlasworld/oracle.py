@@ -60,8 +60,9 @@ class Oracle:
                 answer = self._glance(call)
             case other:
                 raise InputError(f"The oracle does not know this call: {type(other).__name__}.")
-        text = canonical_json(answer)
-        return Reply(request.schema.model_validate_json(text), text, estimated_usage(request, text))
+        valid = request.schema.model_validate(answer)
+        text = valid.model_dump_json()  # in the schema's order, as a model would write it
+        return Reply(valid, text, estimated_usage(request, text))
 
     def _task(self, call: TaskCall) -> dict[str, Any]:
         names = sorted({event.name for event in self._targets(call.question)})
@@ -96,7 +97,7 @@ class Oracle:
         shown = self._shown(call.question, state.grid, legal.add, missing)
         if shown:
             look = self._closer_look(call, next(iter(shown.values())))
-            return look or {"thought": "This is what I was sent for.", "action": _keep(call.question, shown)}
+            return look or {"thought": "This is what I was sent for.", "action": self._keep(call.question, shown)}
         tried = {getattr(action, "cell", None) for action in call.done if type(action).__name__ == "Expand"}
         inside = {
             index: max(_share(event, cells[index]) for event in missing)
@@ -110,6 +111,20 @@ class Oracle:
         if legal.backtrack and any(e.start_s < region.end_s and region.start_s < e.end_s for e in missing):
             return {"thought": "Not here.", "action": {"action": "backtrack"}}
         return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
+
+    def _keep(self, question: Question, shown: dict[str, list[int]]) -> dict[str, Any]:
+        """Keep one frame an event; for a when-question, those at its two ends."""
+        picked = {
+            id: [cells[0], cells[-1]] if question.kind == "when" else [cells[len(cells) // 2]]
+            for id, cells in shown.items()
+        }
+        names = {event.id: event.name for event in self._targets(question)}
+        items = [
+            {"cell": cell, "description": f"{names[id]} is on screen ({id})", "confidence": 0.9}
+            for id, cells in picked.items()
+            for cell in dict.fromkeys(cells)
+        ]
+        return {"action": "add_to_scratchpad", "items": items[:MOST_ITEMS]}
 
     def _closer_look(self, call: StepCall, cells: list[int]) -> dict[str, Any] | None:
         """Read text at full size, and look beside an anchor, once, before keeping it."""
@@ -215,20 +230,6 @@ class Oracle:
         """Return a number in [0, 1) that depends on the seed and on what is decided, and on nothing else."""
         text = canonical_json([self.seed, self.world.name, question.text, *what])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
-
-
-def _keep(question: Question, shown: dict[str, list[int]]) -> dict[str, Any]:
-    """Keep one frame an event; for a when-question, those at its two ends."""
-    picked = {
-        id: [cells[0], cells[-1]] if question.kind == "when" else [cells[len(cells) // 2]]
-        for id, cells in shown.items()
-    }
-    items = [
-        {"cell": cell, "description": f"{id} is on screen", "confidence": 0.9}
-        for id, cells in picked.items()
-        for cell in dict.fromkeys(cells)
-    ]
-    return {"action": "add_to_scratchpad", "items": items[:MOST_ITEMS]}
 
 
 def _share(event: Event, cell: Cell) -> float:
