@@ -37,7 +37,9 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
             _, ax = plt.subplots(figsize=(7.2, 1.1 + row_height * (len(reports) + 2)))
         labels = ["evidence", *(f"round {r.round}, worker {r.worker}" for r in reports), "ruled out"]
         for start_s, end_s in result.question.positions_s:
-            ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0)
+            ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="where the truth lies")
+        if result.question.positions_s:
+            ax.legend(handles=ax.patches[:1], loc="lower right")
         for item in result.evidence:
             ax.plot(item.timestamp_s, 0, "o", ms=5, color="black")
             ax.annotate(item.label, (item.timestamp_s, 0), (0, 5), textcoords="offset points", ha="center", fontsize=8)

@@ -240,11 +240,11 @@ class ReviewCall:
                     view,
                     "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
                     self.sheet,
-                    "Judge it. First say, for each answer, what supports and what contradicts it, "
-                    "and whether something could still turn up that would change your mind. It is sufficient "
-                    "only if you can name the labels that prove one answer. If it is not, name the cells that should be "
-                    "searched next, for instance those in a gap between two frames that belong together. Erase a label "
-                    "only if its frame has nothing to do with the question.",
+                    "Judge it. First say, for each answer, what supports and what contradicts it, whether something "
+                    "could still turn up to change your mind. It is sufficient only if you can name the labels "
+                    "that prove one answer. If it is not, name the cells that should be searched next, for instance "
+                    "those in a gap between two frames that belong together. Erase a label only if its frame has "
+                    "nothing to do with the question.",
                     _asked(self.question),
                     f"What to look for: {self.search_task}",
                     _kept(self.sheet.scratchpad),
@@ -401,8 +401,9 @@ def _asked(question: Question) -> str:
 def _map_intro(view: View) -> str:
     grid = view.grid
     return (
-        f"A sheet of {grid.k}×{grid.k} cells of the video from {grid.start_s:.3f} s to {grid.end_s:.3f} s. Cell 0 "
-        f"begins at {grid.start_s:.3f} s and each cell lasts {grid.resolution_s:.3f} s; a cell's number is in its corner."
+        f"A sheet of {grid.k}×{grid.k} cells of the video from {grid.start_s:.3f} s to {grid.end_s:.3f} s. "
+        f"Cell 0 begins at {grid.start_s:.3f} s and each cell lasts {grid.resolution_s:.3f} s; a cell's number is "
+        "in its corner."
     )
 
 
