@@ -1,4 +1,4 @@
-"""Make docs/quickstart.jpg, the README's first picture, from the quickstart's own run (`make demo` first)."""
+"""Make docs/quickstart.jpg, the README's first picture: the quickstart's first question, as its run shows it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ def main() -> None:
     """Put the contact sheet on the left, the evidence and the path on the right."""
     cache = ak.Cache("cache")
     world = ak.benchmarks.atlasworld(7, 600, directory="cache/atlasworld")
-    question = next(question for question in world.questions if question.category == "SSS")
-    result = ak.ask(world.video, question, vlm=ak.Oracle(world), workers=4, cache=cache)
+    by_kind = {question.category: question for question in world.questions}
+    result = ak.ask(world.video, by_kind["SSS"], vlm=ak.Oracle(world), workers=4, cache=cache)
     sheet = ak.view(world.video, labels="time", cache=cache).image.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
-    path = Image.open("figures/01_quickstart_path_choice.png").convert("RGB")
+    png, _ = ak.plots.save(ak.plots.path(result), "figures", "readme_path")
+    path = Image.open(png).convert("RGB")
     path = path.resize((SIDE, round(path.height * SIDE / path.width)), Image.Resampling.LANCZOS)
     evidence = result.sheet.image
     side = SIDE - path.height - GAP
