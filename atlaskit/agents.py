@@ -96,9 +96,11 @@ class Worker:
             try:
                 reply = self.model.complete(call.request(), max_attempts=min(left, MAX_ATTEMPTS))
             except ModelError as error:
-                bill += Bill.of(error)
+                cost = Bill.of(error)
+                bill += cost
                 failures += 1
-                events.append(Event("failure", round, number, {"step": "step", "reason": str(error)}))
+                data = {"step": "step", "reason": str(error), "usage": cost.usage.to_json()}
+                events.append(Event("failure", round, number, data))
                 self.emit(events[-1])
                 if failures == FAILURES_IN_A_ROW:
                     stop = "failed"
@@ -163,7 +165,7 @@ class _Visit:
             "shown": after.looking_at.key if after.looking_at else None,
             "found": [item.to_json() for item in self.state.scratchpad.items[-new:]] if new else [],
             "thought": reply.answer.thought,
-            "reasoning": reply.reasoning,
+            "reasoning_text": reply.reasoning,
             "usage": reply.usage.to_json(),
         }
 
@@ -207,21 +209,21 @@ class Master:
         call = ReviewCall(self.question, search_task, sheet, seen, tuple(open_cells))
         return self.model.complete(call.request(), max_attempts=max_attempts)
 
-    def decide(self, scratchpad: Scratchpad, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Answer from the evidence frames; from the root grid alone where there are none."""
+    def decide(self, scratchpad: Scratchpad, dead_zones: DeadZones, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Answer from the evidence frames; where there are none, from what of the root grid is not ruled out."""
         call = (
             DecisionCall(self.question, self.atlas.rules.duration_s, self.sheet(scratchpad))
             if len(scratchpad)
-            else GlanceCall(self.question, self.look(DeadZones()))
+            else GlanceCall(self.question, self.look(dead_zones))
         )
         return self.model.complete(call.request(), max_attempts=max_attempts)
 
-    def cite(self, cells: Sequence[int], description: str) -> Scratchpad:
-        """Ground the cells that a glance cites, leaving out any whose frame cannot be decoded."""
-        state = self.atlas.start()
+    def cite(self, cells: Sequence[int], dead_zones: DeadZones) -> Scratchpad:
+        """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded."""
+        state = self.atlas.start(dead_zones=dead_zones)
         for cell in dict.fromkeys(cells):
             try:
-                state = self.atlas.act(state, AddToScratchpad((Claim(cell, description),)))
+                state = self.atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
             except IllegalAction:
                 continue  # said in the grid itself: the cell is marked unreadable
         return state.scratchpad

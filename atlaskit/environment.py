@@ -137,7 +137,7 @@ class State:
     @property
     def dead_cells(self) -> frozenset[int]:
         """The cells of the current grid that lie wholly in dead zones."""
-        return frozenset(c.index for c in self.grid.cells if self.dead_zones.covers(c.start_s, c.end_s))
+        return dead_cells(self.grid, self.dead_zones)
 
 
 @dataclass(frozen=True)
@@ -240,6 +240,11 @@ def _evidence(cell: Cell, claim: Claim) -> Evidence:
     )
 
 
+def dead_cells(grid: Grid, zones: DeadZones) -> frozenset[int]:
+    """Return the cells of a grid that lie wholly in dead zones."""
+    return frozenset(cell.index for cell in grid.cells if zones.covers(cell.start_s, cell.end_s))
+
+
 def scan_interval(cell: Cell, direction: Direction, duration_s: float) -> Span:
     """Return the time a context scan covers: as long as the cell but at least a second, cut at the video's ends."""
     span = max(cell.span_s, SUB_SECOND)
@@ -294,7 +299,8 @@ def _looking_at(state: State, video: Video, look: Look, cache: Cache) -> Picture
             return Still(video, state.grid.cells[cell].midpoint_s, cache)
         case Investigate(cell, direction):
             start_s, end_s = scan_interval(state.grid.cells[cell], direction, video.duration_s)
-            return View(video, Grid(start_s, end_s, SCAN_K), look.cell, look.fit, "time", cache=cache)
+            grid = Grid(start_s, end_s, SCAN_K)
+            return View(video, grid, look.cell, look.fit, "time", dead_cells(grid, state.dead_zones), cache)
         case _:
             return None
 

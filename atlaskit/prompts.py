@@ -291,8 +291,8 @@ class DecisionCall:
                 ),
             ),
         )
-        label = _one_of(self.sheet.scratchpad.labels)
-        return Request("master", "decision", messages, decision_schema(self.question, self.duration_s, label), self)
+        schema = decision_schema(self.question, self.duration_s, self.sheet.scratchpad.labels)
+        return Request("master", "decision", messages, schema, self)
 
 
 @dataclass(frozen=True)
@@ -319,14 +319,13 @@ class GlanceCall:
                 ),
             ),
         )
-        cell = _one_of(self.observation.legal.add)
-        duration_s = self.observation.state.rules.duration_s
-        return Request("master", "decision", messages, decision_schema(self.question, duration_s, cell), self)
+        cells, duration_s = self.observation.legal.add, self.observation.state.rules.duration_s
+        return Request("master", "decision", messages, decision_schema(self.question, duration_s, cells), self)
 
 
-def decision_schema(question: Question, duration_s: float, frame: Any) -> type[BaseModel]:
-    """Return the schema of a final decision, citing frames by label or by cell."""
-    cited = _several(frame, 0, MOST_CITED)
+def decision_schema(question: Question, duration_s: float, frames: Sequence[int] | Sequence[str]) -> type[BaseModel]:
+    """Return the schema of a final decision, citing frames by label or by cell; none where all is ruled out."""
+    cited = _several(_one_of(frames) if frames else int, 0, MOST_CITED if frames else 0)
     if question.kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]
         return _model("WhenAnswer", [_has_a_span], supporting=cited, reasoning=Text, start_s=second, end_s=second)

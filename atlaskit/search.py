@@ -36,7 +36,7 @@ class Frontier:
 
     open_cells: set[int]
     scores: dict[int, float] = field(default_factory=dict)
-    failures: dict[int, int] = field(default_factory=dict)
+    given_back: set[int] = field(default_factory=set)
 
     def rank(self, scores: dict[int, float]) -> None:
         """Take over new scores; cells that were not scored keep theirs."""
@@ -50,9 +50,9 @@ class Frontier:
         return taken
 
     def give_back(self, cell: int) -> None:
-        """Reopen a cell whose worker failed, once."""
-        self.failures[cell] = self.failures.get(cell, 0) + 1
-        if self.failures[cell] < 2:
+        """Reopen a cell that was not searched as far as meant, once."""
+        if cell not in self.given_back:
+            self.given_back.add(cell)
             self.open_cells.add(cell)
 
 
@@ -106,7 +106,11 @@ class Search:
             lambda attempts: self.master.probe(
                 self.search_task, self.dead_zones, open_cells, 2 * self.workers, self.scratchpad, attempts
             ),
-            lambda answer: {"scores": {str(ranked.cell): ranked.score for ranked in answer.top}},
+            lambda answer: {
+                "view": self.master.look(self.dead_zones).view.key,
+                "scores": {str(ranked.cell): ranked.score for ranked in answer.top},
+                "reasoning": answer.reasoning,
+            },
         )
         if probe is None:
             return "model"
@@ -148,7 +152,7 @@ class Search:
             self.scratchpad = self.scratchpad.add(report.evidence)
             if report.is_dead:
                 self.dead_zones = self.dead_zones.add(report.region.start_s, report.region.end_s)
-            if report.stop == "failed":
+            if report.stop in ("failed", "budget"):
                 frontier.give_back(cell)
             data = {
                 "cell": cell,
@@ -166,7 +170,11 @@ class Search:
             lambda attempts: self.master.review(
                 self.search_task, self.dead_zones, sorted(frontier.open_cells), self.scratchpad, attempts
             ),
-            lambda answer: answer.model_dump(),
+            lambda answer: {
+                "view": self.master.look(self.dead_zones).view.key,
+                "sheet": self.master.sheet(self.scratchpad).key,
+                **answer.model_dump(),
+            },
         )
         if review is None:
             return None  # the failure is in the trace; the next round may go better
@@ -181,8 +189,8 @@ class Search:
             return None
         return self.call(
             "decision",
-            lambda attempts: self.master.decide(self.scratchpad, attempts),
-            lambda answer: answer.model_dump(),
+            lambda attempts: self.master.decide(self.scratchpad, self.dead_zones, attempts),
+            lambda answer: {"sheet": self.master.sheet(self.scratchpad).key, **answer.model_dump()},
         )
 
     def call(self, kind: str, ask: Callable[[int], Reply], record: Callable[[Any], dict[str, Any]]) -> Reply | None:
@@ -195,9 +203,11 @@ class Search:
         except ModelError as error:
             if isinstance(error, Unreachable) and self.meter.total.calls == 0:
                 raise  # nothing was found yet that could be lost
-            self.meter.charge("master", Bill.of(error))
+            bill = Bill.of(error)
+            self.meter.charge("master", bill)
             self.failure = str(error)
-            self.log(Event("failure", self.rounds, data={"step": kind, "reason": str(error)}))
+            data = {"step": kind, "reason": str(error), "usage": bill.usage.to_json()}
+            self.log(Event("failure", self.rounds, data=data))
             return None
         self.meter.charge("master", Bill.of(reply))
         self.meter.longest_s = max(self.meter.longest_s, time.monotonic() - began)
@@ -280,7 +290,7 @@ def ask(
     decision = search.decide()
     evidence = search.scratchpad
     if decision is not None and not len(evidence):
-        evidence = search.master.cite(_cited(decision.answer), "cited from the root grid")
+        evidence = search.master.cite(_cited(decision.answer), search.dead_zones)
         root = atlas.root
         found = {"interval_s": [root.start_s, root.end_s], "found": [item.to_json() for item in evidence]}
         search.log(Event("cite", data=found))

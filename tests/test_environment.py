@@ -148,6 +148,15 @@ def test_the_ends_of_the_video_have_no_beyond() -> None:
     assert scan_interval(short, "after", 6.0) == (short.end_s, short.end_s + 1.0)
 
 
+def test_a_context_scan_is_masked_too(world: World, shared_cache: Cache) -> None:
+    atlas = Atlas(world.drawn, cell=64, cache=shared_cache)
+    cell = atlas.root.cells[20]
+    zones = DeadZones().add(cell.start_s - 5.0, cell.start_s)
+    seen = atlas.observe(atlas.act(atlas.start(dead_zones=zones), Investigate(20, "before")))
+    assert isinstance(seen.looking_at, View)
+    assert seen.looking_at.dead == {5, 6, 7, 8}  # the last 5 of 9.4 seconds: four whole ninths
+
+
 def test_nothing_is_legal_after_finished() -> None:
     assert actions(legal_set(transition(at(), Finished()))) == []
 
