@@ -44,7 +44,7 @@ bench: $(VENV)/test ## Measure what the kit costs
 clean: ## Remove .venv, the cache and the figures
 	rm -rf .venv .venv-serve .mypy_cache .ruff_cache .pytest_cache .hypothesis dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	git clean -fdqX cache figures
+	find cache figures -mindepth 1 ! -name README.md -delete
 
 $(BIN)/python: ; @bash tools/venv "$(PYTHON)" "$(VENV)"
 

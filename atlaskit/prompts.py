@@ -34,7 +34,7 @@ from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.question import Question
 from atlaskit.render import Sheet, View, clock
 from atlaskit.subtitles import Line
-from atlaskit.vlm import Message, Request
+from atlaskit.vlm import Image, Message, Request
 
 LONGEST_TEXT = 600
 """Characters of free text in a reply; more is cut, so that a chatty endpoint costs no second call."""
@@ -95,23 +95,18 @@ class ProbeCall:
     def request(self) -> Request:
         """Put the call into words."""
         view = self.observation.view
-        messages = (
-            Message("system", (MASTER,)),
-            Message(
-                "user",
-                (
-                    _map_intro(view),
-                    view,
-                    "Choose the cells that a worker should search next: those whose stretch of time most likely holds "
-                    "what answers the question, including what happens between the frames you see. Score each from 0 "
-                    "(hopeless) to 1 (certain).",
-                    _asked(self.question),
-                    f"What to look for: {self.search_task}",
-                    _kept(self.scratchpad),
-                    _spoken(self.observation.subtitles),
-                    f"Name up to {self.top} of these cells, best first: {_listed(self.open_cells)}.",
-                ),
-            ),
+        messages = _briefed(
+            MASTER,
+            _map_intro(view),
+            view,
+            "Choose the cells that a worker should search next: those whose stretch of time most likely holds "
+            "what answers the question, including what happens between the frames you see. Score each from 0 "
+            "(hopeless) to 1 (certain).",
+            _asked(self.question),
+            f"What to look for: {self.search_task}",
+            _kept(self.scratchpad),
+            _spoken(self.observation.subtitles),
+            f"Name up to {self.top} of these cells, best first: {_listed(self.open_cells)}.",
         )
         return Request("master", "probe", messages, self._schema(), self)
 
@@ -144,21 +139,16 @@ class StepCall:
             f"{clock(state.rules.duration_s)}, and look at {clock(grid.start_s)}–{clock(grid.end_s)}, at depth "
             f"{state.depth} of at most {state.rules.max_depth}."
         )
-        return (
-            Message("system", (WORKER,)),
-            Message(
-                "user",
-                (
-                    _map_intro(view),
-                    view,
-                    _asked(self.question),
-                    f"What to look for: {self.search_task}",
-                    where,
-                    _spoken(self.observation.subtitles),
-                    "\n".join(["So far in this region:", *notes]) if notes else "You have just arrived.",
-                    _next_move(self.observation.legal, self.steps_left),
-                ),
-            ),
+        return _briefed(
+            WORKER,
+            _map_intro(view),
+            view,
+            _asked(self.question),
+            f"What to look for: {self.search_task}",
+            where,
+            _spoken(self.observation.subtitles),
+            "\n".join(["So far in this region:", *notes]) if notes else "You have just arrived.",
+            _next_move(self.observation.legal, self.steps_left),
         )
 
     def request(self) -> Request:
@@ -231,26 +221,21 @@ class ReviewCall:
     def request(self) -> Request:
         """Put the call into words."""
         view = self.observation.view
-        messages = (
-            Message("system", (MASTER,)),
-            Message(
-                "user",
-                (
-                    _map_intro(view),
-                    view,
-                    "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
-                    self.sheet,
-                    "Judge it. First say, for each answer, what supports and what contradicts it, whether something "
-                    "could still turn up to change your mind. It is sufficient only if you can name the labels "
-                    "that prove one answer. If it is not, name the cells that should be searched next, for instance "
-                    "those in a gap between two frames that belong together. Erase a label only if its frame has "
-                    "nothing to do with the question.",
-                    _asked(self.question),
-                    f"What to look for: {self.search_task}",
-                    _kept(self.sheet.scratchpad),
-                    f"Cells that can still be searched: {_listed(self.open_cells)}.",
-                ),
-            ),
+        messages = _briefed(
+            MASTER,
+            _map_intro(view),
+            view,
+            "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
+            self.sheet,
+            "Judge it. First say, for each answer, what supports and what contradicts it, whether something "
+            "could still turn up to change your mind. It is sufficient only if you can name the labels "
+            "that prove one answer. If it is not, name the cells that should be searched next, for instance "
+            "those in a gap between two frames that belong together. Erase a label only if its frame has "
+            "nothing to do with the question.",
+            _asked(self.question),
+            f"What to look for: {self.search_task}",
+            _kept(self.sheet.scratchpad),
+            f"Cells that can still be searched: {_listed(self.open_cells)}.",
         )
         return Request("master", "review", messages, self._schema(), self)
 
@@ -277,19 +262,14 @@ class DecisionCall:
 
     def request(self) -> Request:
         """Put the call into words."""
-        messages = (
-            Message("system", (MASTER,)),
-            Message(
-                "user",
-                (
-                    "These are the frames that were kept as evidence, each under its label, with its time and what was "
-                    "said then. What is said may be wrong; what is seen is not.",
-                    self.sheet,
-                    DECIDE,
-                    _asked(self.question),
-                    _kept(self.sheet.scratchpad),
-                ),
-            ),
+        messages = _briefed(
+            MASTER,
+            "These are the frames that were kept as evidence, each under its label, with its time and what was "
+            "said then. What is said may be wrong; what is seen is not.",
+            self.sheet,
+            DECIDE,
+            _asked(self.question),
+            _kept(self.sheet.scratchpad),
         )
         schema = decision_schema(self.question, self.duration_s, self.sheet.scratchpad.labels)
         return Request("master", "decision", messages, schema, self)
@@ -305,19 +285,14 @@ class GlanceCall:
     def request(self) -> Request:
         """Put the call into words."""
         view = self.observation.view
-        messages = (
-            Message("system", (MASTER,)),
-            Message(
-                "user",
-                (
-                    _map_intro(view),
-                    view,
-                    DECIDE,
-                    "Refer to frames by their cell numbers.",
-                    _asked(self.question),
-                    _spoken(self.observation.subtitles),
-                ),
-            ),
+        messages = _briefed(
+            MASTER,
+            _map_intro(view),
+            view,
+            DECIDE,
+            "Refer to frames by their cell numbers.",
+            _asked(self.question),
+            _spoken(self.observation.subtitles),
         )
         cells, duration_s = self.observation.legal.add, self.observation.state.rules.duration_s
         return Request("master", "decision", messages, decision_schema(self.question, duration_s, cells), self)
@@ -379,6 +354,11 @@ def _model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type[Base
     validators: dict[str, Any] = {check.__name__: model_validator(mode="after")(check) for check in checks}
     required: dict[str, Any] = {field: (form, ...) for field, form in fields.items()}
     return create_model(name, __base__=Answer, __validators__=validators, **required)
+
+
+def _briefed(role: str, *parts: str | Image) -> tuple[Message, ...]:
+    """Begin a conversation: what the role is, then what is asked of it."""
+    return Message("system", (role,)), Message("user", parts)
 
 
 def _one_of(values: Sequence[int] | Sequence[str]) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from loopback import loopback
+from media import song
 from PIL import Image
 
 from atlaskit.benchmarks.atlasworld import World
@@ -115,14 +116,6 @@ def test_a_mistake_is_one_sentence(broken: Path, film: World, arguments: list[st
 
 
 def test_an_audio_file_is_one_sentence(in_tmp: Path) -> None:
-    import av
-    import numpy as np
-
-    with av.open(str(in_tmp / "song.m4a"), "w") as container:
-        stream = container.add_stream("aac", rate=44100)
-        frame = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
-        frame.rate = 44100
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+    song(in_tmp / "song.m4a")
     done = atlaskit("ask", "song.m4a", "What?", *CHOICES, *NOBODY, cwd=in_tmp)
     assert done.returncode == 2 and "only sound" in done.stderr and done.stderr.count("\n") == 1
