@@ -35,7 +35,7 @@ experiments: $(VENV)/notebook ## Run all notebooks headless
 lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks
 
-serve: ## Serve a model by vLLM on this machine: make serve MODEL=Qwen/Qwen3-VL-2B-Instruct
+serve: ## Serve a model by vLLM on this machine: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct
 	@bash tools/serve "$(PYTHON)" "$(MODEL)" "$(PORT)"
 
 bench: $(VENV)/test ## Measure what the kit costs

@@ -127,7 +127,7 @@ class Result:
             f"  answer    {self.answer or 'none'}{verdict}",
             *([f"  truth     {self._truth()}"] if self.is_right is False else []),
             f"  evidence  {evidence or 'none'}",
-            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens in {self.rounds} rounds",
+            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens in {self.rounds} round{"s" if self.rounds != 1 else ""}",
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
         ]
