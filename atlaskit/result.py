@@ -120,6 +120,7 @@ class Result:
 
     def __str__(self) -> str:
         total, spent, verdict = self.total, self.spent, {True: " – right", False: " – wrong", None: ""}[self.is_right]
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         about = "about " if total.estimated else ""
         evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in self.evidence)
         lines = [
@@ -127,7 +128,7 @@ class Result:
             f"  answer    {self.answer or 'none'}{verdict}",
             *([f"  truth     {self._truth()}"] if self.is_right is False else []),
             f"  evidence  {evidence or 'none'}",
-            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens in {self.rounds} round{"s" if self.rounds != 1 else ""}",
+            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens in {rounds}",
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
         ]
