@@ -23,7 +23,8 @@ from PIL import Image
 from atlaskit.benchmarks.atlasworld import script as world
 from atlaskit.benchmarks.atlasworld.film import FilmPaths, film
 from atlaskit.benchmarks.atlasworld.painter import Painter
-from atlaskit.benchmarks.atlasworld.script import Event, Script, write_script
+from atlaskit.benchmarks.atlasworld.screenplay import write_script
+from atlaskit.benchmarks.atlasworld.script import Event, Script
 from atlaskit.errors import InputError
 
 NAMES = re.compile(rf"\b({'|'.join(world.COLOURS)}) ({'|'.join(world.SHAPES)})\b")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS, write_questions
-from atlaskit.benchmarks.atlasworld.script import write_script
+from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.errors import InputError
 from atlaskit.question import Question
 from atlaskit.render import view

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from atlaskit.benchmarks.atlasworld.script import CAPTION_WORDS, COLOURS, SHAPES, Event, Scene, Script
+from atlaskit.benchmarks.atlasworld.screenplay import CAPTION_WORDS
+from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES, Event, Scene, Script
 from atlaskit.errors import InputError
 from atlaskit.question import Question, Span
 

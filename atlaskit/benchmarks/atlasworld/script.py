@@ -1,17 +1,14 @@
 """The timeline of a synthetic video: scenes, objects that come and go, and what a voice says about them.
 
-Pure data, drawn from a seed. Knows nothing of pixels, files or questions. Every time is a frame time
-(`n / fps`), so the truth is exact: an event is in the picture on all frames of `[start_s, end_s)`, and on no
-other.
+Pure data: what a timeline is made of, the laws that a filmable one keeps, and its JSON. Knows nothing of how timelines
+are drawn from a seed, nor of pixels, files or questions. Every time is a frame time (`n / fps`), so the truth is
+exact: an event is in the picture on all frames of `[start_s, end_s)`, and on no other.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-import random
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,7 +19,6 @@ from atlaskit.errors import InputError
 VERSION = 1
 """Of the world: raised whenever the same seed would give another timeline or another picture."""
 
-DEFAULT_FPS = 12
 MIN_DURATION_S, MAX_DURATION_S = 10.0, 1200.0
 
 COLOURS: dict[str, tuple[int, int, int]] = {
@@ -39,69 +35,6 @@ SHAPES: tuple[str, ...] = ("circle", "square", "triangle", "star", "heart", "dia
 PLACES: tuple[str, ...] = ("snow", "desert", "sea", "forest", "city", "meadow", "space", "canyon")
 LIGHTS: tuple[str, ...] = ("dawn", "noon", "night")
 ENTRANCES: tuple[str, ...] = ("fade", "pop", "slide")
-
-# fmt: off
-CAPTION_WORDS: tuple[str, ...] = (
-    "HARBOR", "LANTERN", "COMPASS", "VELVET", "MARBLE", "THUNDER", "ORCHID", "FALCON", "GRANITE", "WHISPER",
-    "CINDER", "MANDOLIN", "CARAVAN", "ANCHOR", "PEPPER", "TIMBER", "SADDLE", "RIBBON", "PUZZLE", "BEACON",
-    "WALNUT", "TEMPLE", "MIRROR", "PILGRIM", "BASKET", "DRAGON", "FEATHER", "GALAXY", "HAMMER", "ISLAND",
-    "JACKET", "KETTLE", "LADDER", "MAGNET", "NECTAR", "OYSTER", "PARROT", "QUARTZ", "ROCKET", "TROLLEY",
-    "TUNNEL", "UMBRELLA", "VIOLIN", "WAGON", "YARROW", "ZEPHYR", "ALMANAC", "BAMBOO", "CANDLE", "DOLPHIN",
-    "ECLIPSE", "FIDDLE", "GINGER", "HICKORY", "IGLOO", "JUNIPER", "KERNEL", "LOTUS", "MOSAIC", "NUTMEG",
-    "OTTER", "PEBBLE", "RADISH", "SPARROW", "TEAPOT", "VOYAGE", "WILLOW",
-)
-# fmt: on
-
-EVENT_LINES: tuple[str, ...] = (
-    "And there goes {object}, right on time.",
-    "Look closely, {object} has just come in.",
-    "Now that is what I call {object}.",
-    "You can clearly see {object} from here.",
-    "I did not expect {object} in a place like this.",
-    "Everyone here is talking about {object}.",
-    "Hold the camera still, please: {object}!",
-    "They told us to wait for {object}, so we did.",
-    "My notes for this part only say {object}.",
-    "Here comes {object}, as promised.",
-    "If you blink you will miss {object}.",
-    "What a pleasant surprise, {object}.",
-    "Somebody must have let {object} loose.",
-    "The next guest is {object}, ladies and gentlemen.",
-    "For a moment we have {object} all to ourselves.",
-    "Write this down: {object}, at this very second.",
-    "We travelled a long way to film {object}.",
-    "Quiet now, or you will frighten off {object}.",
-    "Oh, would you look at that, {object}.",
-    "Not many people have seen {object} out here.",
-    "I will say it once, this is {object}.",
-    "The locals have a song about {object}.",
-    "Is it just me, or is that {object}?",
-    "Our guide points ahead and whispers: {object}.",
-)
-PLACE_LINES: dict[str, tuple[str, ...]] = {
-    "snow": ("Fresh snow as far as the eye can see.", "Wrap up warm, the wind is bitter up here."),
-    "desert": ("Nothing but dunes and more dunes.", "The sand shifts a little every day."),
-    "sea": ("Listen to those waves.", "The tide is on our side today."),
-    "forest": ("The air smells of pine and moss.", "Paths in this forest are easy to lose."),
-    "city": ("The city never quite goes to sleep.", "So many windows, so many lives."),
-    "meadow": ("The grass is soft and full of crickets.", "A gentle breeze runs over the hills."),
-    "space": ("It is very quiet up here.", "No wind, no weather, only distance."),
-    "canyon": ("The river took its time to carve all this.", "Every wall here throws back an echo."),
-}
-CALM_LINES: tuple[str, ...] = (
-    "Let us stay here for a little while.",
-    "I could watch this view all day long.",
-    "We are making good progress.",
-    "Take a deep breath and enjoy it.",
-)
-
-_GAP_S = 0.7  # between two events
-_CUT_MARGIN_S = 0.35  # between an event and a cut: half the gap, so that events astride a cut keep it too
-_EVENT_S = (0.5, 30.0)
-_SCENE_S = (12.0, 40.0)
-_MOST_EVENTS = 44  # fewer than there are objects, so that some are never seen
-_BANNER_BAND = 0.24  # of the height, kept clear of the object when there is a caption
-_EDGE = 0.03
 
 
 @dataclass(frozen=True)
@@ -180,7 +113,7 @@ class Script:
     lines: tuple[SpokenLine, ...]
 
     def __post_init__(self) -> None:
-        _check_picture(self.duration_s, self.fps, self.size)
+        check_picture(self.duration_s, self.fps, self.size)
         for holds, sentence in _laws(self):
             if not holds:
                 raise InputError(f"This AtlasWorld script cannot be filmed: {sentence}.")
@@ -257,7 +190,8 @@ def _read(kind: type[_Row], row: dict[str, Any]) -> _Row:
     return kind(**row)
 
 
-def _check_picture(duration_s: float, fps: int, size: tuple[int, int]) -> None:
+def check_picture(duration_s: float, fps: int, size: tuple[int, int]) -> None:
+    """Raise InputError for a duration, frame rate or size that no film has."""
     if not MIN_DURATION_S <= duration_s <= MAX_DURATION_S:
         rule = f"{MIN_DURATION_S:g} to {MAX_DURATION_S:g} s"
         raise InputError(f"AtlasWorld films last {rule}, and {duration_s} s was asked for.")
@@ -302,191 +236,3 @@ def _is_filmable(motion: Motion) -> bool:
     inside = all(0 <= at <= 1 for at in (motion.x0, motion.y0, motion.x1, motion.y1))
     swing = 0 <= motion.bob <= 0.2 and motion.bob_s > 0 and abs(motion.tilt_deg) <= 20
     return ways and inside and swing and 0.05 <= motion.size <= 0.6
-
-
-def write_script(seed: int, duration_s: float, *, fps: int = DEFAULT_FPS, size: tuple[int, int] = (640, 360)) -> Script:
-    """Draw a timeline from a seed; the duration is rounded to a whole number of frames."""
-    _check_picture(duration_s, fps, size)
-    rng = random.Random(seed)
-    frames = round(duration_s * fps)
-    scenes = _scenes(rng, frames, fps)
-    events = _events(rng, scenes, fps, size)
-    lines = _lines(rng, scenes, events, frames, fps)
-    return Script(seed, frames / fps, fps, size, scenes, events, lines)
-
-
-# --- scenes ---------------------------------------------------------------------------------------
-
-
-def _scenes(rng: random.Random, frames: int, fps: int) -> tuple[Scene, ...]:
-    cuts = _cuts(rng, frames, fps)
-    settings = _settings(rng, len(cuts) - 1)
-    return tuple(
-        Scene(index, first / fps, last / fps, place, light)
-        for index, ((first, last), (place, light)) in enumerate(zip(pairwise(cuts), settings, strict=True))
-    )
-
-
-def _cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
-    """Cut `[0, frames)` into scenes of 12 to 40 s; a short video is cut near its middle."""
-    shortest, longest = math.ceil(_SCENE_S[0] * fps), math.floor(_SCENE_S[1] * fps)
-    if frames < 2 * shortest:
-        return [0, rng.randint(round(0.4 * frames), round(0.6 * frames)), frames]
-    cuts = [0]
-    while (left := frames - cuts[-1]) > longest or len(cuts) == 1:
-        cuts.append(cuts[-1] + rng.randint(shortest, min(round(0.85 * longest), left - shortest)))
-    return [*cuts, frames]
-
-
-def _settings(rng: random.Random, count: int) -> list[tuple[str, str]]:
-    """Draw a (place, light) for each scene: neighbours differ in place, most settings occur once."""
-    lights = {place: rng.sample(LIGHTS, len(LIGHTS)) for place in PLACES}
-    rounds = [rng.sample(PLACES, len(PLACES)) for _ in LIGHTS]
-    once = [(place, lights[place][turn]) for turn, places in enumerate(rounds) for place in places]
-    extra = max(0, count - len(once))
-    refrain = once[: min(len(PLACES), math.ceil(extra / 4))]  # the settings that come back
-    left = once[:count] + [refrain[turn % len(refrain)] for turn in range(extra)]
-    rng.shuffle(left)
-    order: list[tuple[str, str]] = []
-    while left:
-        before = order[-1][0] if order else None
-        [(crowded, most)] = Counter(place for place, _ in left).most_common(1)
-        must = crowded if 2 * most > len(left) else None  # or its scenes would end up side by side
-        order.append(next(pair for pair in left if pair[0] != before and must in (None, pair[0])))
-        left.remove(order[-1])
-    return order
-
-
-# --- events ---------------------------------------------------------------------------------------
-
-
-def _events(rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple[int, int]) -> tuple[Event, ...]:
-    spans = [
-        (scene.index, *span)
-        for scene, count in zip(scenes, _event_counts(rng, scenes), strict=True)
-        for span in _event_spans(rng, scene, count, fps)
-    ]
-    objects = _objects(rng, spans, long_enough=scenes[-1].end_s >= 120)
-    words = rng.sample(CAPTION_WORDS, len(CAPTION_WORDS))
-    captioned = set(rng.sample(range(len(spans)), math.ceil(len(spans) / 2)))
-    events = []
-    for number, ((scene, first, last), (colour, shape)) in enumerate(zip(spans, objects, strict=True)):
-        caption = caption_at = None
-        if number in captioned:
-            caption = words.pop() + rng.choice(("", "", f" {rng.randint(2, 99)}"))
-            caption_at = rng.choice(("top", "bottom", "bottom"))
-        motion = _motion(rng, (last - first) / fps, size[0] / size[1], caption_at)
-        times = first / fps, last / fps
-        events.append(Event(f"e{number:03}", scene, *times, colour, shape, caption, caption_at, motion))
-    return tuple(events)
-
-
-def _event_counts(rng: random.Random, scenes: tuple[Scene, ...]) -> list[int]:
-    """Draw how many events each scene holds: 1 to 3, or none where the scenes before it hold more than enough."""
-    counts: list[int] = []
-    for scene in scenes:
-        most = 1 if scene.end_s - scene.start_s < _SCENE_S[0] else 3
-        least = 0 if sum(counts) > len(counts) and counts[-1] else 1
-        counts.append(max(least, min(most, rng.choice((0, 0, 1, 1, 1, 2, 2, 2, 3, 3)))))
-    while sum(counts) > _MOST_EVENTS:
-        fullest = max(counts)
-        counts[rng.choice([i for i, count in enumerate(counts) if count == fullest])] -= 1
-    return counts
-
-
-def _event_spans(rng: random.Random, scene: Scene, count: int, fps: int) -> list[tuple[int, int]]:
-    """Place events in a scene, as frames `[first, last)`: log-uniform lengths, random waits."""
-    margin, gap = math.ceil(_CUT_MARGIN_S * fps), math.ceil(_GAP_S * fps)
-    shortest, longest = math.ceil(_EVENT_S[0] * fps), math.floor(_EVENT_S[1] * fps)
-    room = round((scene.end_s - scene.start_s) * fps) - 2 * margin - (count - 1) * gap
-    lengths = [round(fps * math.exp(rng.uniform(*map(math.log, _EVENT_S)))) for _ in range(count)]
-    lengths = [min(max(length, shortest), longest) for length in lengths]
-    while sum(lengths) > 0.9 * room:
-        fullest = lengths.index(max(lengths))
-        lengths[fullest] = max(shortest, lengths[fullest] // 2)
-    slack = room - sum(lengths)
-    waits = sorted(rng.randint(0, slack) for _ in range(count))
-    start = round(scene.start_s * fps) + margin
-    firsts = [start + waits[i] + sum(lengths[:i]) + i * gap for i in range(count)]
-    return [(first, first + length) for first, length in zip(firsts, lengths, strict=True)]
-
-
-def _objects(rng: random.Random, spans: list[tuple[int, int, int]], *, long_enough: bool) -> list[tuple[str, str]]:
-    """Draw the object of each event: all different, but for one or two that come back in other scenes."""
-    deck = [(colour, shape) for colour in COLOURS for shape in SHAPES]
-    rng.shuffle(deck)
-    objects: dict[int, tuple[str, str]] = {}
-    for _ in range(rng.choice((1, 2)) if long_enough and len(spans) >= 10 else int(long_enough)):
-        by_scene: dict[int, list[int]] = {}
-        for number, (scene, _, _) in enumerate(spans):
-            if number not in objects:
-                by_scene.setdefault(scene, []).append(number)
-        times = rng.randint(2, max(2, min(6, len(spans) // 4, len(by_scene))))
-        recurring = deck.pop()
-        objects |= {rng.choice(by_scene[scene]): recurring for scene in rng.sample(sorted(by_scene), times)}
-    return [objects.get(number) or deck.pop() for number in range(len(spans))]
-
-
-def _motion(rng: random.Random, seconds: float, aspect: float, caption_at: str | None) -> Motion:
-    """Draw a path that keeps the whole object in the picture and off its caption, at an easy pace."""
-    size, bob = rng.uniform(0.30, 0.44), rng.uniform(0.0, 0.025)
-    reach_x, reach_y = size / 2 / aspect + _EDGE, size / 2 + bob + _EDGE
-    highest = reach_y + (_BANNER_BAND if caption_at == "top" else 0)
-    lowest = 1 - reach_y - (_BANNER_BAND if caption_at == "bottom" else 0)
-    travel = min(1 - 2 * reach_x, seconds * rng.uniform(0.06, 0.22))
-    left = rng.uniform(reach_x, 1 - reach_x - travel)
-    x0, x1 = rng.sample((left, left + travel), 2)
-    y0 = rng.uniform(highest, lowest)
-    y1 = min(max(y0 + rng.uniform(-0.1, 0.1) * min(1.0, seconds), highest), lowest)
-    size, x0, y0, x1, y1, bob = (round(number, 4) for number in (size, x0, y0, x1, y1, bob))
-    bob_s, tilt = round(rng.uniform(1.6, 3.2), 2), round(rng.uniform(-9, 9), 1)
-    return Motion(size, x0, y0, x1, y1, bob, bob_s, tilt, rng.choice(ENTRANCES), rng.choice(ENTRANCES))
-
-
-# --- spoken lines ---------------------------------------------------------------------------------
-
-
-def _lines(
-    rng: random.Random, scenes: tuple[Scene, ...], events: tuple[Event, ...], frames: int, fps: int
-) -> tuple[SpokenLine, ...]:
-    """Let a voice speak of some events, a third of the time with the wrong colour, and of the scenery."""
-    spoken = sorted(rng.sample(range(len(events)), max(1, round(0.4 * len(events)))))
-    wrong = set(rng.sample(spoken, round(len(spoken) / 3)))
-    templates = rng.sample(EVENT_LINES, len(spoken))  # each once a video, so that a question can quote a line
-    said: list[tuple[int, int, str, str | None, bool]] = []
-    for number, template in zip(spoken, templates, strict=True):
-        event = events[number]
-        others = [colour for colour in COLOURS if colour != event.colour]
-        name = f"{rng.choice(others) if number in wrong else event.colour} {event.shape}"
-        text = template.format(object=f"{'an' if name[0] in 'aeiou' else 'a'} {name}")
-        first, last = _moment(rng, events, number, frames, fps, text)
-        said.append((first, last, text, event.id, number in wrong))
-    for scene in scenes:
-        text = rng.choice((*PLACE_LINES[scene.place], *CALM_LINES))
-        opening, closing = round(scene.start_s * fps), round(scene.end_s * fps)
-        length = _line_frames(text, fps)
-        first = rng.randint(opening, max(opening, closing - length))
-        free = all(first + length < start or end < first for start, end, *_ in said)
-        if rng.random() < 0.7 and first + length <= closing and free:
-            said.append((first, first + length, text, None, False))
-    said.sort()
-    return tuple(SpokenLine(a / fps, b / fps, text, event, lie) for a, b, text, event, lie in said)
-
-
-def _line_frames(text: str, fps: int) -> int:
-    """Return how long it takes to read a line, in frames."""
-    return round((1.2 + 0.035 * len(text)) * fps)
-
-
-def _moment(
-    rng: random.Random, events: tuple[Event, ...], number: int, frames: int, fps: int, text: str
-) -> tuple[int, int]:
-    """Place a line over the middle of its event, and at most halfway to its neighbours."""
-    event = events[number]
-    before = events[number - 1].end_s if number else 0.0
-    after = events[number + 1].start_s if number + 1 < len(events) else frames / fps
-    low, high = math.ceil((before + event.start_s) / 2 * fps), math.floor((event.end_s + after) / 2 * fps)
-    middle = math.floor((event.start_s + event.end_s) / 2 * fps)
-    length = min(_line_frames(text, fps), high - low)
-    first = rng.randint(max(low, middle - length + 1), min(middle, high - length))
-    return first, first + length

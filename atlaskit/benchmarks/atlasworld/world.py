@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from atlaskit.benchmarks.atlasworld.questions import write_questions
-from atlaskit.benchmarks.atlasworld.script import Event, Script, write_script
+from atlaskit.benchmarks.atlasworld.screenplay import write_script
+from atlaskit.benchmarks.atlasworld.script import Event, Script
 from atlaskit.cache import canonical_json
 from atlaskit.errors import FrameError, InputError
 from atlaskit.question import Question
