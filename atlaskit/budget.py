@@ -87,7 +87,7 @@ class Meter:
     largest: int = 0
     """Tokens of the Master's largest call so far."""
     longest_s: float = 0.0
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())
 
     def charge(self, role: Role, bill: Bill) -> None:
         """Add what an agent spent."""
