@@ -233,25 +233,26 @@ class _Decoder:
         Costs one seek and no decoding where the container can seek, a pass over the packets where it cannot.
         Raises VideoError when the file stops short of what its header promises: it was truncated.
         """
-        promised = Fraction(self._container.duration or 0, 1_000_000)
-        if self._container.start_time:
-            promised += Fraction(self._container.start_time, 1_000_000)
+        # Some formats count the length from the first frame, some from zero: the lesser of the two is what is promised.
+        length = Fraction(self._container.duration or 0, 1_000_000)
+        start = Fraction(self._container.start_time or 0, 1_000_000)
+        promised = length + min(start, Fraction(0))
         slack = 1 + promised / 100
-        ends = self._ends_after(max(promised, self.origin))
+        ends = self._ends_after(max(length + start, self.origin))
         if ends is None or promised - max(ends) > slack:
             ends = self._ends_after(Fraction(0))
         self._shown = self._next = None
         if ends is None or promised - max(ends) > slack:
-            read = float(max(ends) - self.origin) if ends else 0.0
+            read = float(max(ends)) if ends else 0.0
             raise VideoError(
-                f"{self.path} is truncated: its header promises {float(promised - self.origin):.1f} s, "
+                f"{self.path} is truncated: its header promises {float(promised):.1f} s, "
                 f"but it ends after {read:.1f} s; copy or download it again."
             )
         return ends[0]
 
     def _ends_after(self, start: Fraction) -> tuple[Fraction, Fraction] | None:
         """Return the end of the last video packet and of the last packet at all, read from the keyframe at `start`."""
-        video_end = other_end = None
+        video_end = any_end = None
         frame = 1 / Fraction(self.fps).limit_denominator(100_000)
         try:
             self._container.seek(int(start / self._tick), stream=self._stream, backward=True)
@@ -263,10 +264,10 @@ class _Decoder:
                 end = packet.pts * packet.time_base + length
                 if own:
                     video_end = end if video_end is None else max(video_end, end)
-                other_end = end if other_end is None else max(other_end, end)
+                any_end = end if any_end is None else max(any_end, end)
         except (OSError, ValueError, EOFError):
             pass  # damage near the end: what was read until here counts
-        return None if video_end is None or other_end is None else (video_end, other_end)
+        return None if video_end is None or any_end is None else (video_end, any_end)
 
 
 def file_fingerprint(path: Path) -> str:

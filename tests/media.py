@@ -26,7 +26,7 @@ def number_in(pixels: np.ndarray) -> int:
 
 
 def make(
-    path: Path, codec: str = "libx264", frames: int = 240, fps: int = 25, sound: bool = False, **options: str
+    path: Path, codec: str = "libx264", frames: int = 240, fps: int = 25, starts_at: int = 0, **options: str
 ) -> Path:
     with av.open(str(path), "w", options={"movflags": "+faststart"} if path.suffix == ".mp4" else {}) as container:
         stream = container.add_stream(codec, rate=fps)
@@ -35,7 +35,7 @@ def make(
         stream.options = {**({"deadline": "realtime", "cpu-used": "8"} if "vpx" in codec else {}), **options}
         for index in range(frames):
             frame = numbered(index)
-            frame.pts, frame.time_base = index, Fraction(1, fps)
+            frame.pts, frame.time_base = starts_at + index, Fraction(1, fps)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return path

@@ -53,6 +53,13 @@ def test_dense_requests_decode_each_packet_about_once(tmp_path: Path) -> None:
     assert video.frames_decoded <= 245
 
 
+@pytest.mark.parametrize("name", ["late.mp4", "late.mkv", "late.ts"])
+def test_time_zero_is_the_first_frame(tmp_path: Path, name: str) -> None:
+    video = open_video(make(tmp_path / name, frames=75, starts_at=125))
+    assert video.duration_s == pytest.approx(3.0, abs=0.05)
+    assert [number_in(pixels) for pixels in video.frames([0.0, 1.0, 2.9])] == [0, 25, 72]
+
+
 def test_threads_share_a_video(tmp_path: Path) -> None:
     video = open_video(make(tmp_path / "v.mp4"))
     times = [random.Random(i).uniform(0, 9.5) for i in range(40)]
