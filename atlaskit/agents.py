@@ -238,8 +238,13 @@ class Master:
 
 
 def prediction(question: Question, answer: Any) -> int | Span:
-    """Return what a validated decision predicts: the index of a choice, or an interval."""
-    return (answer.start_s, answer.end_s) if question.kind == "when" else answer.answer
+    """Return what a validated decision predicts: the index of a choice, or an interval.
+
+    An interval told backwards is that interval: no grammar can keep a model from it.
+    """
+    if question.kind == "when":
+        return min(answer.start_s, answer.end_s), max(answer.start_s, answer.end_s)
+    return int(answer.answer)
 
 
 def describe(action: Action) -> dict[str, Any]:

@@ -8,6 +8,7 @@ Knows nothing of prompts, grids or agents.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import random
@@ -188,6 +189,7 @@ class VLM:
                 raise type(error)(str(error), **_cost(spent + Usage(calls=1))) from error
             spent += _usage(completion)
             text, reasoning = _text(completion)
+            text = _strict(text)
             try:
                 return Reply(request.schema.model_validate_json(text), text, spent, reasoning)
             except ValidationError as error:
@@ -364,6 +366,19 @@ def _text(completion: ChatCompletion) -> tuple[str, str]:
     text, reasoning = message.content or "", str(getattr(message, "reasoning_content", None) or "")
     thought = re.match(r"\s*<think>(.*?)</think>(.*)", text, re.DOTALL)
     return (thought[2], thought[1] + reasoning) if thought else (text, reasoning)
+
+
+def _strict(text: str) -> str:
+    """Return JSON that has raw control characters in its strings with them escaped; anything else as it is.
+
+    A grammar with `maxLength` lets a model write them (mlc-ai/xgrammar#800), and strict JSON does not allow them.
+    """
+    try:
+        json.loads(text)
+    except ValueError:
+        with contextlib.suppress(ValueError):
+            return json.dumps(json.loads(text, strict=False), ensure_ascii=False)
+    return text
 
 
 def _complaint(error: ValidationError) -> str:

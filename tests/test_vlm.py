@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import socket
 from collections.abc import Iterator
 from typing import Literal
@@ -102,6 +103,14 @@ def test_a_misfit_is_corrected_once_in_the_same_conversation(loop: Loop, name: s
     with pytest.raises(BadReply, match="form") as caught:
         VLM(loop.url, "loop").complete(request())
     assert (caught.value.attempts, caught.value.completion_tokens) == (2, 20)
+
+
+def test_raw_control_characters_in_a_string_are_no_misfit(loop: Loop) -> None:
+    """What a grammar with maxLength lets through (mlc-ai/xgrammar#800)."""
+    loop.faults = [saying('{"thought":"a\tb\nc\x00","cell":3}')]
+    reply = VLM(loop.url, "loop").complete(request())
+    assert reply.usage.calls == 1 and reply.answer.thought == "a\tb\nc\x00"
+    assert json.loads(reply.text)["thought"] == reply.answer.thought
 
 
 def test_reasoning_is_kept_out_of_the_answer(loop: Loop) -> None:
