@@ -73,7 +73,7 @@ def seconds(act: Callable[[], object], repeats: int = 1) -> float:
 
 def row(what: str, took_s: float, beside: str = "", other_s: float = 0.0) -> None:
     """Print one line of the table."""
-    ratio = f"{other_s / took_s:6.1f}× faster than {beside} ({other_s * 1e3:.1f} ms)" if beside else ""
+    ratio = f"{other_s / took_s:6.1f}× as fast as {beside} ({other_s * 1e3:.1f} ms)" if beside else ""
     print(f"  {what:<44}{took_s * 1e3:10.1f} ms   {ratio}", flush=True)
 
 

@@ -101,7 +101,14 @@ def _encode(script: Script, path: Path, progress: bool, on_frame: Callable[[int]
         stream.width, stream.height = script.size
         stream.pix_fmt = "yuv420p"
         stream.gop_size = KEYFRAME_S * script.fps
-        bar = tqdm(_painted(script), total=script.frame_count, desc=path.name, unit="frame", disable=not progress)
+        bar = tqdm(
+            _painted(script),
+            total=script.frame_count,
+            desc=path.name,
+            unit="frame",
+            mininterval=1,
+            disable=not progress,
+        )
         for index, picture in enumerate(bar):
             picture.pts, picture.time_base = index, Fraction(1, script.fps)
             container.mux(stream.encode(picture))
