@@ -143,8 +143,13 @@ def _view(options: argparse.Namespace) -> int:
 
 def _frame(options: argparse.Namespace) -> int:
     video = open_video(options.video)
+    still = Still(video, options.seconds, Cache(options.cache))
     video.check_time(options.seconds)
-    _write(Still(video, options.seconds, Cache(options.cache)), options.out)
+    if still.unreadable:
+        raise InputError(
+            f"The frame of {options.video} at {options.seconds:g} s cannot be decoded: the file is damaged."
+        )
+    _write(still, options.out)
     print(f"{options.out}: the frame at {options.seconds:g} s")
     return 0
 

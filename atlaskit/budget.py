@@ -6,6 +6,7 @@ Knows nothing of agents or rounds.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,8 +37,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
-            if limit is not None and limit <= 0:
-                raise InputError(f"A budget of {limit} {name} allows nothing: give a positive number, or None.")
+            if limit is not None and not 0 < limit < math.inf:
+                raise InputError(f"A budget of {limit} {name} cannot be: give a positive number, or None for no limit.")
 
 
 @dataclass(frozen=True)

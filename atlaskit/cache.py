@@ -75,7 +75,7 @@ class Cache:
 
     def __init__(self, directory: str | Path = "cache") -> None:
         """Open the store; raise CacheError where the directory cannot be made or written."""
-        self.directory = Path(directory).expanduser().absolute()
+        self.directory = Path(directory).absolute()
         self._hits: Counter[str] = Counter()
         self._misses: Counter[str] = Counter()
         self._corrupt: Counter[str] = Counter()

@@ -39,6 +39,9 @@ class Question:
     def __post_init__(self) -> None:
         if not self.text.strip():
             raise InputError("The question is empty: ask something, in words.")
+        for words in (self.text, *self.choices):
+            if not _is_text(words):
+                raise InputError(f"{words!r} holds bytes that are no text: write it in UTF-8.")
         if self.kind == "when":
             if self.choices:
                 raise InputError("A when-question is answered by an interval: leave out the choices.")
@@ -97,6 +100,14 @@ class Question:
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"This is not a question: {error!r} in {str(row)[:200]}.") from error
+
+
+def _is_text(words: str) -> bool:
+    try:
+        words.encode("utf-8")
+    except UnicodeEncodeError:  # the command line hands undecodable bytes through as lone surrogates
+        return False
+    return True
 
 
 def temporal_iou(a: Span, b: Span) -> float:

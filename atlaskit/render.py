@@ -34,6 +34,8 @@ LETTERBOX = (128, 128, 128)
 DEAD = (0, 0, 0)
 UNREADABLE = (110, 30, 60)
 TILE_QUALITY, IMAGE_QUALITY = 95, 90
+WIDEST_PX = 8192
+"""Pixels of the side of the largest view; more than models take, and less than Pillow suspects of being a bomb."""
 SHOWN_PX = 960
 """Width at which a notebook shows an image."""
 
@@ -106,6 +108,9 @@ class View(Picture):
     def __post_init__(self) -> None:
         if self.cell < 16:
             raise InputError(f"A cell is at least 16 pixels wide, got {self.cell}.")
+        if self.grid.k * self.cell > WIDEST_PX:
+            side = f"{self.grid.k} × {self.cell} = {self.grid.k * self.cell}"
+            raise InputError(f"A view is at most {WIDEST_PX} pixels wide, got {side}: take fewer or smaller cells.")
         if self.fit not in ("contain", "stretch"):
             raise InputError(f'fit is "contain" or "stretch", got {self.fit!r}.')
         if self.labels not in ("none", "index", "time"):
@@ -213,7 +218,7 @@ class Sheet(Picture):
 
 @dataclass(frozen=True)
 class Still(Picture):
-    """One frame at the video's own size."""
+    """One frame at the video's own size; hatched, and saying so, where it cannot be decoded."""
 
     video: Video
     time_s: float
@@ -229,8 +234,16 @@ class Still(Picture):
         """(width, height) in pixels."""
         return self.video.size
 
+    @property
+    def unreadable(self) -> bool:
+        """Whether the frame could not be decoded. Looking this up makes the image."""
+        return bool(self._note()["unreadable"])
+
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        return self.video.frame(self.time_s), {"time_s": self.time_s}
+        (frame,) = self.video.try_frames([self.time_s])
+        if isinstance(frame, FrameError):
+            return _unreadable_tile(min(self.size)).resize(self.size), {"unreadable": True}
+        return Image.fromarray(frame), {"unreadable": False}
 
 
 def view(
@@ -259,11 +272,11 @@ def read_tiles(video: Video, times_s: Sequence[float], cell: int, fit: Fit, cach
     missing = [place for place, tile in enumerate(found) if tile is None]
     frames = video.try_frames([times_s[place] for place in missing], size) if missing else []
     for place, frame in zip(missing, frames, strict=True):
-        if not isinstance(frame, FrameError):
-            # Through JPEG also the first time, so that an image is the same whoever decoded its tiles.
-            found[place] = _to_jpeg(Image.fromarray(frame), TILE_QUALITY)
-            cache.put(keys[place], found[place] or b"")
-    return [None if tile is None else _boxed(Image.open(io.BytesIO(tile)), cell) for tile in found]
+        # Through JPEG also the first time, so that an image is the same whoever decoded its tiles. No bytes stand for
+        # a frame that cannot be decoded: the content decides that, so it is not tried again.
+        found[place] = b"" if isinstance(frame, FrameError) else _to_jpeg(Image.fromarray(frame), TILE_QUALITY)
+        cache.put(keys[place], found[place] or b"")
+    return [_boxed(Image.open(io.BytesIO(tile)), cell) if tile else None for tile in found]
 
 
 def clock(time_s: float) -> str:

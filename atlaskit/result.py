@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.cache import canonical_json
+from atlaskit.errors import InputError
 from atlaskit.memory import DeadZones, Scratchpad
 from atlaskit.question import Question, Span
 from atlaskit.render import Sheet, clock
@@ -115,8 +116,11 @@ class Result:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the result's JSON to a file."""
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        """Write the result's JSON to a file; raise InputError where it cannot be written."""
+        try:
+            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}.") from error
 
     def __str__(self) -> str:
         total, spent, verdict = self.total, self.spent, {True: " – right", False: " – wrong", None: ""}[self.is_right]

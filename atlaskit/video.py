@@ -102,7 +102,7 @@ class VideoFile(Video):
     """A video in one file."""
 
     def __init__(self, path: Path, subtitles: Subtitles) -> None:
-        self.path = path.expanduser()
+        self.path = path
         self.name = self.path.name
         self.subtitles = subtitles
         _check_file(self.path)
@@ -153,16 +153,20 @@ class _Decoder:
     def shown_at(self, time_s: float) -> VideoFrame:
         """Return the last frame that starts at or before a time; raise FrameError if it cannot be decoded."""
         ticks = int((self.origin + Fraction(time_s) + Fraction(TIME_STEP_S)) // self._tick)
-        try:
-            if not self._is_near(ticks):
-                self._seek(ticks)
-            shown = self._walk(ticks)
-        except (OSError, ValueError, EOFError) as error:  # what PyAV's own errors derive from
+        # Walking on may cross damage that a seek passes by; what can be shown must not depend on what was asked before.
+        failure: Exception = EOFError("nothing there")
+        for walk in (True, False) if self._is_near(ticks) else (False,):
+            try:
+                if not walk:
+                    self._seek(ticks)
+                shown = self._walk(ticks)
+                if shown is not None and not shown.is_corrupt:
+                    return shown
+                failure = EOFError("no whole frame there")
+            except (OSError, ValueError, EOFError) as error:  # what PyAV's own errors derive from
+                failure = error
             self._shown = self._next = None
-            raise FrameError(f"{self.path.name} cannot be decoded at {time_s:.3f} s ({_reason(error)}).") from error
-        if shown is None or shown.is_corrupt:
-            raise FrameError(f"{self.path.name} cannot be decoded at {time_s:.3f} s (no whole frame there).")
-        return shown
+        raise FrameError(f"{self.path.name} cannot be decoded at {time_s:.3f} s ({_reason(failure)}).") from failure
 
     def _is_near(self, ticks: int) -> bool:
         shown = self._shown
@@ -217,15 +221,23 @@ class _Decoder:
         return self._shown
 
     def _first_pts(self) -> int:
-        """Showing time of the first frame, in ticks. Nothing is decoded: it is that of the first keyframe's packet."""
-        self._moved = True
+        """Showing time of the first frame, in ticks; nothing is decoded.
+
+        It is that of the first keyframe's packet, or, where a file was cut between keyframes and begins with packets
+        that are decoded and not shown, the earliest of the others before the next keyframe.
+        """
+        self._moved, shown = True, None
         try:
             for packet in self._container.demux(self._stream):
-                if packet.is_keyframe and packet.pts is not None:
-                    return packet.pts
+                if packet.is_keyframe and packet.pts is not None and (shown is not None or not packet.is_discard):
+                    return packet.pts if shown is None else shown
+                if packet.pts is not None and not packet.is_discard:
+                    shown = packet.pts if shown is None else min(shown, packet.pts)
         except (OSError, ValueError, EOFError) as error:
             raise VideoError(f"{self.path} cannot be read ({_reason(error)}): copy or download it again.") from error
-        raise VideoError(f"{self.path} holds no video frame: is the file whole?")
+        if shown is None:
+            raise VideoError(f"{self.path} holds no video frame: is the file whole?")
+        return shown
 
     def _measure_end(self) -> Fraction:
         """Return when the last frame ends, in seconds from the container's zero.
@@ -238,7 +250,8 @@ class _Decoder:
         start = Fraction(self._container.start_time or 0, 1_000_000)
         promised = length + min(start, Fraction(0))
         slack = 1 + promised / 100
-        ends = self._ends_after(max(length + start, self.origin))
+        # Frames are shown in another order than they lie in the file: two seconds cover the last one.
+        ends = self._ends_after(max(length + start - 2, self.origin))
         if ends is None or promised - max(ends) > slack:
             ends = self._ends_after(Fraction(0))
         self._shown = self._next = None
@@ -257,7 +270,7 @@ class _Decoder:
         try:
             self._container.seek(int(start / self._tick), stream=self._stream, backward=True)
             for packet in self._container.demux():
-                if packet.pts is None or packet.time_base is None or packet.stream.type not in ("video", "audio"):
+                if packet.pts is None or packet.time_base is None:
                     continue
                 own = packet.stream is self._stream
                 length = packet.duration * packet.time_base if packet.duration else frame if own else Fraction(0)
@@ -290,13 +303,13 @@ def file_fingerprint(path: Path) -> str:
 
 
 def _check_file(path: Path) -> None:
-    if not path.exists():
-        raise VideoError(f"There is no file {path}.")
-    if path.is_dir():
-        raise VideoError(f"{path} is a directory: name the video file in it.")
-    if not path.is_file():
-        raise VideoError(f"{path} is not a regular file: name a video file.")
     try:
+        if not path.exists():
+            raise VideoError(f"There is no file {path}.")
+        if path.is_dir():
+            raise VideoError(f"{path} is a directory: name the video file in it.")
+        if not path.is_file():
+            raise VideoError(f"{path} is not a regular file: name a video file.")
         with path.open("rb") as file:
             empty = not file.read(1)
     except OSError as error:

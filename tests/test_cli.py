@@ -94,7 +94,7 @@ def broken(film: World, in_tmp: Path) -> Path:
         (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none.srt"], "cannot be read"),
         (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be written"),
         (["ask", "FILM", "What?", *CHOICES, "--workers", "0"], "workers is at least 1"),
-        (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "allows nothing"),
+        (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "positive number"),
         (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
         (["frame", "FILM", "-1", "f.png"], "runs from 0"),
         (["frame", "FILM", "120", "f.png"], "runs from 0"),
@@ -102,6 +102,9 @@ def broken(film: World, in_tmp: Path) -> Path:
         (["frame", "FILM", "1", "nowhere/f.png"], "cannot be written"),
         (["view", "FILM", "f.png", "--open", "64"], "no cell 64"),
         (["view", "FILM", "f.png", "--cell", "2"], "16 pixels"),
+        (["view", "FILM", "f.png", "--k", "100000", "--cell", "16"], "at most 8192 pixels"),
+        (["ask", "x" * 300, "What?", *CHOICES], "cannot be read"),
+        (["ask", "~nobody/x.mp4", "What?", *CHOICES], "There is no file"),
         (["run", "missing.ipynb"], "no notebook"),
     ],
 )

@@ -327,6 +327,12 @@ def test_what_cannot_be_asked(world: World, cache: Cache) -> None:
     for options in ({"workers": 0}, {"steps": 0}, {"threads": 0}, {"max_rounds": 0}, {"k": 1}, {"max_depth": -1}):
         with pytest.raises(InputError):
             ask(world.drawn, CHOICE, vlm=Babbler(), cache=cache, **options)  # type: ignore[arg-type]
-    for limits in ({"calls": 0}, {"tokens": -1}, {"seconds": 0.0}):
-        with pytest.raises(InputError, match="allows nothing"):
+    for limits in (
+        {"calls": 0},
+        {"tokens": -1},
+        {"seconds": 0.0},
+        {"seconds": float("inf")},
+        {"seconds": float("nan")},
+    ):
+        with pytest.raises(InputError, match="positive number"):
             Budget(**limits)  # type: ignore[arg-type]
