@@ -5,6 +5,7 @@ What goes wrong in a call costs a step: the evidence found before it is kept, an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -60,16 +61,30 @@ class Report:
     stop: WorkerStop
     bill: Bill
     events: tuple[Event, ...]
+    longest_s: float = 0.0
+    """Seconds of the longest call."""
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the region was not searched as far as meant: it stays open."""
+        failed = any(event.kind == "failure" for event in self.events)
+        return self.stop in ("failed", "budget") or (self.stop == "steps" and failed)
 
     @property
     def is_dead(self) -> bool:
-        """Whether the region was searched as far as meant and holds nothing; one that failed stays open."""
-        return not self.evidence and self.stop in ("finished", "steps")
+        """Whether the region was searched as far as meant and holds nothing."""
+        return not self.evidence and not self.is_cut_short
 
     @property
     def got_no_answer(self) -> bool:
         """Whether every call of the visit failed."""
-        return self.stop == "failed" and all(event.kind == "failure" for event in self.events)
+        return bool(self.events) and all(event.kind == "failure" for event in self.events)
+
+    @property
+    def largest(self) -> int:
+        """Tokens of the largest call."""
+        costs = (event["usage"] for event in self.events)
+        return max((cost["prompt_tokens"] + cost["completion_tokens"] for cost in costs), default=0)
 
 
 @dataclass
@@ -85,16 +100,17 @@ class Worker:
         """Search a region within its allotment of calls, tokens and time."""
         region, allotment, round, number = errand.region, errand.allotment, errand.round, errand.worker
         visit = _Visit(self.atlas, self.atlas.start(region, errand.dead_zones))
-        bill, events, failures = Bill(), [], 0
+        bill, events, failures, largest, longest_s = Bill(), [], 0, 0, 0.0
         stop: WorkerStop = "steps" if allotment.is_whole else "budget"
         while bill.usage.calls < allotment.calls:
-            if allotment.is_spent(bill.usage):
+            if allotment.is_spent(bill.usage, largest, longest_s):
                 stop = "budget"
                 break
-            left = allotment.calls - bill.usage.calls
+            left, began = allotment.calls - bill.usage.calls, time.monotonic()
             call = visit.call(self.question, errand.search_task, left)
+            request = replace(call.request(), deadline_s=allotment.deadline_s)
             try:
-                reply = self.model.complete(call.request(), max_attempts=min(left, MAX_ATTEMPTS))
+                reply = self.model.complete(request, max_attempts=min(left, MAX_ATTEMPTS))
             except ModelError as error:
                 cost = Bill.of(error)
                 bill += cost
@@ -107,12 +123,13 @@ class Worker:
                     break
                 continue
             bill, failures = bill + Bill.of(reply), 0
+            largest, longest_s = max(largest, reply.usage.tokens), max(longest_s, time.monotonic() - began)
             events.append(visit.act(reply, left - reply.usage.calls, round, number))
             self.emit(events[-1])
             if visit.state.finished:
                 stop = "finished"
                 break
-        return Report(region, visit.state.scratchpad.items, stop, bill, tuple(events))
+        return Report(region, visit.state.scratchpad.items, stop, bill, tuple(events), longest_s)
 
 
 @dataclass
@@ -177,10 +194,12 @@ class Master:
     atlas: Atlas
     model: Model
     question: Question
+    deadline_s: float | None = None
+    """When retries must end, on the clock of `time.monotonic`."""
 
     def extract_task(self, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Turn the question into a search task, before any frame is decoded."""
-        return self.model.complete(TaskCall(self.question).request(), max_attempts=max_attempts)
+        return self._ask(TaskCall(self.question), max_attempts)
 
     def probe(
         self,
@@ -194,7 +213,7 @@ class Master:
         """Rank the open cells of the masked root grid."""
         seen = self.look(dead_zones)
         call = ProbeCall(self.question, search_task, seen, tuple(open_cells), top, scratchpad)
-        return self.model.complete(call.request(), max_attempts=max_attempts)
+        return self._ask(call, max_attempts)
 
     def review(
         self,
@@ -207,7 +226,7 @@ class Master:
         """Judge the evidence: sufficient or not, where to look next, what to erase."""
         sheet, seen = self.sheet(scratchpad), self.look(dead_zones)
         call = ReviewCall(self.question, search_task, sheet, seen, tuple(open_cells))
-        return self.model.complete(call.request(), max_attempts=max_attempts)
+        return self._ask(call, max_attempts)
 
     def decide(self, scratchpad: Scratchpad, dead_zones: DeadZones, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer from the evidence frames; where there are none, from what of the root grid is not ruled out."""
@@ -216,7 +235,7 @@ class Master:
             if len(scratchpad)
             else GlanceCall(self.question, self.look(dead_zones))
         )
-        return self.model.complete(call.request(), max_attempts=max_attempts)
+        return self._ask(call, max_attempts)
 
     def cite(self, cells: Sequence[int], dead_zones: DeadZones) -> Scratchpad:
         """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded."""
@@ -227,6 +246,9 @@ class Master:
             except IllegalAction:
                 continue  # said in the grid itself: the cell is marked unreadable
         return state.scratchpad
+
+    def _ask(self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int) -> Reply:
+        return self.model.complete(replace(call.request(), deadline_s=self.deadline_s), max_attempts=max_attempts)
 
     def look(self, dead_zones: DeadZones) -> Observation:
         """Return the masked root."""

@@ -72,11 +72,16 @@ class Allotment:
     is_whole: bool = True
     """Whether these are all the steps a worker is meant to have, or what is left of the run's budget."""
     tokens: int | None = None
-    out_of_time: Callable[[], bool] = lambda: False
+    call_tokens: int = 0
+    """What a call may be expected to cost, from what calls have cost so far."""
+    out_of_time: Callable[[float], bool] = lambda longest_s: False
+    deadline_s: float | None = None
+    """When retries must end, on the clock of `time.monotonic`."""
 
-    def is_spent(self, usage: Usage) -> bool:
-        """Tell whether the tokens or the time are used up."""
-        return self.out_of_time() or (self.tokens is not None and usage.tokens >= self.tokens)
+    def is_spent(self, usage: Usage, largest: int, longest_s: float) -> bool:
+        """Tell whether another call would not fit, given this worker's largest and longest call so far."""
+        over = self.tokens is not None and usage.tokens + max(largest, self.call_tokens) > self.tokens
+        return over or self.out_of_time(longest_s)
 
 
 @dataclass
@@ -87,14 +92,20 @@ class Meter:
     by_role: dict[Role, Bill] = field(default_factory=lambda: {"master": Bill(), "worker": Bill()})
     largest: int = 0
     """Tokens of the Master's largest call so far."""
+    call_tokens: int = FIRST_GUESS_TOKENS
+    """Tokens of a worker's largest call so far."""
     longest_s: float = 0.0
+    """Seconds of the longest call so far."""
     began: float = field(default_factory=lambda: time.monotonic())
 
-    def charge(self, role: Role, bill: Bill) -> None:
-        """Add what an agent spent."""
+    def charge(self, role: Role, bill: Bill, largest: int, longest_s: float) -> None:
+        """Add what an agent spent, and the tokens and seconds of its largest call."""
         self.by_role[role] += bill
+        self.longest_s = max(self.longest_s, longest_s)
         if role == "master":
-            self.largest = max(self.largest, bill.usage.tokens)
+            self.largest = max(self.largest, largest)
+        else:
+            self.call_tokens = max(self.call_tokens, largest)
 
     @property
     def total(self) -> Usage:
@@ -117,16 +128,23 @@ class Meter:
         kept = 2 * self.largest or FIRST_GUESS_TOKENS
         return max(0, self.budget.tokens - self.total.tokens - kept)
 
-    def out_of_time(self) -> bool:
-        """Tell whether the time is used up, keeping back as much as the longest call took."""
-        return self.budget.seconds is not None and self.seconds + self.longest_s >= self.budget.seconds
+    @property
+    def deadline_s(self) -> float | None:
+        """When the time is up, on the clock of `time.monotonic`."""
+        return None if self.budget.seconds is None else self.began + self.budget.seconds
+
+    def out_of_time(self, longest_s: float = 0.0) -> bool:
+        """Tell whether the time is too short for another call and the decision, if both take as long as the longest."""
+        kept_s = 2 * max(self.longest_s, longest_s)
+        return self.budget.seconds is not None and self.seconds + kept_s >= self.budget.seconds
 
     def spent(self) -> Limit | None:
         """Return the limit that leaves no room for exploring, if any."""
         calls_left = self.calls_left()
         if calls_left is not None and calls_left <= CALLS_KEPT_BACK:
             return "calls"
-        if self.tokens_left() == 0:
+        tokens_left = self.tokens_left()
+        if tokens_left is not None and tokens_left < self.call_tokens:
             return "tokens"
         return "seconds" if self.out_of_time() else None
 
@@ -139,10 +157,17 @@ class Meter:
     def allot(self, regions: int, steps: int) -> list[Allotment]:
         """Divide what is left among the workers of a round; among fewer where some would get no call."""
         calls, tokens = self.calls_left(), self.tokens_left()
+        if tokens is not None:
+            known = self.by_role["worker"].usage.calls > 0  # one goes first, to show what a call costs
+            regions = max(1, min(regions, tokens // self.call_tokens)) if known else 1
         if calls is None:
             shares = [steps] * regions
         else:
             free = calls - CALLS_KEPT_BACK
             shares = [min(steps, free // regions + (i < free % regions)) for i in range(regions)]
         share = None if tokens is None else tokens // regions
-        return [Allotment(calls, calls == steps, share, self.out_of_time) for calls in shares if calls > 0]
+        return [
+            Allotment(calls, calls == steps, share, self.call_tokens, self.out_of_time, self.deadline_s)
+            for calls in shares
+            if calls > 0
+        ]

@@ -362,7 +362,14 @@ def _briefed(role: str, *parts: str | Image) -> tuple[Message, ...]:
 
 
 def _one_of(values: Sequence[int] | Sequence[str]) -> Any:
-    return Literal[tuple(values)]
+    return Annotated[Literal[tuple(values)], BeforeValidator(_no_boolean)]
+
+
+def _no_boolean(value: Any) -> Any:
+    """Refuse `true` where 1 is asked for: to Python they are equal."""
+    if isinstance(value, bool):
+        raise ValueError("not a number")
+    return value
 
 
 def _several(item: Any, at_least: int, at_most: int) -> Any:

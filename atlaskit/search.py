@@ -17,6 +17,7 @@ from atlaskit.budget import Bill, Budget, Meter
 from atlaskit.cache import Cache, default_cache
 from atlaskit.environment import Atlas, legal_set
 from atlaskit.errors import InputError, ModelError, Unreachable
+from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Scratchpad
 from atlaskit.question import Question
 from atlaskit.render import Fit
@@ -148,18 +149,19 @@ class Search:
         for number, report in enumerate(reports):
             cell = report.region.path[0]
             self.events.extend(report.events)
-            self.meter.charge("worker", report.bill)
+            self.meter.charge("worker", report.bill, report.largest, report.longest_s)
             self.scratchpad = self.scratchpad.add(report.evidence)
-            if report.is_dead:
+            is_dead = report.is_dead and not self._holds_evidence(report.region)
+            if is_dead:
                 self.dead_zones = self.dead_zones.add(report.region.start_s, report.region.end_s)
-            if report.stop in ("failed", "budget"):
+            if report.is_cut_short:
                 frontier.give_back(cell)
             data = {
                 "cell": cell,
                 "interval_s": [report.region.start_s, report.region.end_s],
                 "stop": report.stop,
                 "evidence": [self._label_at(item.timestamp_s) for item in report.evidence],
-                "dead": report.is_dead,
+                "dead": is_dead,
             }
             self.log(Event("report", self.rounds, number, data))
 
@@ -204,13 +206,12 @@ class Search:
             if isinstance(error, Unreachable) and self.meter.total.calls == 0:
                 raise  # nothing was found yet that could be lost
             bill = Bill.of(error)
-            self.meter.charge("master", bill)
+            self.meter.charge("master", bill, bill.usage.tokens, time.monotonic() - began)
             self.failure = str(error)
             data = {"step": kind, "reason": str(error), "usage": bill.usage.to_json()}
             self.log(Event("failure", self.rounds, data=data))
             return None
-        self.meter.charge("master", Bill.of(reply))
-        self.meter.longest_s = max(self.meter.longest_s, time.monotonic() - began)
+        self.meter.charge("master", Bill.of(reply), reply.usage.tokens, time.monotonic() - began)
         usage = {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning}
         self.log(Event(kind, self.rounds, data={**record(reply.answer), **usage}))
         return reply
@@ -219,6 +220,10 @@ class Search:
         """Add an event to the trace and tell whoever watches."""
         self.events.append(event)
         self.emit(event)
+
+    def _holds_evidence(self, region: Grid) -> bool:
+        """Tell whether an earlier visit, cut short, has found something here."""
+        return any(region.start_s <= item.timestamp_s < region.end_s for item in self.scratchpad)
 
     def _label_at(self, timestamp_s: float) -> str:
         return next(item.label for item in self.scratchpad if item.timestamp_s == timestamp_s)
@@ -260,10 +265,11 @@ def ask(
     model = Cached(vlm, cache)
     emit = on_event or (lambda event: None)
     decoded = video.frames_decoded
+    meter = Meter(budget)
     search = Search(
-        master=Master(atlas, model, asked),
+        master=Master(atlas, model, asked, meter.deadline_s),
         explore=Worker(atlas, model, asked, emit).explore,
-        meter=Meter(budget),
+        meter=meter,
         workers=workers,
         steps=steps,
         max_rounds=max_rounds,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import math
 import os
 import random
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -70,6 +71,8 @@ class Request:
     facts: object = field(default=None, compare=False)
     """What the messages say, as data. Never sent; a reference policy reads it instead of the words."""
     max_tokens: int = 1024
+    deadline_s: float | None = field(default=None, compare=False)
+    """When the last attempt must end, on the clock of `time.monotonic`. Only carries the request."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,7 @@ class VLM:
         """
         from openai import OpenAI  # here, so that `import atlaskit` stays light
 
-        self.base_url = base_url
+        self.base_url, self._timeout_s = base_url, timeout_s
         self._client = OpenAI(
             base_url=base_url,
             api_key=api_key or os.environ.get("OPENAI_API_KEY") or "none",
@@ -180,9 +183,10 @@ class VLM:
                 completion = self._send(request, messages)
             except _Transient as failure:
                 spent += Usage(calls=1)
-                if spent.calls >= max_attempts:
+                pause_s = failure.wait_s or wait_s * random.uniform(0.5, 1.5)
+                if spent.calls >= max_attempts or _time_left(request) <= pause_s:
                     raise failure.final(self, spent) from failure.__cause__
-                time.sleep(failure.wait_s or wait_s * random.uniform(0.5, 1.5))
+                time.sleep(pause_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
                 continue
             except ModelError as error:
@@ -208,9 +212,10 @@ class VLM:
 
     def _send(self, request: Request, messages: list[dict[str, Any]]) -> ChatCompletion:
         import openai
+        from openai.types.chat import ChatCompletion
 
         try:
-            completion: ChatCompletion = self._client.chat.completions.create(  # type: ignore[call-overload]  # plain dictionaries, as documented
+            completion = self._client.chat.completions.create(  # type: ignore[call-overload]  # plain dictionaries, as documented
                 model=self.name,
                 messages=messages,
                 response_format={
@@ -218,9 +223,9 @@ class VLM:
                     "json_schema": {"name": request.step, "schema": json_schema(request.schema)},
                 },
                 max_tokens=request.max_tokens,
+                timeout=max(0.1, min(self._timeout_s, _time_left(request))),
                 **self.parameters,
             )
-            return completion
         except openai.APIConnectionError as error:
             raise _Transient("gives no answer", reached=False) from error
         except openai.APIStatusError as error:
@@ -228,18 +233,22 @@ class VLM:
             if error.status_code == 429 or error.status_code >= 500:
                 raise _Transient(what, _retry_after(error)) from error
             raise ModelError(f"{self.name} at {self.base_url} {what}.") from error
-        except (openai.OpenAIError, ValueError) as error:  # an answer that is not the protocol's
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
             raise _Transient(f"answers what no client can read ({error})") from error
+        if not isinstance(completion, ChatCompletion) or not isinstance(completion.choices, list | None):
+            raise _Transient("answers what is no chat completion (does the address end in /v1?)")
+        return completion
 
     def _first_model(self) -> str:
         import openai
 
         try:
             for model in self._client.models.list():
-                return model.id
+                if isinstance(model.id, str):
+                    return model.id
         except openai.APIConnectionError as error:
             raise Unreachable(how_to_reach(self.base_url)) from error
-        except openai.OpenAIError as error:
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
             raise ModelError(f"{self.base_url} does not list its models ({error}): name one.") from error
         raise ModelError(f"{self.base_url} serves no model: name one that it should load.")
 
@@ -269,10 +278,13 @@ class Cached:
         with self.cache.alone(key):
             stored = self.cache.get_json(key)
             if stored is not None:
+                usage = Usage(**stored["usage"])
                 return Reply(
                     request.schema.model_validate_json(stored["text"]),
                     stored["text"],
-                    Usage(**stored["usage"]),
+                    replace(
+                        usage, calls=min(usage.calls, max_attempts)
+                    ),  # what it took then cannot exceed what is left
                     stored["reasoning"],
                     live=False,
                 )
@@ -351,21 +363,33 @@ def _image_part(image: Image) -> dict[str, Any]:
 
 def _usage(completion: ChatCompletion) -> Usage:
     usage = completion.usage
-    if usage is None:
-        return Usage(calls=1)
-    details = usage.prompt_tokens_details
-    cached = (details.cached_tokens if details else None) or 0
-    return Usage(1, usage.prompt_tokens, cached, usage.completion_tokens)
+    details = getattr(usage, "prompt_tokens_details", None)
+    return Usage(
+        1, _count(usage, "prompt_tokens"), _count(details, "cached_tokens"), _count(usage, "completion_tokens")
+    )
+
+
+def _count(counts: object, name: str) -> int:
+    """Return a number that an endpoint may give, leave out, or get wrong."""
+    count = getattr(counts, name, None)
+    return count if isinstance(count, int) and count > 0 else 0
+
+
+def _time_left(request: Request) -> float:
+    return math.inf if request.deadline_s is None else request.deadline_s - time.monotonic()
 
 
 def _text(completion: ChatCompletion) -> tuple[str, str]:
     """Return the answer and, apart from it, the reasoning that led there."""
-    if not completion.choices:
-        return "", ""
-    message = completion.choices[0].message
-    text, reasoning = message.content or "", str(getattr(message, "reasoning_content", None) or "")
+    message = completion.choices[0].message if completion.choices else None
+    text, reasoning = _clean(getattr(message, "content", "")), _clean(getattr(message, "reasoning_content", ""))
     thought = re.match(r"\s*<think>(.*?)</think>(.*)", text, re.DOTALL)
     return (thought[2], thought[1] + reasoning) if thought else (text, reasoning)
+
+
+def _clean(text: object) -> str:
+    """Return a text that can be stored: no lone surrogates, and nothing where an endpoint gives no text."""
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
 
 
 def _strict(text: str) -> str:
@@ -375,8 +399,8 @@ def _strict(text: str) -> str:
     """
     try:
         json.loads(text)
-    except ValueError:
-        with contextlib.suppress(ValueError):
+    except (ValueError, RecursionError):
+        with contextlib.suppress(ValueError, RecursionError):
             return json.dumps(json.loads(text, strict=False), ensure_ascii=False)
     return text
 

@@ -99,9 +99,10 @@ def test_a_view_rendered_before_decodes_nothing(world: World, cache: Cache) -> N
 
 def test_a_view_with_unreadable_cells_is_rendered_once_too(cache: Cache) -> None:
     video = Flat(broken=(4.0, 6.0))
-    for _ in range(3):
-        assert View(video, Grid(0, 16, 4), 64, cache=cache).unreadable == {4, 5}
+    for labels in ("none", "none", "index"):
+        assert View(video, Grid(0, 16, 4), 64, labels=labels, cache=cache).unreadable == {4, 5}  # type: ignore[arg-type]
     assert video.asked == 16
+    assert Still(video, 5.0, cache).unreadable and not Still(video, 7.0, cache).unreadable
 
 
 def test_keys_are_recipes(cache: Cache) -> None:
@@ -166,6 +167,8 @@ def test_clock() -> None:
 def test_impossible_views_are_refused(cache: Cache) -> None:
     with pytest.raises(InputError, match="16 pixels"):
         View(Flat(), Grid(0, 16, 2), 8, cache=cache)
+    with pytest.raises(InputError, match="8192"):
+        View(Flat(), Grid(0, 16, 45), 330, cache=cache)
     with pytest.raises(InputError, match="fit is"):
         View(Flat(), Grid(0, 16, 2), fit="crop", cache=cache)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="labels is"):

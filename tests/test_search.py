@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from atlaskit.question import Question
 from atlaskit.result import Result
 from atlaskit.search import ask
 from atlaskit.trace import Trace
-from atlaskit.vlm import Model
+from atlaskit.vlm import Model, Usage
 
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 WHEN = Question("When is it?", kind="when")
@@ -200,6 +201,35 @@ def test_a_failure_costs_a_step_and_keeps_what_was_found(world: World, cache: Ca
     assert result.dead_zones.intervals == ()
 
 
+def test_a_region_that_only_failed_is_not_dead(world: World, cache: Cache) -> None:
+    """Also where the steps are used up before a worker would give up."""
+    for steps in (1, 3, 4, 12):
+        model = Flaky(Babbler(1), 1.0)
+        result = run(world, CHOICE, model, cache, steps=steps, budget=Budget(calls=60))
+        assert result.dead_zones.intervals == () and result.stop == "model" and "network" in result.failure
+
+
+@pytest.mark.parametrize("workers", [1, 4, 16])
+@pytest.mark.parametrize("tokens", [9_000, 15_000, 40_000])
+def test_tokens_are_kept_for_the_answer(world: World, cache: Cache, tokens: int, workers: int) -> None:
+    class Large(Babbler):
+        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
+            reply = super().complete(request, max_attempts=max_attempts)
+            return replace(reply, usage=Usage(1, 5_000 if request.step == "step" else 500, 0, 50))
+
+    result = run(world, CHOICE, Large(2), cache, workers=workers, budget=Budget(tokens=tokens))
+    assert result.prediction is not None
+    assert result.total.tokens <= tokens + workers * 5_050
+
+
+def test_what_a_cut_short_visit_found_is_never_in_a_dead_zone(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for calls in range(8, 40):
+        result = run(world, CHOICE, Babbler(calls), fresh(tmp_path_factory), budget=Budget(calls=calls), steps=5)
+        assert not [e for e in result.evidence if result.dead_zones.covers(e.timestamp_s, e.timestamp_s + 1e-9)]
+
+
 def test_a_model_that_dies_mid_run_leaves_a_result_with_its_evidence(world: World, cache: Cache) -> None:
     question = next(q for q in world.questions if q.category == "SSS")
 
@@ -257,6 +287,7 @@ def test_seconds_are_a_budget_too(world: World, cache: Cache, monkeypatch: pytes
     clock = Clock()
     monkeypatch.setattr("atlaskit.budget.time", clock)
     monkeypatch.setattr("atlaskit.search.time", clock)
+    monkeypatch.setattr("atlaskit.agents.time", clock)
     stops = []
     for seconds in (1, 2, 3, 5, 9):
         clock.now_s = 0.0

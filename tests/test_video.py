@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from media import SIZE, make, number_in, numbered, song
@@ -58,6 +59,38 @@ def test_time_zero_is_the_first_frame(tmp_path: Path, name: str) -> None:
     video = open_video(make(tmp_path / name, frames=75, starts_at=125))
     assert video.duration_s == pytest.approx(3.0, abs=0.05)
     assert [number_in(pixels) for pixels in video.frames([0.0, 1.0, 2.9])] == [0, 25, 72]
+
+
+def test_a_file_cut_between_keyframes_shows_what_a_player_shows(tmp_path: Path) -> None:
+    """As `ffmpeg -ss 3 -c copy` cuts: what comes before the cut is decoded and not shown."""
+    whole, cut = make(tmp_path / "whole.mp4"), tmp_path / "cut.mp4"
+    with av.open(str(whole)) as source, av.open(str(cut), "w") as target:
+        copy = target.add_stream_from_template(source.streams.video[0])
+        shift = round(3 / source.streams.video[0].time_base)  # type: ignore[operator]
+        for packet in source.demux(source.streams.video[0]):
+            if packet.dts is not None and packet.pts >= shift - shift // 3:
+                packet.pts, packet.dts, packet.stream = packet.pts - shift, packet.dts - shift, copy
+                target.mux(packet)
+    with av.open(str(cut)) as container:
+        shown = [
+            (float(frame.pts * frame.time_base), number_in(frame.to_ndarray(format="rgb24")))
+            for frame in container.decode(video=0)
+        ]
+    video = open_video(cut)
+    start_s = shown[0][0]
+    assert [number_in(np.asarray(video.frame(time_s - start_s))) for time_s, _ in shown] == [
+        number for _, number in shown
+    ]
+    assert video.duration_s == pytest.approx(len(shown) / 25, abs=0.01)
+
+
+def test_what_a_damaged_file_shows_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> None:
+    path = damaged(tmp_path)
+    alone = [isinstance(open_video(path).try_frames([index / 25])[0], FrameError) for index in range(100, 240, 7)]
+    video = open_video(path)
+    in_turn = [isinstance(video.try_frames([index / 25])[0], FrameError) for index in range(100, 240, 7)]
+    at_once = [isinstance(frame, FrameError) for frame in video.try_frames([i / 25 for i in range(100, 240, 7)])]
+    assert any(alone) and alone == in_turn == at_once
 
 
 def test_threads_share_a_video(tmp_path: Path) -> None:

@@ -5,17 +5,30 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import time
 from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from loopback import Fault, Loop, failing, hanging_up, loopback, saying, with_broken_json, without_choices
+from loopback import (
+    Fault,
+    Loop,
+    completion,
+    failing,
+    hanging_up,
+    loopback,
+    saying,
+    send,
+    with_broken_json,
+    without_choices,
+)
 from models import Counting
 from pydantic import BaseModel
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.errors import BadReply, ModelError, Unreachable
+from atlaskit.prompts import _one_of
 from atlaskit.render import view
 from atlaskit.vlm import VLM, Cached, Message, Request, Usage, reply_key
 
@@ -74,6 +87,58 @@ def test_a_passing_failure_is_tried_again_and_counted(loop: Loop, name: str) -> 
         VLM(loop.url, "loop").complete(request(), max_attempts=3)
     assert caught.value.attempts == 3 and len(loop.faults) == 6
     assert "\n" not in str(caught.value)
+
+
+GARBAGE: dict[str, object] = {
+    "a list": [],
+    "null": None,
+    "a page": "<html>Welcome</html>",
+    "a number": 7,
+    "an object": {"hello": "world"},
+    "no message": {**completion(""), "choices": [{"index": 0, "finish_reason": "stop", "message": None}]},
+    "content in parts": completion(["a", "b"]),  # type: ignore[arg-type]
+    "a deep nest": completion("[" * 5000),
+    "odd counts": {**completion("{}"), "usage": {"prompt_tokens": None, "completion_tokens": "many"}},
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_an_answer_outside_the_protocol_is_a_model_error(loop: Loop, name: str) -> None:
+    loop.faults = [lambda handler: send(handler, 200, GARBAGE[name])] * 8
+    with pytest.raises(ModelError) as caught:
+        VLM(loop.url, "loop").complete(request(), max_attempts=2)
+    assert caught.value.attempts == 2 and "\n" not in str(caught.value)
+
+
+def test_odd_text_can_be_kept(loop: Loop, cache: Cache) -> None:
+    loop.faults = [saying('{"thought":"t","cell":3}', reasoning_content="\ud800")]
+    assert Cached(VLM(loop.url, "loop"), cache).complete(request()).reasoning == "?"
+    assert not Cached(VLM(loop.url, "loop"), cache).complete(request()).live
+
+
+def test_retries_end_with_the_time(loop: Loop) -> None:
+    loop.faults = [failing(503, Retry_After="8")] * 4
+    with pytest.raises(ModelError) as caught:
+        VLM(loop.url, "loop").complete(request(deadline_s=time.monotonic() + 1))
+    assert caught.value.attempts == 1  # a wait of eight seconds would not fit
+
+
+def test_a_kept_reply_is_charged_no_more_than_is_left(loop: Loop, cache: Cache) -> None:
+    model = Cached(VLM(loop.url, "loop"), cache)
+    loop.faults = [failing(500)] * 2
+    assert model.complete(request()).usage.calls == 3
+    assert model.complete(request()).usage.calls == 3
+    assert model.complete(request(), max_attempts=1).usage.calls == 1
+
+
+def test_true_is_not_one(loop: Loop) -> None:
+    class One(BaseModel):
+        cell: _one_of((1, 2))  # type: ignore[valid-type]
+
+    assert One.model_validate_json('{"cell":1}').cell == 1
+    with pytest.raises(ValueError, match="not a number"):
+        One.model_validate_json('{"cell":true}')
+    assert One.model_json_schema()["properties"]["cell"]["enum"] == [1, 2]
 
 
 def test_a_refusal_is_not_tried_again(loop: Loop) -> None:
