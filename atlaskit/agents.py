@@ -24,10 +24,10 @@ from atlaskit.prompts import (
     TaskCall,
     after_action,
     note_of,
-    to_action,
 )
 from atlaskit.question import Question, Span
 from atlaskit.render import Sheet
+from atlaskit.schemas import to_action
 from atlaskit.trace import Event
 from atlaskit.vlm import MAX_ATTEMPTS, Message, Model, Reply
 

@@ -1,8 +1,6 @@
-"""The words of each call, beside the schema it must answer with.
+"""The words of each call.
 
-A call is a frozen dataclass of facts; `request()` puts them into words and images. Schemas are made from the legal
-set, so that a cell which is not visible and open is not in the grammar of the answer. What a schema asks for first is
-what the model should read first; the decision comes last.
+A call is a frozen dataclass of facts; `request()` puts them into words and images, beside the schema of the answer.
 
 Prompts are ordered for prefix caches: fixed words, the image, fixed words, then what varies.
 """
@@ -12,16 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any, Literal, Union
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel
 
 from atlaskit.environment import (
     Action,
     AddToScratchpad,
     Backtrack,
-    Claim,
     Expand,
     Finished,
     Investigate,
@@ -33,34 +29,23 @@ from atlaskit.environment import (
 from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.question import Question
 from atlaskit.render import Sheet, View, clock
+from atlaskit.schemas import (
+    MOST_CITED,
+    MOST_ITEMS,
+    Confidence,
+    TaskAnswer,
+    Text,
+    decision_schema,
+    one_of,
+    reply_model,
+    several,
+    step_schema,
+)
 from atlaskit.subtitles import Line
 from atlaskit.vlm import Image, Message, Request
 
-LONGEST_TEXT = 600
-"""Characters of free text in a reply; more is cut, so that a chatty endpoint costs no second call."""
-MOST_ITEMS = 8
-"""Evidence items in one action, suggestions in one review."""
-MOST_CITED = 64
-"""Frames cited in one judgement."""
 MOST_SUBTITLES = 24_000
 """Characters of subtitles in one prompt; beyond that the model is told to open a cell to read them."""
-
-Text = Annotated[
-    str, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else v), Field(max_length=LONGEST_TEXT)
-]
-Confidence = Annotated[float, Field(ge=0, le=1)]
-
-
-class Answer(BaseModel):
-    """Base of all replies: nothing but what is asked for."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class TaskAnswer(Answer):
-    """What to look for."""
-
-    search_task: Text
 
 
 @dataclass(frozen=True)
@@ -111,8 +96,8 @@ class ProbeCall:
         return Request("master", "probe", messages, self._schema(), self)
 
     def _schema(self) -> type[BaseModel]:
-        ranked = _model("RankedCell", cell=_one_of(self.open_cells), score=Confidence)
-        return _model("ProbeAnswer", reasoning=Text, top=_several(ranked, 1, min(self.top, len(self.open_cells))))
+        ranked = reply_model("RankedCell", cell=one_of(self.open_cells), score=Confidence)
+        return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 1, min(self.top, len(self.open_cells))))
 
 
 @dataclass(frozen=True)
@@ -156,57 +141,6 @@ class StepCall:
         return Request("worker", "step", self.earlier, step_schema(self.observation.legal), self)
 
 
-@lru_cache(maxsize=1024)  # many states allow the same set, and making a schema takes milliseconds
-def step_schema(legal: LegalSet) -> type[BaseModel]:
-    """Return the schema of a worker's step: one variant an action, with the cells it may name."""
-    variants = [
-        _model(name.title(), action=Literal[name], cell=_one_of(cells))
-        for name, cells in (("expand", legal.expand), ("zoom", legal.zoom))
-        if cells
-    ]
-    variants += [
-        _model(
-            f"Investigate{direction.title()}",
-            action=Literal["investigate"],
-            direction=Literal[direction],
-            cell=_one_of(cells),
-        )
-        for direction, cells in (("before", legal.investigate_before), ("after", legal.investigate_after))
-        if cells
-    ]
-    if legal.mark:
-        cells = _several(_one_of(legal.mark), 1, MOST_ITEMS)
-        variants.append(_model("MarkPromising", action=Literal["mark_promising"], cells=cells))
-    if legal.add:
-        claim = _model("ClaimedCell", cell=_one_of(legal.add), description=Text, confidence=Confidence)
-        items = _several(claim, 1, MOST_ITEMS)
-        variants.append(_model("AddToScratchpad", action=Literal["add_to_scratchpad"], items=items))
-    if legal.backtrack:
-        variants.append(_model("Backtrack", action=Literal["backtrack"]))
-    variants.append(_model("Finished", action=Literal["finished"]))
-    return _model("StepAnswer", thought=Text, action=Union[tuple(variants)])
-
-
-def to_action(answer: Any) -> Action:
-    """Return the action that a validated worker's answer names."""
-    chosen = answer.action
-    match chosen.action:
-        case "expand":
-            return Expand(chosen.cell)
-        case "backtrack":
-            return Backtrack()
-        case "mark_promising":
-            return MarkPromising(tuple(chosen.cells))
-        case "zoom":
-            return Zoom(chosen.cell)
-        case "investigate":
-            return Investigate(chosen.cell, chosen.direction)
-        case "add_to_scratchpad":
-            return AddToScratchpad(tuple(Claim(i.cell, i.description, i.confidence) for i in chosen.items))
-        case _:
-            return Finished()
-
-
 @dataclass(frozen=True)
 class ReviewCall:
     """Judge the evidence after a round: enough? where next? what to erase? (paper §3.2, uncertainty analysis)."""
@@ -240,14 +174,14 @@ class ReviewCall:
         return Request("master", "review", messages, self._schema(), self)
 
     def _schema(self) -> type[BaseModel]:
-        label = _one_of(self.sheet.scratchpad.labels)
-        explore = {"explore": _several(_one_of(self.open_cells), 0, MOST_ITEMS)} if self.open_cells else {}
-        return _model(
+        label = one_of(self.sheet.scratchpad.labels)
+        explore = {"explore": several(one_of(self.open_cells), 0, MOST_ITEMS)} if self.open_cells else {}
+        return reply_model(
             "ReviewAnswer",
             reasoning=Text,
             sufficient=bool,
-            supporting=_several(label, 0, MOST_CITED),
-            erase=_several(label, 0, MOST_ITEMS),
+            supporting=several(label, 0, MOST_CITED),
+            erase=several(label, 0, MOST_ITEMS),
             **explore,
         )
 
@@ -298,28 +232,6 @@ class GlanceCall:
         return Request("master", "decision", messages, decision_schema(self.question, duration_s, cells), self)
 
 
-def decision_schema(question: Question, duration_s: float, frames: Sequence[int] | Sequence[str]) -> type[BaseModel]:
-    """Return the schema of a final decision, citing frames by label or by cell; none where all is ruled out."""
-    cited = _several(_one_of(frames) if frames else int, 0, MOST_CITED if frames else 0)
-    if question.kind == "when":
-        second = Annotated[float, Field(ge=0, le=duration_s)]
-        return _model("WhenAnswer", [_has_a_span], supporting=cited, reasoning=Text, start_s=second, end_s=second)
-    choice = _one_of(tuple(range(len(question.choices))))
-    weighed = _model("WeighedChoice", choice=choice, supporting=cited, contradicting=cited)
-    return _model(
-        "ChoiceAnswer",
-        weighed=_several(weighed, 1, len(question.choices)),
-        reasoning=Text,
-        answer=choice,
-    )
-
-
-def _has_a_span(answer: Any) -> Any:
-    if answer.end_s == answer.start_s:
-        raise ValueError("end_s must differ from start_s")
-    return answer
-
-
 MASTER = (
     "You direct the search of a long video. You see it as a map: a contact sheet whose cells are read like a "
     "page, left to right and top to bottom, in order of time. Each cell stands for a stretch of the video and "
@@ -349,31 +261,9 @@ DECIDE = (
 )
 
 
-def _model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type[BaseModel]:
-    """Make the schema of one object, all of whose fields must be given."""
-    validators: dict[str, Any] = {check.__name__: model_validator(mode="after")(check) for check in checks}
-    required: dict[str, Any] = {field: (form, ...) for field, form in fields.items()}
-    return create_model(name, __base__=Answer, __validators__=validators, **required)
-
-
 def _briefed(role: str, *parts: str | Image) -> tuple[Message, ...]:
     """Begin a conversation: what the role is, then what is asked of it."""
     return Message("system", (role,)), Message("user", parts)
-
-
-def _one_of(values: Sequence[int] | Sequence[str]) -> Any:
-    return Annotated[Literal[tuple(values)], BeforeValidator(_no_boolean)]
-
-
-def _no_boolean(value: Any) -> Any:
-    """Refuse `true` where 1 is asked for: to Python they are equal."""
-    if isinstance(value, bool):
-        raise ValueError("not a number")
-    return value
-
-
-def _several(item: Any, at_least: int, at_most: int) -> Any:
-    return Annotated[list[item], Field(min_length=at_least, max_length=at_most)]
 
 
 def _asked(question: Question) -> str:

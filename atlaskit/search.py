@@ -264,7 +264,6 @@ def ask(
     atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, cache=cache)
     model = Cached(vlm, cache)
     emit = on_event or (lambda event: None)
-    decoded = video.frames_decoded
     meter = Meter(budget)
     search = Search(
         master=Master(atlas, model, asked, meter.deadline_s),
@@ -291,33 +290,42 @@ def ask(
         "max_rounds": max_rounds,
         "budget": vars(budget),
     }
-    search.log(Event("start", data={"question": asked.to_json(), "settings": settings}))
+    return _run(search, settings, decoded=video.frames_decoded)
+
+
+def _run(search: Search, settings: dict[str, Any], decoded: int) -> Result:
+    """Search, decide, and put together what was found; `decoded` frames had been decoded before."""
+    question, atlas = search.master.question, search.master.atlas
+    search.log(Event("start", data={"question": question.to_json(), "settings": settings}))
     stop = search.run()
     decision = search.decide()
     evidence = search.scratchpad
     if decision is not None and not len(evidence):
         evidence = search.master.cite(_cited(decision.answer), search.dead_zones)
-        root = atlas.root
-        found = {"interval_s": [root.start_s, root.end_s], "found": [item.to_json() for item in evidence]}
+        found = {
+            "interval_s": [atlas.root.start_s, atlas.root.end_s],
+            "found": [item.to_json() for item in evidence],
+        }
         search.log(Event("cite", data=found))
     search.log(Event("stop", data={"stop": stop, "rounds": search.rounds, "calls": search.meter.total.calls}))
+    bills = search.meter.by_role
     return Result(
-        question=asked,
-        prediction=None if decision is None else prediction(asked, decision.answer),
+        question=question,
+        prediction=None if decision is None else prediction(question, decision.answer),
         reasoning="" if decision is None else decision.answer.reasoning,
         evidence=evidence,
         dead_zones=search.dead_zones,
         stop=stop,
         failure=search.failure,
         rounds=search.rounds,
-        usage={role: bill.usage for role, bill in search.meter.by_role.items()},
+        usage={role: bill.usage for role, bill in bills.items()},
         settings=settings,
         trace=Trace(tuple(search.events)),
         sheet=search.master.sheet(evidence),
         spent=Spent(
-            calls=sum(bill.paid.calls for bill in search.meter.by_role.values()),
-            tokens=sum(bill.paid.tokens for bill in search.meter.by_role.values()),
-            frames_decoded=video.frames_decoded - decoded,
+            calls=sum(bill.paid.calls for bill in bills.values()),
+            tokens=sum(bill.paid.tokens for bill in bills.values()),
+            frames_decoded=atlas.video.frames_decoded - decoded,
             seconds=search.meter.seconds,
         ),
     )

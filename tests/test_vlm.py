@@ -28,8 +28,8 @@ from pydantic import BaseModel
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.errors import BadReply, ModelError, Unreachable
-from atlaskit.prompts import _one_of
 from atlaskit.render import view
+from atlaskit.schemas import one_of
 from atlaskit.vlm import VLM, Cached, Message, Request, Usage, reply_key
 
 
@@ -133,7 +133,7 @@ def test_a_kept_reply_is_charged_no_more_than_is_left(loop: Loop, cache: Cache) 
 
 def test_true_is_not_one(loop: Loop) -> None:
     class One(BaseModel):
-        cell: _one_of((1, 2))  # type: ignore[valid-type]
+        cell: one_of((1, 2))  # type: ignore[valid-type]
 
     assert One.model_validate_json('{"cell":1}').cell == 1
     with pytest.raises(ValueError, match="not a number"):

@@ -18,8 +18,9 @@ from atlaskit.cache import canonical_json
 from atlaskit.errors import InputError
 from atlaskit.grid import Cell, Grid
 from atlaskit.memory import Scratchpad
-from atlaskit.prompts import MOST_ITEMS, DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
+from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.question import Question
+from atlaskit.schemas import MOST_CITED, MOST_ITEMS
 from atlaskit.vlm import MAX_ATTEMPTS, Reply, Request, Usage
 
 CHARACTERS_A_TOKEN = 4
@@ -148,7 +149,7 @@ class Oracle:
         answer = {
             "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
             "sufficient": bool(not missing or fooled),
-            "supporting": (supporting or list(pad.labels))[:64],
+            "supporting": (supporting or list(pad.labels))[:MOST_CITED],
             "erase": [] if self.confuse else [label for label in pad.labels if label not in supporting][:MOST_ITEMS],
         }
         if cells:
@@ -174,7 +175,7 @@ class Oracle:
     def _verdict(self, question: Question, found: Mapping[str, list[Any]]) -> dict[str, Any]:
         """Answer from the events that were found: the truth if they settle it, else a guess drawn from the seed."""
         truth, targets = self._truth(question), self._targets(question)
-        cited = [frame for frames in found.values() for frame in frames][:64]
+        cited = [frame for frames in found.values() for frame in frames][:MOST_CITED]
         reasoning = f"{len(found)} of {len(targets)} wanted events are in the evidence."
         settled = targets[0].id in found and self._draw(question, "decide") >= self.confuse
         if question.kind == "when":

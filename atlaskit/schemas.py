@@ -1,0 +1,149 @@
+"""The form of each answer, as pydantic models made from what is legal at that moment.
+
+A cell that is not visible and open is not in the schema, and so not in the grammar that a server decodes by: an agent
+cannot select what it cannot see. What a schema asks for first is what a model should think of first; the choice comes
+last. Knows nothing of the words around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+
+from atlaskit.environment import (
+    Action,
+    AddToScratchpad,
+    Backtrack,
+    Claim,
+    Expand,
+    Finished,
+    Investigate,
+    LegalSet,
+    MarkPromising,
+    Zoom,
+)
+from atlaskit.question import Question
+
+LONGEST_TEXT = 600
+"""Characters of free text in a reply; more is cut, so that a chatty endpoint costs no second call."""
+MOST_ITEMS = 8
+"""Evidence items in one action, suggestions in one review."""
+MOST_CITED = 64
+"""Frames cited in one judgement."""
+
+Text = Annotated[
+    str, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else v), Field(max_length=LONGEST_TEXT)
+]
+Confidence = Annotated[float, Field(ge=0, le=1)]
+
+
+class Answer(BaseModel):
+    """Base of all replies: nothing but what is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class TaskAnswer(Answer):
+    """What to look for."""
+
+    search_task: Text
+
+
+@lru_cache(maxsize=1024)  # many states allow the same set, and making a schema takes milliseconds
+def step_schema(legal: LegalSet) -> type[BaseModel]:
+    """Return the schema of a worker's step: one variant an action, with the cells it may name."""
+    variants = [
+        reply_model(name.title(), action=Literal[name], cell=one_of(cells))
+        for name, cells in (("expand", legal.expand), ("zoom", legal.zoom))
+        if cells
+    ]
+    variants += [
+        reply_model(
+            f"Investigate{direction.title()}",
+            action=Literal["investigate"],
+            direction=Literal[direction],
+            cell=one_of(cells),
+        )
+        for direction, cells in (("before", legal.investigate_before), ("after", legal.investigate_after))
+        if cells
+    ]
+    if legal.mark:
+        cells = several(one_of(legal.mark), 1, MOST_ITEMS)
+        variants.append(reply_model("MarkPromising", action=Literal["mark_promising"], cells=cells))
+    if legal.add:
+        claim = reply_model("ClaimedCell", cell=one_of(legal.add), description=Text, confidence=Confidence)
+        items = several(claim, 1, MOST_ITEMS)
+        variants.append(reply_model("AddToScratchpad", action=Literal["add_to_scratchpad"], items=items))
+    if legal.backtrack:
+        variants.append(reply_model("Backtrack", action=Literal["backtrack"]))
+    variants.append(reply_model("Finished", action=Literal["finished"]))
+    return reply_model("StepAnswer", thought=Text, action=Union[tuple(variants)])
+
+
+def to_action(answer: Any) -> Action:
+    """Return the action that a validated worker's answer names."""
+    chosen = answer.action
+    match chosen.action:
+        case "expand":
+            return Expand(chosen.cell)
+        case "backtrack":
+            return Backtrack()
+        case "mark_promising":
+            return MarkPromising(tuple(chosen.cells))
+        case "zoom":
+            return Zoom(chosen.cell)
+        case "investigate":
+            return Investigate(chosen.cell, chosen.direction)
+        case "add_to_scratchpad":
+            return AddToScratchpad(tuple(Claim(i.cell, i.description, i.confidence) for i in chosen.items))
+        case _:
+            return Finished()
+
+
+def decision_schema(question: Question, duration_s: float, frames: Sequence[int] | Sequence[str]) -> type[BaseModel]:
+    """Return the schema of a final decision, citing frames by label or by cell; none where all is ruled out."""
+    cited = several(one_of(frames) if frames else int, 0, MOST_CITED if frames else 0)
+    if question.kind == "when":
+        second = Annotated[float, Field(ge=0, le=duration_s)]
+        return reply_model("WhenAnswer", [_has_a_span], supporting=cited, reasoning=Text, start_s=second, end_s=second)
+    choice = one_of(tuple(range(len(question.choices))))
+    weighed = reply_model("WeighedChoice", choice=choice, supporting=cited, contradicting=cited)
+    return reply_model(
+        "ChoiceAnswer",
+        weighed=several(weighed, 1, len(question.choices)),
+        reasoning=Text,
+        answer=choice,
+    )
+
+
+def _has_a_span(answer: Any) -> Any:
+    if answer.end_s == answer.start_s:
+        raise ValueError("end_s must differ from start_s")
+    return answer
+
+
+def reply_model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type[BaseModel]:
+    """Make the schema of one object, all of whose fields must be given."""
+    validators: dict[str, Any] = {check.__name__: model_validator(mode="after")(check) for check in checks}
+    required: dict[str, Any] = {field: (form, ...) for field, form in fields.items()}
+    return create_model(name, __base__=Answer, __validators__=validators, **required)
+
+
+def one_of(values: Sequence[int] | Sequence[str]) -> Any:
+    """Return the form of one of these values."""
+    return Annotated[Literal[tuple(values)], BeforeValidator(_no_boolean)]
+
+
+def _no_boolean(value: Any) -> Any:
+    """Refuse `true` where 1 is asked for: to Python they are equal."""
+    if isinstance(value, bool):
+        raise ValueError("not a number")
+    return value
+
+
+def several(item: Any, at_least: int, at_most: int) -> Any:
+    """Return the form of a list of items, of bounded length."""
+    return Annotated[list[item], Field(min_length=at_least, max_length=at_most)]
