@@ -40,9 +40,10 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
             ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="where the truth lies")
         if result.question.positions_s:
             ax.legend(handles=ax.patches[:1], loc="lower right")
-        for item in result.evidence:
-            ax.plot(item.timestamp_s, 0, "o", ms=5, color="black")
-            ax.annotate(item.label, (item.timestamp_s, 0), (0, 5), textcoords="offset points", ha="center", fontsize=8)
+        for times_s, label in _neighbours(result, closer_s=0.02 * duration_s):
+            ax.plot(times_s, [0] * len(times_s), "o", ms=5, color="black")
+            middle_s = sum(times_s) / len(times_s)
+            ax.annotate(label, (middle_s, 0), (0, 5), textcoords="offset points", ha="center", fontsize=8)
         for row, report in enumerate(reports, start=1):
             _draw_visit(ax, row, report, result, wordy=len(reports) <= WORDY_ROWS)
         for start_s, end_s in result.dead_zones.intervals:
@@ -71,6 +72,18 @@ def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
         for file in paths:
             figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
     return paths
+
+
+def _neighbours(result: Result, closer_s: float) -> list[tuple[list[float], str]]:
+    """Group evidence whose labels would be written over each other: their times, and one label for all of them."""
+    groups: list[tuple[list[float], str]] = []
+    for item in sorted(result.evidence, key=lambda item: item.timestamp_s):
+        if groups and item.timestamp_s - groups[-1][0][-1] < closer_s:
+            times_s, label = groups.pop()
+            groups.append(([*times_s, item.timestamp_s], f"{label} {item.label}"))
+        else:
+            groups.append(([item.timestamp_s], item.label))
+    return groups
 
 
 def _draw_visit(ax: Axes, row: int, report: Event, result: Result, wordy: bool) -> None:
