@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from atlaskit.budget import Allotment, Bill
-from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Finished, Observation, State
+from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Observation, State
 from atlaskit.errors import IllegalAction, ModelError
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Evidence, Scratchpad
@@ -142,18 +142,19 @@ class _Visit:
     done: tuple[Action, ...] = ()
     notes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.seen = self.atlas.observe(self.state)
+
     def call(self, question: Question, search_task: str, steps_left: int) -> StepCall:
         """Return the next question to the model; the conversation begins anew when the view has changed."""
-        observation = self.atlas.observe(self.state)
-        call = StepCall(question, search_task, observation, (), self.done, steps_left)
+        call = StepCall(question, search_task, self.seen, (), self.done, steps_left)
         if not self.conversation:
             self.conversation = call.opening(self.notes)
         return replace(call, earlier=self.conversation)
 
     def act(self, reply: Reply, steps_left: int, round: int, number: int) -> Event:
         """Do what the model chose; what cannot be done costs the step and is told."""
-        before = self.atlas.observe(self.state)
-        action, problem = to_action(reply.answer), ""
+        before, action, problem = self.seen, to_action(reply.answer), ""
         try:
             self.state = self.atlas.act(self.state, action)
         except IllegalAction as error:
@@ -161,7 +162,7 @@ class _Visit:
         else:
             self.done = (*self.done, action)
             self.notes.append(note_of(action, before))
-        after = self.atlas.observe(self.state)
+        after = self.seen = self.atlas.observe(self.state)
         if after.view.grid == before.view.grid:
             told = after_action(action, after, steps_left, problem)
             self.conversation = (*self.conversation, Message("assistant", (reply.text,)), told)
@@ -274,7 +275,5 @@ def describe(action: Action) -> dict[str, Any]:
     match action:
         case AddToScratchpad(items):
             return {"name": "AddToScratchpad", "cells": [item.cell for item in items]}
-        case Finished():
-            return {"name": "Finished"}
         case _:
             return {"name": type(action).__name__, **vars(action)}

@@ -254,7 +254,6 @@ class _Decoder:
         ends = self._ends_after(max(length + start - 2, self.origin))
         if ends is None or promised - max(ends) > slack:
             ends = self._ends_after(Fraction(0))
-        self._shown = self._next = None
         if ends is None or promised - max(ends) > slack:
             read = float(max(ends)) if ends else 0.0
             raise VideoError(

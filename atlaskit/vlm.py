@@ -276,22 +276,30 @@ class Cached:
         """Answer out of the cache, or ask the model and keep what it says."""
         key = reply_key(self.model, request)
         with self.cache.alone(key):
-            stored = self.cache.get_json(key)
-            if stored is not None:
-                usage = Usage(**stored["usage"])
-                return Reply(
-                    request.schema.model_validate_json(stored["text"]),
-                    stored["text"],
-                    replace(
-                        usage, calls=min(usage.calls, max_attempts)
-                    ),  # what it took then cannot exceed what is left
-                    stored["reasoning"],
-                    live=False,
-                )
+            kept = self._recall(key, request, max_attempts)
+            if kept is not None:
+                return kept
             reply = self.model.complete(request, max_attempts=max_attempts)
-            kept = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
-            self.cache.put_json(key, kept)
+            entry = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
+            self.cache.put_json(key, entry)
             return reply
+
+    def _recall(self, key: str, request: Request, max_attempts: int) -> Reply | None:
+        """Return a kept reply; None where there is none, or where a stranger's cache holds something else."""
+        try:
+            entry = self.cache.get_json(key)
+            if entry is None:
+                return None
+            usage = Usage(**entry["usage"])
+            return Reply(
+                request.schema.model_validate_json(entry["text"]),
+                entry["text"],
+                replace(usage, calls=min(usage.calls, max_attempts)),  # what it took then cannot exceed what is left
+                entry["reasoning"],
+                live=False,
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
 
 
 def reply_key(model: Model, request: Request) -> str:

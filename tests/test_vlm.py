@@ -131,6 +131,23 @@ def test_a_kept_reply_is_charged_no_more_than_is_left(loop: Loop, cache: Cache) 
     assert model.complete(request(), max_attempts=1).usage.calls == 1
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        b"no JSON",
+        b"[]",
+        b"{}",
+        b'{"text":7,"usage":{},"reasoning":""}',
+        b'{"text":"{}","usage":{"euros":1},"reasoning":""}',
+    ],
+)
+def test_an_entry_of_another_shape_is_asked_anew(loop: Loop, cache: Cache, entry: bytes) -> None:
+    vlm = VLM(loop.url, "loop")
+    cache.put(reply_key(vlm, request()), entry)
+    assert Cached(vlm, cache).complete(request()).live
+    assert not Cached(vlm, cache).complete(request()).live
+
+
 def test_true_is_not_one(loop: Loop) -> None:
     class One(BaseModel):
         cell: one_of((1, 2))  # type: ignore[valid-type]
