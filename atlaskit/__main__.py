@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     asking.add_argument("question")
     asking.add_argument("--choice", action="append", default=[], help="a possible answer; give at least two")
     asking.add_argument("--when", action="store_true", help="ask for an interval of time instead of a choice")
-    asking.add_argument("--subtitles", type=Path, metavar="FILE", help="SRT or VTT")
+    asking.add_argument("--subtitles", metavar="FILE", help="SRT, VTT, ASS or JSON; or the word embedded")
     asking.add_argument(
         "--model", nargs=2, metavar=("URL", "NAME"), help=f"default: the model served at {LOCAL_SERVER}"
     )

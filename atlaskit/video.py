@@ -1,48 +1,51 @@
-"""Frames at times, exactly: `frame(t)` is the frame that playing the file from its start shows at second t.
+"""Frames at times, exactly: `frame(t)` is the frame that playing the video from its start shows at second t.
 
-Reads one file through PyAV. Time 0 is the first frame of the file. Knows nothing of grids, caches or agents.
+A video is a file, or a playlist of videos seen as one. Second 0 is its first frame. How a file is decoded is its
+reader's business. Knows nothing of grids, caches or agents.
 """
 
 from __future__ import annotations
 
 import hashlib
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from itertools import chain
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.subtitles import Subtitles, read_subtitles
+from atlaskit.readers import TIME_STEP_S as TIME_STEP_S
+from atlaskit.readers import Pixels as Pixels
+from atlaskit.readers import Reader
+from atlaskit.subtitles import Subtitles, read_embedded, read_subtitles
 
 if TYPE_CHECKING:
-    from av.container import InputContainer
-    from av.packet import Packet
-    from av.video.frame import VideoFrame
-    from av.video.stream import VideoStream
     from PIL.Image import Image
 
-Pixels = NDArray[np.uint8]
-"""One frame, (height, width, 3), RGB."""
+Sampling = Literal["midpoint", "keyframe", "auto"]
+"""Which frame stands for an interval: see `Video.moment`."""
+ReaderName = Literal["pyav", "decord"]
+Lines: TypeAlias = "str | Path | Subtitles | None"
+"""Subtitles: a file of them, "embedded" for the track inside the video file, or what was read before."""
 
-TIME_STEP_S = 1e-6
-"""Times are told apart to a microsecond, so that a frame's own time, rounded to a float, still finds that frame."""
-WALK_S = 2.0
-"""A wanted frame this near ahead is reached by decoding on; farther away, by seeking."""
-NOT_VIDEO = {"tty", "image2", "bin", "xbin", "adf", "idf", "hls", "dash", "concat"}
-"""FFmpeg's names of formats that are text, a still, or a list of other files."""
+LETTERBOX = (128, 128, 128)
+"""What is beside a picture of another shape. Not black: black means dead."""
+LONG_CELL_GOPS = 4
+"""With `sampling="auto"`, a keyframe stands for an interval that is at least this many GOPs long."""
+PARTS_AT_ONCE = 8
+"""Files of a playlist that are read at the same time."""
 
 
 class Video(ABC):
     """A video: its facts, and its frames at any time.
 
     `fingerprint` is a hash of the content: equal for equal videos, wherever they lie. `size` is (width, height) in
-    pixels. Safe to use from several threads.
+    pixels as the video is shown: upright and with square pixels. Safe to use from several threads.
     """
 
     name: str
@@ -52,7 +55,7 @@ class Video(ABC):
     fingerprint: str
     subtitles: Subtitles
     frames_decoded: int = 0
-    """How many frames a decoder produced for this object, asked-for or passed on the way."""
+    """How many frames a decoder produced for this video, asked-for or passed on the way."""
 
     @abstractmethod
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
@@ -77,6 +80,33 @@ class Video(ABC):
 
         return Image.fromarray(self.frames([time_s])[0])
 
+    def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
+        """Return the times of the last keyframe at or before a time, and of the next if it is before `until_s`.
+
+        Decodes nothing. Where any frame is as cheap as another, each moment counts as a keyframe.
+        """
+        return time_s, None
+
+    def moment(self, start_s: float, end_s: float, sampling: Sampling = "midpoint") -> float:
+        """Return the second whose frame stands for the interval `[start_s, end_s)`.
+
+        "midpoint" is the middle (the paper's rule). "keyframe" is the keyframe nearest the middle, where the interval
+        holds one, else the middle: many times cheaper, and up to half a GOP off. "auto" is a keyframe only where the
+        interval is at least 4 GOPs long.
+        """
+        middle_s = (start_s + end_s) / 2
+        if sampling == "midpoint":
+            return middle_s
+        before_s, after_s = self.keyframes_around(middle_s, end_s)
+        near = [time_s for time_s in (before_s, after_s) if time_s is not None and start_s <= time_s < end_s]
+        if sampling == "auto" and (after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s)):
+            return middle_s
+        return min(near, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
+
+    def locate(self, time_s: float) -> tuple[Video, float]:
+        """Return the video that has the frame at a time, and the second in it; of a playlist, one of its parts."""
+        return self, time_s
+
     def check_time(self, time_s: float) -> None:
         """Raise InputError for a time that is not in the video."""
         if not 0 <= time_s < self.duration_s:
@@ -89,197 +119,200 @@ class Video(ABC):
         )
 
 
-def open_video(path: str | Path, subtitles: str | Path | Subtitles | None = None) -> Video:
-    """Open a video file, with its subtitles (an SRT or VTT file) where there are any.
+def open_video(
+    source: str | Path | Video | Sequence[str | Path | Video],
+    subtitles: Lines | Sequence[Lines] = None,
+    *,
+    reader: ReaderName = "pyav",
+) -> Video:
+    """Open a video file, or a list of them as one virtual video that plays one after the other.
 
-    Raises VideoError or SubtitleError with one sentence for what cannot be opened.
+    `subtitles` is a file (SRT, VTT, ASS, LongVideoBench's JSON), "embedded" for the track inside the video file, or
+    what `read_subtitles` returned. For a list of videos it is one for the whole, or a list with one (or None) for
+    each; the parts' own lines are joined. `reader` names the library that decodes.
+
+    Raises VideoError or SubtitleError with one sentence for what cannot be opened, InputError for a wrong argument.
     """
-    lines = subtitles if isinstance(subtitles, Subtitles) else read_subtitles(subtitles) if subtitles else Subtitles()
-    return VideoFile(Path(path), lines)
+    if isinstance(source, Video):
+        return source
+    if isinstance(source, (str, Path)):
+        if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
+            raise InputError("One video file takes one subtitle file, not a list of them.")
+        return VideoFile(Path(source), subtitles, reader)
+    return _open_playlist(list(source), subtitles, reader)
 
 
 class VideoFile(Video):
     """A video in one file."""
 
-    def __init__(self, path: Path, subtitles: Subtitles) -> None:
-        self.path = path
-        self.name = self.path.name
-        self.subtitles = subtitles
-        _check_file(self.path)
-        self._lock = threading.Lock()
-        self._decoder = _Decoder(self.path)
-        self.duration_s = float(self._decoder.end - self._decoder.origin)
-        self.fps = self._decoder.fps
-        self.size = self._decoder.size
-        self.fingerprint = file_fingerprint(self.path)
+    def __init__(self, path: Path, subtitles: Lines = None, reader: ReaderName = "pyav") -> None:
+        _check_file(path)
+        self.path, self.name = path, path.name
+        self._reader = _reader(path, reader)
+        self.duration_s, self.fps, self.size = self._reader.duration_s, self._reader.fps, self._reader.size
+        self.fingerprint = file_fingerprint(path)
+        if subtitles == "embedded":
+            self.subtitles = read_embedded(path, origin_s=self._reader.origin_s, duration_s=self.duration_s)
+        else:
+            self.subtitles = _lines(subtitles, self.duration_s)
+
+    @property
+    def frames_decoded(self) -> int:  # type: ignore[override]
+        """How many frames the decoder produced, asked-for or passed on the way."""
+        return self._reader.frames_decoded
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
-        """Decode in order of time, whatever the order asked for, so that neighbours share their way."""
+        """Return, for each time, the frame shown then, scaled to `size` (w, h), or the error that is in its place."""
         for time_s in times_s:
             self.check_time(time_s)
-        width, height = size or self.size
-        frames: dict[int, Pixels | FrameError] = {}
-        with self._lock:
-            for place in sorted(range(len(times_s)), key=lambda place: times_s[place]):
-                try:
-                    shown = self._decoder.shown_at(times_s[place])
-                    scaled = shown.reformat(width, height, "rgb24", interpolation="AREA")
-                    frames[place] = np.asarray(scaled.to_ndarray(), np.uint8)
-                except FrameError as error:
-                    frames[place] = error
-            self.frames_decoded = self._decoder.decoded
-        return [frames[place] for place in range(len(times_s))]
+        return self._reader.try_frames(times_s, size or self.size)
+
+    def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
+        """Return the times of the last keyframe at or before a time, and of the next if it is before `until_s`."""
+        self.check_time(time_s)
+        return self._reader.keyframes_around(time_s, until_s)
 
 
-class _Decoder:
-    """An open file and its decoder, which remembers where it stands so that the next frame on costs one step."""
+class Playlist(Video):
+    """Videos one after the other, as one. Nothing is copied or written; a video may appear many times.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.decoded = 0
-        self._moved = False
-        self._container, self._stream = _open(path)
-        self._tick = Fraction(self._stream.time_base or Fraction(1, 1000))
-        rate = self._stream.average_rate or self._stream.guessed_rate
-        self.fps = float(rate) if rate else 25.0
-        self.size = (self._stream.codec_context.width, self._stream.codec_context.height)
-        self._ahead: Iterator[VideoFrame] = iter(())
-        self._shown: VideoFrame | None = None
-        self._next: VideoFrame | None = None
-        first = self._first_pts()
-        self.origin = first * self._tick
-        self.end = self._measure_end()
+    It is as large as its largest parts; the picture of a smaller or differently shaped one is centred on grey.
+    """
 
-    def shown_at(self, time_s: float) -> VideoFrame:
-        """Return the last frame that starts at or before a time; raise FrameError if it cannot be decoded."""
-        ticks = int((self.origin + Fraction(time_s) + Fraction(TIME_STEP_S)) // self._tick)
-        # Walking on may cross damage that a seek passes by; what can be shown must not depend on what was asked before.
-        failure: Exception = EOFError("nothing there")
-        for walk in (True, False) if self._is_near(ticks) else (False,):
-            try:
-                if not walk:
-                    self._seek(ticks)
-                shown = self._walk(ticks)
-                if shown is not None and not shown.is_corrupt:
-                    return shown
-                failure = EOFError("no whole frame there")
-            except (OSError, ValueError, EOFError) as error:  # what PyAV's own errors derive from
-                failure = error
-            self._shown = self._next = None
-        raise FrameError(f"{self.path.name} cannot be decoded at {time_s:.3f} s ({_reason(failure)}).") from failure
-
-    def _is_near(self, ticks: int) -> bool:
-        shown = self._shown
-        return shown is not None and 0 <= ticks - _pts(shown) <= WALK_S / self._tick
-
-    def _seek(self, ticks: int) -> None:
-        """Stand on a keyframe that is shown at or before `ticks`.
-
-        A seek can land late (containers index decoding times, not showing times) or between keyframes, and frames
-        that follow a keyframe in the file but are shown before it need frames from before it. So a landing counts
-        only if its first keyframe is shown at or before `ticks`; else the seek starts further back.
-        """
-        step = max(1, int(1 / self._tick))
-        start = ticks
-        self._shown = self._next = None
-        while True:
-            from_start = start <= (self._stream.start_time or 0)
-            if from_start:
-                self._rewind()
-            else:
-                self._container.seek(start, stream=self._stream, backward=True)
-            self._moved = True
-            packets = (packet for packet in self._container.demux(self._stream) if packet.pts is not None)
-            first = next((packet for packet in packets if from_start or packet.is_keyframe), None)
-            keyframe = None if from_start or first is None else first.pts
-            if from_start or (keyframe is not None and keyframe <= ticks):
-                break
-            start, step = start - step, step * 2
-        frames = self._decode(first, packets) if first else iter(())
-        self._ahead = (frame for frame in frames if keyframe is None or _pts(frame) >= keyframe)
-        self._next = next(self._ahead, None)
-
-    def _rewind(self) -> None:
-        """Stand at the start of the file; by opening it again, since a seek to the start is refused by some formats
-        (AVI) and lands on the second keyframe in others (MPEG-TS)."""
-        if self._moved:
-            self._container.close()
-            self._container, self._stream = _open(self.path)
-
-    def _decode(self, first: Packet[VideoStream], packets: Iterator[Packet[VideoStream]]) -> Iterator[VideoFrame]:
-        for packet in chain([first], packets, [None]):  # None asks the decoder for what it still holds
-            for frame in self._stream.codec_context.decode(packet):
-                self.decoded += 1
-                if frame.pts is not None:
-                    yield frame
-
-    def _walk(self, ticks: int) -> VideoFrame | None:
-        """Decode on until the next frame would be shown after `ticks`."""
-        while self._next is not None and (_pts(self._next) <= ticks or self._shown is None):
-            self._shown = self._next
-            self._next = next(self._ahead, None)
-        return self._shown
-
-    def _first_pts(self) -> int:
-        """Showing time of the first frame, in ticks; nothing is decoded.
-
-        It is that of the first keyframe's packet, or, where a file was cut between keyframes and begins with packets
-        that are decoded and not shown, the earliest of the others before the next keyframe.
-        """
-        self._moved, shown = True, None
-        try:
-            for packet in self._container.demux(self._stream):
-                if packet.is_keyframe and packet.pts is not None and (shown is not None or not packet.is_discard):
-                    return packet.pts if shown is None else shown
-                if packet.pts is not None and not packet.is_discard:
-                    shown = packet.pts if shown is None else min(shown, packet.pts)
-        except (OSError, ValueError, EOFError) as error:
-            raise VideoError(f"{self.path} cannot be read ({_reason(error)}): copy or download it again.") from error
-        if shown is None:
-            raise VideoError(f"{self.path} holds no video frame: is the file whole?")
-        return shown
-
-    def _measure_end(self) -> Fraction:
-        """Return when the last frame ends, in seconds from the container's zero.
-
-        Costs one seek and no decoding where the container can seek, a pass over the packets where it cannot.
-        Raises VideoError when the file stops short of what its header promises: it was truncated.
-        """
-        # Some formats count the length from the first frame, some from zero: the lesser of the two is what is promised.
-        length = Fraction(self._container.duration or 0, 1_000_000)
-        start = Fraction(self._container.start_time or 0, 1_000_000)
-        promised = length + min(start, Fraction(0))
-        slack = 1 + promised / 100
-        # Frames are shown in another order than they lie in the file: two seconds cover the last one.
-        ends = self._ends_after(max(length + start - 2, self.origin))
-        if ends is None or promised - max(ends) > slack:
-            ends = self._ends_after(Fraction(0))
-        if ends is None or promised - max(ends) > slack:
-            read = float(max(ends)) if ends else 0.0
-            raise VideoError(
-                f"{self.path} is truncated: its header promises {float(promised):.1f} s, "
-                f"but it ends after {read:.1f} s; copy or download it again."
+    def __init__(self, parts: Sequence[Video], subtitles: Subtitles | None = None) -> None:
+        if not parts:
+            raise InputError("A playlist needs at least one video.")
+        self.parts = tuple(parts)
+        *self._starts, end = accumulate((Fraction(part.duration_s) for part in parts), initial=Fraction(0))
+        self.duration_s, self.fps = float(end), max(part.fps for part in parts)
+        self.size = (max(part.size[0] for part in parts), max(part.size[1] for part in parts))
+        names = f"{self.parts[0].name} … {self.parts[-1].name}" if len(parts) > 1 else self.parts[0].name
+        self.name = f"playlist of {len(parts)} ({names})"
+        listed = " ".join(part.fingerprint for part in parts)
+        self.fingerprint = hashlib.sha256(f"atlaskit-playlist-1:{listed}".encode()).hexdigest()
+        if subtitles is None:
+            shifted = (
+                part.subtitles.shifted(float(start), float(start) + part.duration_s)
+                for start, part in zip(self._starts, self.parts, strict=True)
             )
-        return ends[0]
+            subtitles = Subtitles.merged(list(shifted))
+        self.subtitles = subtitles
 
-    def _ends_after(self, start: Fraction) -> tuple[Fraction, Fraction] | None:
-        """Return the end of the last video packet and of the last packet at all, read from the keyframe at `start`."""
-        video_end = any_end = None
-        frame = 1 / Fraction(self.fps).limit_denominator(100_000)
-        try:
-            self._container.seek(int(start / self._tick), stream=self._stream, backward=True)
-            for packet in self._container.demux():
-                if packet.pts is None or packet.time_base is None:
-                    continue
-                own = packet.stream is self._stream
-                length = packet.duration * packet.time_base if packet.duration else frame if own else Fraction(0)
-                end = packet.pts * packet.time_base + length
-                if own:
-                    video_end = end if video_end is None else max(video_end, end)
-                any_end = end if any_end is None else max(any_end, end)
-        except (OSError, ValueError, EOFError):
-            pass  # damage near the end: what was read until here counts
-        return None if video_end is None or any_end is None else (video_end, any_end)
+    @property
+    def frames_decoded(self) -> int:  # type: ignore[override]
+        """How many frames were decoded of its parts, also for other playlists that share them."""
+        return sum(part.frames_decoded for part in {id(part): part for part in self.parts}.values())
+
+    def locate(self, time_s: float) -> tuple[Video, float]:
+        """Return the part that has the frame at a time, and the second in it."""
+        self.check_time(time_s)
+        place = bisect_right(self._starts, Fraction(time_s)) - 1
+        return self.parts[place].locate(self._within(place, time_s))
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        """Return, for each time, the frame shown then, on a ground of `size` (w, h), or the error in its place."""
+        width, height = size or self.size
+        located = [self.locate(time_s) for time_s in times_s]
+        inner = []
+        for part, _ in located:
+            scale = min(self.size[0] / part.size[0], self.size[1] / part.size[1])
+            shown = (part.size[0] * scale / self.size[0] * width, part.size[1] * scale / self.size[1] * height)
+            inner.append((max(1, round(shown[0])), max(1, round(shown[1]))))
+        frames = read_frames([(part, local_s, fitted) for (part, local_s), fitted in zip(located, inner, strict=True)])
+        return [frame if isinstance(frame, FrameError) else _boxed(frame, width, height) for frame in frames]
+
+    def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
+        """Return the times of the last keyframe at or before a time, and of the next if it is before `until_s`.
+
+        The first frame of each part is one.
+        """
+        self.check_time(time_s)
+        place = bisect_right(self._starts, Fraction(time_s)) - 1
+        start, part = self._starts[place], self.parts[place]
+        before_s, after_s = part.keyframes_around(self._within(place, time_s), float(Fraction(until_s) - start))
+        if after_s is not None:
+            return float(start + Fraction(before_s)), float(start + Fraction(after_s))
+        following = float(self._starts[place + 1]) if place + 1 < len(self.parts) else self.duration_s
+        return float(start + Fraction(before_s)), following if following < until_s else None
+
+    def _within(self, place: int, time_s: float) -> float:
+        """Return the second of a part at a time, never rounded up to the part's end."""
+        last_s = float(np.nextafter(self.parts[place].duration_s, 0))
+        return min(float(Fraction(time_s) - self._starts[place]), last_s)
+
+
+def read_frames(wanted: Sequence[tuple[Video, float, tuple[int, int]]]) -> list[Pixels | FrameError]:
+    """Return the frame of each (video, second, size), or the error in its place; several files at the same time."""
+    groups: dict[tuple[int, tuple[int, int]], list[int]] = {}
+    for place, (video, _, size) in enumerate(wanted):
+        groups.setdefault((id(video), size), []).append(place)
+
+    def read(places: list[int]) -> list[Pixels | FrameError]:
+        video, _, size = wanted[places[0]]
+        return video.try_frames([wanted[place][1] for place in places], size)
+
+    with ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="atlaskit-parts") as pool:
+        parts = pool.map(read, groups.values()) if len(groups) > 1 else map(read, groups.values())
+        found = {
+            place: frame
+            for places, frames in zip(groups.values(), parts, strict=True)
+            for place, frame in zip(places, frames, strict=True)
+        }
+    return [found[place] for place in range(len(wanted))]
+
+
+def _open_playlist(
+    sources: list[str | Path | Video], subtitles: Lines | Sequence[Lines], reader: ReaderName
+) -> Playlist:
+    if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
+        lines: list[Lines] = list(subtitles)
+        if len(lines) != len(sources):
+            raise InputError(f"{len(sources)} videos take as many subtitle files (or None), got {len(lines)}.")
+        whole = None
+    else:
+        each, whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
+        lines = [each] * len(sources)
+    opened: dict[tuple[str, str], Video] = {}
+    parts: list[Video] = []
+    for source, own in zip(sources, lines, strict=True):
+        if isinstance(source, Video):
+            if own is not None and own != "embedded":
+                raise InputError(f"{source.name} is open already: give its subtitles when you open it.")
+            parts.append(source)
+            continue
+        key = (str(source), str(own) if isinstance(own, (str, Path)) else str(id(own)))
+        opened[key] = opened.get(key) or VideoFile(Path(source), own, reader)
+        parts.append(opened[key])
+    playlist = Playlist(parts)
+    return playlist if whole is None else Playlist(parts, _lines(whole, playlist.duration_s))
+
+
+def _lines(subtitles: Lines, duration_s: float) -> Subtitles:
+    if subtitles is None or isinstance(subtitles, Subtitles):
+        return subtitles or Subtitles()
+    return read_subtitles(subtitles, duration_s=duration_s)
+
+
+def _reader(path: Path, name: ReaderName) -> Reader:
+    """Open a file with the reader of a name. Each is imported where it is used, so that `import atlaskit` is light."""
+    if name == "pyav":
+        from atlaskit.readers.pyav import PyAVReader
+
+        return PyAVReader(path)
+    if name == "decord":
+        from atlaskit.readers.decord import DecordReader
+
+        return DecordReader(path)
+    raise InputError(f'reader is "pyav" or "decord", got {name!r}.')
+
+
+def _boxed(frame: Pixels, width: int, height: int) -> Pixels:
+    if frame.shape[:2] == (height, width):
+        return frame
+    box = np.full((height, width, 3), LETTERBOX, np.uint8)
+    top, left = (height - frame.shape[0]) // 2, (width - frame.shape[1]) // 2
+    box[top : top + frame.shape[0], left : left + frame.shape[1]] = frame
+    return box
 
 
 def file_fingerprint(path: Path) -> str:
@@ -315,33 +348,3 @@ def _check_file(path: Path) -> None:
         raise VideoError(f"{path} cannot be read: {error.strerror}.") from error
     if empty:
         raise VideoError(f"{path} is empty (0 bytes): copy or download it again.")
-
-
-def _open(path: Path) -> tuple[InputContainer, VideoStream]:
-    import av  # here, so that `import atlaskit` stays light
-    from av.stream import Disposition
-
-    try:
-        # A hostile "video" may be a playlist of addresses: only plain files are read.
-        container = av.open(str(path), metadata_errors="replace", options={"protocol_whitelist": "file"})
-    except (OSError, ValueError, EOFError) as error:
-        raise VideoError(f"{path} is not a video that can be read, or it is truncated ({_reason(error)}).") from error
-    if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
-        raise VideoError(f"{path} is not a video: it reads as {container.format.long_name or container.format.name}.")
-    streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
-    if not streams:
-        what = "only sound" if container.streams.audio else "no video"
-        raise VideoError(f"{path} holds {what}: name a file with a picture in it.")
-    if streams[0].codec_context is None:
-        raise VideoError(f"{path} is coded in a way that this FFmpeg cannot decode.")
-    streams[0].thread_type = "AUTO"
-    return container, streams[0]
-
-
-def _pts(frame: VideoFrame) -> int:
-    assert frame.pts is not None  # frames without one are dropped where they are decoded
-    return frame.pts
-
-
-def _reason(error: BaseException) -> str:
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__

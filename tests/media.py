@@ -1,7 +1,8 @@
-"""Small media files, made on the spot."""
+"""Small media files, made on the spot, each frame with its index in it as a pattern that a machine can read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,44 +10,145 @@ import av
 import numpy as np
 
 SIZE = (320, 180)
-BITS = 10
+BITS, CHECK_BITS = 10, 4
 
 
-def numbered(index: int) -> av.VideoFrame:
-    """A frame with its index in it, as ten bright or dark blocks."""
-    pixels = np.full((SIZE[1], SIZE[0], 3), 40, np.uint8)
-    for bit in range(BITS):
-        if index >> bit & 1:
-            pixels[20:100, 20 + bit * 28 : 44 + bit * 28] = 230
+def numbered(index: int, size: tuple[int, int] = SIZE) -> av.VideoFrame:
+    """A frame with its index in it: ten blocks in a row, bright for 1, and four more below that check them."""
+    pixels = np.full((size[1], size[0], 3), 40, np.uint8)
+    for block, bit in enumerate([*_bits(index, BITS), *_bits(_check(index), CHECK_BITS)]):
+        if bit:
+            top, left, height, width = _block(block, size)
+            pixels[top : top + height, left : left + width] = 220
     return av.VideoFrame.from_ndarray(pixels, format="rgb24")
 
 
 def number_in(pixels: np.ndarray) -> int:
-    return sum(int(pixels[60, 32 + bit * 28].mean() > 130) << bit for bit in range(BITS))
+    """The index in a frame; −1 where the blocks and their check disagree."""
+    size = (pixels.shape[1], pixels.shape[0])
+    bits = []
+    for block in range(BITS + CHECK_BITS):
+        top, left, height, width = _block(block, size)
+        inner = pixels[top + height // 4 : top + height - height // 4, left + width // 4 : left + width - width // 4]
+        bits.append(int(inner.mean() > 130))
+    index = sum(bit << place for place, bit in enumerate(bits[:BITS]))
+    return index if bits[BITS:] == _bits(_check(index), CHECK_BITS) else -1
+
+
+def _check(index: int) -> int:
+    return (index * 7 + index // 16 * 5 + 9) % 16
+
+
+def _bits(number: int, count: int) -> list[int]:
+    return [number >> place & 1 for place in range(count)]
+
+
+def _block(block: int, size: tuple[int, int]) -> tuple[int, int, int, int]:
+    """(top, left, height, width) of a block."""
+    row, column = divmod(block, BITS)
+    height, width = size[1] // 3, size[0] // (BITS + 2)
+    return size[1] // 9 + row * (height + size[1] // 12), width // 2 + column * (size[0] // BITS), height, width
 
 
 def make(
-    path: Path, codec: str = "libx264", frames: int = 240, fps: int = 25, starts_at: int = 0, **options: str
+    path: Path,
+    codec: str = "libx264",
+    frames: int = 240,
+    fps: int = 25,
+    starts_at: int = 0,
+    *,
+    size: tuple[int, int] = SIZE,
+    pix_fmt: str = "yuv420p",
+    gop: int = 50,
+    times: Sequence[int] | None = None,
+    rotation: int = 0,
+    aspect: Fraction | None = None,
+    sound_s: float = 0.0,
+    cover: bool = False,
+    container_options: dict[str, str] | None = None,
+    prepare: Callable[[av.VideoStream], None] | None = None,
+    **options: str,
 ) -> Path:
-    with av.open(str(path), "w", options={"movflags": "+faststart"} if path.suffix == ".mp4" else {}) as container:
+    """Encode numbered frames; `times` are their showing times in frames, where they are not one after the other."""
+    muxing = {"movflags": "+faststart"} if path.suffix == ".mp4" else {}
+    with av.open(str(path), "w", options=muxing | (container_options or {})) as container:
+        still = _add_cover(container) if cover else None
         stream = container.add_stream(codec, rate=fps)
-        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
-        stream.codec_context.gop_size = 50
-        stream.options = {**({"deadline": "realtime", "cpu-used": "8"} if "vpx" in codec else {}), **options}
+        stream.width, stream.height, stream.pix_fmt = *size, pix_fmt
+        stream.codec_context.gop_size = gop
+        speed = {"deadline": "realtime", "cpu-used": "8"} if "vpx" in codec else {}
+        stream.options = {**speed, **options}
+        if aspect:
+            stream.codec_context.sample_aspect_ratio = aspect
+        if rotation:
+            stream.set_display_rotation(rotation)
+        if prepare:
+            prepare(stream)
+        sound = container.add_stream("aac", rate=44100) if sound_s else None
+        if still:
+            container.mux(still)
+        if sound:
+            _play(container, sound, sound_s)
         for index in range(frames):
-            frame = numbered(index)
-            frame.pts, frame.time_base = starts_at + index, Fraction(1, fps)
+            frame = numbered(index, size)
+            frame.pts, frame.time_base = starts_at + (times[index] if times else index), Fraction(1, fps)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return path
 
 
+def _add_cover(container: av.container.OutputContainer) -> av.Packet:
+    from av.stream import Disposition
+
+    stream = container.add_stream("mjpeg", rate=1)
+    stream.width, stream.height, stream.pix_fmt = 64, 64, "yuvj420p"
+    stream.disposition = Disposition.attached_pic
+    frame = av.VideoFrame.from_ndarray(np.full((64, 64, 3), 90, np.uint8), format="rgb24")
+    (packet,) = [*stream.encode(frame), *stream.encode()]
+    return packet
+
+
+def _play(container: av.container.OutputContainer, stream: av.AudioStream, seconds: float) -> None:
+    for block in range(round(seconds * 44100 / 1024)):
+        frame = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
+        frame.rate, frame.pts, frame.time_base = 44100, block * 1024, Fraction(1, 44100)
+        container.mux(stream.encode(frame))
+    container.mux(stream.encode())
+
+
 def song(path: Path) -> Path:
     """A file with sound and no picture."""
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("aac", rate=44100)
-        frame = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
-        frame.rate = 44100
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+        _play(container, container.add_stream("aac", rate=44100), 0.1)
     return path
+
+
+def cut(whole: Path, path: Path, at_s: float, from_s: float) -> Path:
+    """Cut a file as `ffmpeg -ss … -c copy` does: packets from `from_s` on; what is before `at_s` is decoded, not
+    shown."""
+    with av.open(str(whole)) as source, av.open(str(path), "w") as target:
+        stream = source.streams.video[0]
+        copy = target.add_stream_from_template(stream)
+        shift, first = round(at_s / stream.time_base), round(from_s / stream.time_base)
+        for packet in source.demux(stream):
+            if packet.dts is not None and packet.pts is not None and packet.pts >= first:
+                packet.pts, packet.dts, packet.stream = packet.pts - shift, packet.dts - shift, copy
+                target.mux(packet)
+    return path
+
+
+def played(path: Path) -> list[tuple[float, int, np.ndarray]]:
+    """What playing a file from its start shows: each frame's second after the first, its index, its pixels."""
+    with av.open(str(path)) as container:
+        stream = max(container.streams.video, key=lambda stream: stream.codec_context.width)
+        frames = list(container.decode(stream))
+        start, tick = min(frame.pts for frame in frames), stream.time_base
+        times = [float((frame.pts - start) * tick) for frame in frames]
+        times.sort()  # AVI says when frames are decoded; they are shown in the order they come out
+        pixels = [frame.to_ndarray(format="rgb24") for frame in frames]
+        return [(time_s, number_in(image), image) for time_s, image in zip(times, pixels, strict=True)]
+
+
+def shown_at(film: Sequence[tuple[float, int, np.ndarray]], time_s: float) -> tuple[int, np.ndarray]:
+    """The index and the pixels that a played film shows at a second."""
+    return [frame[1:] for frame in film if frame[0] <= time_s + 1e-6][-1]

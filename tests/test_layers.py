@@ -18,9 +18,11 @@ FLOORS = {
     "grid": 0,
     "cache": 0,
     "question": 0,
+    "charset": 0,
     "subtitles": 1,
     "memory": 1,
     "vlm": 1,
+    "readers": 1,
     "video": 2,
     "budget": 2,
     "render": 3,
@@ -37,7 +39,8 @@ FLOORS = {
     "__init__": 11,
     "__main__": 12,
 }
-HEAVY = {"av", "openai", "pysubs2", "papermill", "matplotlib", "pandas", "IPython", "torch", "transformers", "vllm"}
+HEAVY = {"av", "charset_normalizer", "openai", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
+HEAVY |= {"torch", "transformers", "vllm", "decord"}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

@@ -1,0 +1,357 @@
+"""The default reader: exact frames through PyAV, each packet decoded once at most.
+
+A request is sorted and cut into groups of times that share a group of pictures (GOP). Each group is one job: its
+packets are read under a lock, then decoded by a decoder of its own, in parallel with other jobs (decoding releases the
+GIL). On the way to a frame, frames that no other refers to are passed over undecoded.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from atlaskit.errors import FrameError
+from atlaskit.readers import Pixels, Reader
+from atlaskit.readers.demux import BROKEN, Aim, Demuxer, Step, reason
+
+if TYPE_CHECKING:
+    from av.packet import Packet
+    from av.video.codeccontext import VideoCodecContext
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
+
+WALK_S = 2.0
+"""Where a file has no index, times this near to each other are taken to share a GOP."""
+STALL_S = 60.0
+"""A decoder that has given no frame for this long is given up."""
+LARGEST_FRAME_PX = 1 << 26
+"""A header that claims larger frames than this is not believed; 8K has half as many pixels."""
+TAIL = 64
+"""Packets read on after the last frame asked for, where the next frames are expected to be asked for soon."""
+MOST_OPEN = 32
+"""Files kept open, however many videos there are."""
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class PyAVReader(Reader):
+    """Frames of one file through PyAV."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._demuxer = Demuxer(path)
+        self._is_open = True
+        self.duration_s = float(self._demuxer.end)
+        self.fps, self.size = self._demuxer.fps, self._demuxer.size
+        self.origin_s = float(self._demuxer.origin * self._demuxer.tick)
+        self._last: int | None = None
+        self._standing: _Decoder | None = None
+        self._broken: dict[int, _Damage] = {}
+        _keep_open(self)
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
+        """Return the frame shown at each time, scaled to `size` (w, h), or the error that is in its place."""
+        ticks = [self._demuxer.ticks(time_s) for time_s in times_s]
+        wanted = sorted({tick for tick in ticks if not self._demuxer.is_missing(tick)})
+        with self._lock:
+            self._open()
+            groups = self._groups(wanted)
+            is_sequence = bool(groups) and self._last is not None and self._are_near(self._last, wanted[0])
+            self._last = wanted[-1] if wanted else self._last
+        found: dict[int, Pixels | _Damage] = {}
+        if len(groups) == 1:
+            found = self._job(groups[0], size, threads=0, is_sequence=is_sequence)
+        elif groups:
+            with ThreadPoolExecutor(min(CORES, len(groups)), thread_name_prefix="atlaskit-reader") as pool:
+                for part in pool.map(lambda group: self._job(group, size, threads=1), groups):
+                    found |= part
+        return [self._answer(found.get(tick), time_s) for tick, time_s in zip(ticks, times_s, strict=True)]
+
+    def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
+        """Return the times of the last keyframe shown at or before a time, and of the next if before `until_s`."""
+        demuxer = self._demuxer
+        with self._lock:
+            self._open()
+            before, after = demuxer.keyframes_around(demuxer.ticks(time_s), demuxer.ticks(until_s))
+        return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
+
+    # --- the file ---------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        if not self._is_open:
+            self._demuxer.open()
+            self._is_open = True
+        _keep_open(self)
+
+    def close_if_idle(self) -> bool:
+        """Close the file unless it is in use; the next request opens it again."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._is_open:
+                self._demuxer.close()
+            self._is_open, self._standing = False, None
+            return True
+        finally:
+            self._lock.release()
+
+    # --- groups -----------------------------------------------------------------------------------
+
+    def _groups(self, wanted: list[int]) -> list[list[int]]:
+        """Cut ticks into groups that share a GOP, as far as can be told without reading the file."""
+        groups: list[list[int]] = []
+        for tick in wanted:
+            if groups and self._are_near(groups[-1][-1], tick):
+                groups[-1].append(tick)
+            else:
+                groups.append([tick])
+        return groups
+
+    def _are_near(self, tick: int, later: int) -> bool:
+        gop, other = self._demuxer.gop_of(tick), self._demuxer.gop_of(later)
+        if gop is None or other is None:
+            return 0 <= (later - tick) * self._demuxer.tick <= WALK_S
+        return gop == other and tick <= later
+
+    # --- jobs -------------------------------------------------------------------------------------
+
+    def _job(
+        self, wanted: list[int], size: tuple[int, int], *, threads: int, is_sequence: bool = False
+    ) -> dict[int, Pixels | _Damage]:
+        """Decode the frames of one group. If anything is wrong on the way, each is decoded by itself, so that what
+        can be shown does not depend on what else was asked for."""
+        try:
+            return dict(self._decode(wanted, size, threads=threads, is_sequence=is_sequence))
+        except _Damage as damage:
+            if len(wanted) == 1 and threads == 1:
+                return {wanted[0]: self._from_earlier(wanted[0], size, damage)}
+        return {tick: self._alone(tick, size) for tick in wanted}
+
+    def _alone(self, tick: int, size: tuple[int, int]) -> Pixels | _Damage:
+        try:
+            return self._decode([tick], size, threads=1)[tick]
+        except _Damage as damage:
+            return self._from_earlier(tick, size, damage)
+
+    def _from_earlier(self, tick: int, size: tuple[int, int], damage: _Damage) -> Pixels | _Damage:
+        """Try once more from one keyframe earlier: some keyframes only begin to make the picture whole."""
+        if damage.is_known:
+            return damage
+        try:
+            return self._decode([tick], size, threads=1, is_earlier=True)[tick]
+        except _Damage:
+            if damage.keyframe is not None and not damage.is_targets_own:
+                self._broken[damage.keyframe] = damage
+            return damage
+
+    def _decode(
+        self,
+        wanted: list[int],
+        size: tuple[int, int],
+        *,
+        threads: int,
+        is_sequence: bool = False,
+        is_earlier: bool = False,
+    ) -> dict[int, Pixels]:
+        """Return the frame of each tick; raise _Damage if anything was wrong on the way to them."""
+        aim = Aim(wanted)
+        with self._lock:
+            self._open()
+            decoder = self._standing if is_sequence else None
+            self._standing = None
+            decoder = decoder or _Decoder(self._demuxer, threads)
+            decoder.aim(size, {} if is_earlier else self._broken)
+            try:
+                lists = self._demuxer.steps(
+                    aim, after=decoder.stands_at, tail=TAIL if is_sequence else 0, earlier=is_earlier
+                )
+                steps = next(lists)
+                for following in lists:  # only a GOP too large for one list is decoded while the file is held
+                    decoder.feed(steps)
+                    steps = following
+            except BROKEN as error:
+                raise _Damage(reason(error)) from error
+        try:
+            decoder.finish(steps, aim, may_stand=is_sequence)
+        finally:
+            with self._lock:
+                self.frames_decoded += decoder.new_frames()
+        if is_sequence and decoder.stands_at is not None:
+            with self._lock:
+                self._standing = decoder
+        targets = {tick: aim.target_of(tick) for tick in wanted}
+        if lost := [tick for tick, pts in targets.items() if pts not in decoder.found]:
+            raise _Damage("no whole frame there", decoder.keyframe, is_targets_own=len(wanted) == len(lost) == 1)
+        return {tick: decoder.found[pts] for tick, pts in targets.items()}
+
+    def _answer(self, found: Pixels | _Damage | None, time_s: float) -> Pixels | FrameError:
+        if isinstance(found, np.ndarray):
+            return found
+        why = f"the file ends after {float(self._demuxer.readable_end):.3f} s" if found is None else str(found)
+        return FrameError(f"{self._path.name} cannot be decoded at {time_s:.3f} s ({why}).")
+
+
+class _Damage(Exception):
+    """Something was wrong on the way from a keyframe to the frames asked for.
+
+    `keyframe` is where the way began, `dts` the place of the packet that could not be decoded.
+    """
+
+    def __init__(
+        self, why: str, keyframe: int | None = None, dts: int | None = None, is_targets_own: bool = False
+    ) -> None:
+        super().__init__(why)
+        self.keyframe, self.dts, self.is_targets_own = keyframe, dts, is_targets_own
+        self.is_known = False
+
+
+class _Decoder:
+    """One decoder on its way through one file, and the frames it found."""
+
+    def __init__(self, demuxer: Demuxer, threads: int) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._context = _context(demuxer, threads)
+        self._can_skip, self._rotation = demuxer.is_skippable, demuxer.rotation
+        self._unordered: list[int] | None = [] if demuxer.is_unordered else None
+        self._scaler = VideoReformatter()
+        self._new_frames = 0
+        self._dts_of: dict[int, int | None] = {}
+        self._recent: list[VideoFrame] = []
+        self._keeps_recent = False
+        self.keyframe: int | None = None
+        """Showing time of the packet it began with."""
+        self.stands_at: int | None = None
+        """Showing time of the packet it had last, if the next can follow; else None."""
+        self.found: dict[float, Pixels] = {}
+        """Frames asked for, by showing time."""
+
+    def aim(self, size: tuple[int, int], broken: dict[int, _Damage]) -> None:
+        """Look for frames of a size, on a way that was not yet found to be `broken`."""
+        self._size, self._broken = size, broken
+        self._targets: set[float] = set()
+        self.found = {}
+        self._progress_s = time.monotonic()
+
+    def feed(self, steps: Sequence[Step]) -> None:
+        """Decode packets; raise _Damage if one cannot be."""
+        for step in steps:
+            self._feed(step)
+
+    def finish(self, steps: Sequence[Step], aim: Aim, *, may_stand: bool) -> None:
+        """Decode the last packets and what the decoder still holds; or, if it may stand, only until all is found, so
+        that it can go on from there."""
+        self._keeps_recent = may_stand
+        self._targets |= aim.targets
+        for frame in self._recent:
+            self._find(frame)
+        last = max((place for place, step in enumerate(steps) if step.is_target), default=-1)
+        for place, step in enumerate(steps):
+            if may_stand and place > last and self._targets <= self.found.keys():
+                break
+            self._feed(step)
+        else:
+            self._take(None)
+            self.stands_at, self._recent = None, []
+        self._recent = [frame for frame in self._recent if frame.pts is not None and frame.pts >= aim.best[-1]]
+
+    def new_frames(self) -> int:
+        """Return how many frames were decoded since this was last asked."""
+        count, self._new_frames = self._new_frames, 0
+        return count
+
+    def _feed(self, step: Step) -> None:
+        packet = step.packet
+        if self.keyframe is None:
+            self.keyframe = packet.pts
+        if step.is_target and packet.pts is not None:
+            self._targets.add(packet.pts)
+        self._check(packet)
+        self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
+        if packet.pts is not None:
+            self._dts_of[packet.pts] = packet.dts
+            if self._unordered is not None:
+                heapq.heappush(self._unordered, packet.pts)
+        self._take(packet)
+        self.stands_at = packet.pts
+
+    def _check(self, packet: Packet[VideoStream]) -> None:
+        known = self._broken.get(self.keyframe) if self.keyframe is not None else None
+        if known and known.dts is not None and packet.dts is not None and packet.dts > known.dts:
+            known.is_known = True
+            raise known
+        if packet.is_corrupt:
+            raise self._damage("a damaged packet", packet.pts)
+        if time.monotonic() - self._progress_s > STALL_S:
+            raise self._damage(f"no frame in {STALL_S:g} s", packet.pts)
+
+    def _take(self, packet: Packet[VideoStream] | None) -> None:
+        """Decode a packet, or with None what is still held, and look at each frame that comes out."""
+        try:
+            frames = self._context.decode(packet)
+        except BROKEN as error:
+            raise self._damage(reason(error), packet.pts if packet else None) from error
+        for frame in frames:
+            self._new_frames += 1
+            self._progress_s = time.monotonic()
+            if self._unordered:
+                frame.pts = heapq.heappop(self._unordered)
+            if frame.is_corrupt:
+                raise self._damage("a damaged frame", frame.pts)
+            self._find(frame)
+            if self._keeps_recent:
+                self._recent.append(frame)
+
+    def _find(self, frame: VideoFrame) -> None:
+        if frame.pts is not None and frame.pts in self._targets and frame.pts not in self.found:
+            self.found[frame.pts] = self._pixels(frame)
+
+    def _pixels(self, frame: VideoFrame) -> Pixels:
+        width, height = self._size if self._rotation in (0, 180) else self._size[::-1]
+        scaled = self._scaler.reformat(frame, width, height, "rgb24", interpolation="AREA")
+        return np.asarray(np.rot90(scaled.to_ndarray(), self._rotation // 90), np.uint8)
+
+    def _damage(self, why: str, pts: int | None) -> _Damage:
+        is_targets_own = len(self._targets) == 1 and pts in self._targets
+        return _Damage(why, self.keyframe, self._dts_of.get(pts, None) if pts is not None else None, is_targets_own)
+
+
+def _context(demuxer: Demuxer, threads: int) -> VideoCodecContext:
+    """Return a decoder for a file's video, with `threads` threads (0: as many as are good)."""
+    from av.video.codeccontext import VideoCodecContext
+
+    template = demuxer.stream.codec_context
+    context = VideoCodecContext.create(template.codec.name, "r")
+    assert isinstance(context, VideoCodecContext)
+    for name in (
+        *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
+        *("color_range", "colorspace", "color_primaries", "color_trc"),
+    ):
+        setattr(context, name, getattr(template, name))
+    context.thread_type, context.thread_count = "AUTO", threads
+    context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
+    return context
+
+
+_open_readers: WeakValueDictionary[int, PyAVReader] = WeakValueDictionary()
+_shelf = threading.Lock()
+
+
+def _keep_open(reader: PyAVReader) -> None:
+    """Note that a file is used now, and close those unused for longest where too many are open."""
+    with _shelf:
+        _open_readers.pop(id(reader), None)
+        _open_readers[id(reader)] = reader
+        surplus = len(_open_readers) - MOST_OPEN
+        for key, other in list(_open_readers.items())[: max(0, surplus)]:
+            if other.close_if_idle():
+                del _open_readers[key]
