@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from atlaskit.render import Picture, Still, View
 from atlaskit.result import printable
 from atlaskit.search import ask
 from atlaskit.trace import Event
-from atlaskit.video import open_video
+from atlaskit.video import SAMPLINGS, open_video
 from atlaskit.vlm import VLM
 
 LOCAL_SERVER = "http://127.0.0.1:8000/v1"
@@ -32,6 +33,7 @@ LOCAL_SERVER = "http://127.0.0.1:8000/v1"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status: 0 done, 1 no answer, 2 a mistake that the message names."""
     options = _parser().parse_args(arguments)
+    warnings.showwarning = _say
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
@@ -43,6 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "atlaskit: stopped; what was answered is cached, so the same command continues from there.", file=sys.stderr
         )
         return 130
+
+
+def _say(message: Warning | str, *where: object, **more: object) -> None:
+    """Tell of a warning in a line of its own, without the place in the code that it comes from."""
+    print(f"atlaskit: {message}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,6 +101,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--k", type=int, default=8, help="a grid has K×K cells (8)")
     parser.add_argument("--cell", type=int, default=320, help="pixels of a cell's side (320)")
+    parser.add_argument(
+        "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame stands for a cell (midpoint)"
+    )
     parser.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
 
 
@@ -114,6 +124,7 @@ def _ask(options: argparse.Namespace) -> int:
             budget=budget,
             k=options.k,
             cell=options.cell,
+            sampling=options.sampling,
             cache=cache,
             on_event=progress.show,
         )
@@ -135,7 +146,7 @@ def _view(options: argparse.Namespace) -> int:
     grid = Grid(0.0, video.duration_s, options.k)
     for cell in options.open:
         grid = grid.expand(cell)
-    view = View(video, grid, options.cell, labels="time", cache=Cache(options.cache))
+    view = View(video, grid, options.cell, labels="time", sampling=options.sampling, cache=Cache(options.cache))
     _write(view, options.out)
     print(f"{options.out}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {grid.resolution_s:.3f} s a cell")
     return 0

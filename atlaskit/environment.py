@@ -18,7 +18,7 @@ from atlaskit.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.question import Span
 from atlaskit.render import Fit, Labels, Picture, Still, View, read_tiles
 from atlaskit.subtitles import Line
-from atlaskit.video import Video
+from atlaskit.video import Sampling, Video
 
 Direction = Literal["before", "after"]
 Traversal = Literal["dfs", "bfs"]
@@ -70,6 +70,8 @@ class Claim:
     confidence: float = 1.0
     subtitle: str = ""
     """What is said during the cell; filled in by the environment, never by an agent."""
+    timestamp_s: float | None = None
+    """When the cell's frame is shown, if not at its midpoint; filled in by the environment, never by an agent."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,7 @@ def legal_set(state: State) -> LegalSet:
     deeper = state.depth < rules.max_depth
     expandable = tuple(c.index for c in open_cells if deeper and c.span_s >= rules.min_span_s)
     taken = {item.timestamp_s for item in state.scratchpad}
+    kept = {(item.start_s, item.end_s) for item in state.scratchpad}
     return LegalSet(
         expand=expandable if rules.traversal == "dfs" else (),
         backtrack=rules.traversal == "dfs" and state.depth > state.region_depth,
@@ -202,7 +205,7 @@ def legal_set(state: State) -> LegalSet:
         zoom=tuple(c.index for c in open_cells),
         investigate_before=tuple(c.index for c in open_cells if c.start_s > 0),
         investigate_after=tuple(c.index for c in open_cells if c.end_s < rules.duration_s),
-        add=tuple(c.index for c in open_cells if c.midpoint_s not in taken),
+        add=tuple(c.index for c in open_cells if c.midpoint_s not in taken and (c.start_s, c.end_s) not in kept),
         finished=True,
     )
 
@@ -231,7 +234,7 @@ def transition(state: State, action: Action) -> State:
 def _evidence(cell: Cell, claim: Claim) -> Evidence:
     """Ground a claim: the time is the cell's own, whatever the agent believes."""
     return Evidence(
-        timestamp_s=cell.midpoint_s,
+        timestamp_s=cell.midpoint_s if claim.timestamp_s is None else claim.timestamp_s,
         start_s=cell.start_s,
         end_s=cell.end_s,
         description=claim.description,
@@ -279,28 +282,31 @@ class Look:
     labels: Labels = "index"
     subtitles: bool = True
     """Whether agents are given the subtitles."""
+    sampling: Sampling = "midpoint"
+    """Which frame stands for a cell."""
 
 
 def observe(state: State, video: Video, look: Look, cache: Cache) -> Observation:
     """Return what a state shows of a video."""
     grid = state.grid
+    view = View(video, grid, look.cell, look.fit, look.labels, state.dead_cells, look.sampling, cache)
     return Observation(
         state=state,
-        view=View(video, grid, look.cell, look.fit, look.labels, state.dead_cells, cache),
+        view=view,
         subtitles=video.subtitles.between(grid.start_s, grid.end_s) if look.subtitles else (),
         legal=legal_set(state),
-        looking_at=_looking_at(state, video, look, cache),
+        looking_at=_looking_at(state, view),
     )
 
 
-def _looking_at(state: State, video: Video, look: Look, cache: Cache) -> Picture | None:
+def _looking_at(state: State, view: View) -> Picture | None:
     match state.looking_at:
         case Zoom(cell):
-            return Still(video, state.grid.cells[cell].midpoint_s, cache)
+            return Still(view.video, view.moments[cell], view.cache)
         case Investigate(cell, direction):
-            start_s, end_s = scan_interval(state.grid.cells[cell], direction, video.duration_s)
+            start_s, end_s = scan_interval(view.cells[cell], direction, view.video.duration_s)
             grid = Grid(start_s, end_s, SCAN_K)
-            return View(video, grid, look.cell, look.fit, "time", dead_cells(grid, state.dead_zones), cache)
+            return replace(view, grid=grid, labels="time", dead=dead_cells(grid, state.dead_zones))
         case _:
             return None
 
@@ -321,6 +327,7 @@ class Atlas:
     labels: Labels = "index"
     subtitles: bool = True
     traversal: Traversal = "dfs"
+    sampling: Sampling = "midpoint"
     cache: Cache = field(default_factory=default_cache)
     state: State = field(init=False)
 
@@ -336,7 +343,7 @@ class Atlas:
             )
         self.root = Grid(0.0, self.video.duration_s, self.k)
         self.rules = Rules(self.video.duration_s, depth, self.traversal)
-        self.look = Look(self.cell, self.fit, self.labels, self.subtitles)
+        self.look = Look(self.cell, self.fit, self.labels, self.subtitles, self.sampling)
         self.state = self.start()
 
     def start(self, region: Grid | None = None, dead_zones: DeadZones | None = None) -> State:
@@ -359,8 +366,7 @@ class Atlas:
         match action:
             case AddToScratchpad(items):
                 self._check_readable(state, [item.cell for item in items])
-                cells = state.grid.cells
-                action = AddToScratchpad(tuple(replace(i, subtitle=self._said(cells[i.cell])) for i in items))
+                action = AddToScratchpad(tuple(self._grounded(state, item) for item in items))
             case Zoom(cell):
                 self._check_readable(state, [cell])
         return transition(state, action)
@@ -376,11 +382,16 @@ class Atlas:
         return self.observe(self.state)
 
     def _check_readable(self, state: State, indices: Sequence[int]) -> None:
-        times_s = [state.grid.cells[index].midpoint_s for index in indices]
-        tiles = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
+        moments = self.observe(state).view.moments
+        tiles = read_tiles(self.video, [moments[index] for index in indices], self.cell, self.fit, self.cache)
         for index, tile in zip(indices, tiles, strict=True):
             if tile is None:
                 raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")
+
+    def _grounded(self, state: State, claim: Claim) -> Claim:
+        """Give a claim the time of the cell's frame and what is said during the cell, whatever the agent believes."""
+        cell, moments = state.grid.cells[claim.cell], self.observe(state).view.moments
+        return replace(claim, subtitle=self._said(cell), timestamp_s=moments[claim.cell])
 
     def _said(self, cell: Cell) -> str:
         if not self.subtitles:

@@ -11,6 +11,8 @@
         ├── Unreachable      nothing answers at the endpoint
         └── BadReply         the model answered, but not what the schema asks for
 
+and, for what can be lived with, a warning: DamagedVideo.
+
 Each message is one sentence for a person: what is wrong, which value, what to do.
 """
 
@@ -64,3 +66,7 @@ class Unreachable(ModelError):
 
 class BadReply(ModelError):
     """The model's reply does not fit the schema, also after one correction."""
+
+
+class DamagedVideo(UserWarning):
+    """A file that opens, and of which a part is missing."""

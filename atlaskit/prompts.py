@@ -352,7 +352,7 @@ def after_action(action: Action, observation: Observation, steps_left: int, prob
 
 def note_of(action: Action, observation: Observation) -> str:
     """Say in one line what an action did, for a conversation that begins anew on another view."""
-    cells = observation.view.cells
+    cells, moments = observation.view.cells, observation.view.moments
     match action:
         case Expand(cell):
             return f"- opened {clock(cells[cell].start_s)}–{clock(cells[cell].end_s)}"
@@ -361,11 +361,11 @@ def note_of(action: Action, observation: Observation) -> str:
         case MarkPromising(marked):
             return f"- queued {len(marked)} cells from {clock(cells[marked[0]].start_s)}"
         case Zoom(cell):
-            return f"- looked closely at {clock(cells[cell].midpoint_s)}"
+            return f"- looked closely at {clock(moments[cell])}"
         case Investigate(cell, direction):
-            return f"- looked at what comes {direction} {clock(cells[cell].midpoint_s)}"
+            return f"- looked at what comes {direction} {clock(moments[cell])}"
         case AddToScratchpad(items):
-            kept = "; ".join(f"{clock(cells[i.cell].midpoint_s)} {i.description}" for i in items)
+            kept = "; ".join(f"{clock(moments[i.cell])} {i.description}" for i in items)
             return f"- kept {kept}"
         case Finished():
             return "- finished"

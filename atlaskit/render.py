@@ -12,7 +12,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -22,15 +22,14 @@ from atlaskit.cache import Cache, default_cache, recipe_key
 from atlaskit.errors import FrameError, InputError
 from atlaskit.grid import Cell, Grid
 from atlaskit.memory import Evidence, Scratchpad
-from atlaskit.video import Video
+from atlaskit.video import LETTERBOX, SAMPLINGS, Sampling, Video, read_frames
 
 Fit = Literal["contain", "stretch"]
 Labels = Literal["none", "index", "time"]
 
-TILE_VERSION = VIEW_VERSION = SHEET_VERSION = STILL_VERSION = 1
+TILE_VERSION = VIEW_VERSION = SHEET_VERSION = STILL_VERSION = 2
 """Raised when the code that makes an image changes what it looks like."""
 
-LETTERBOX = (128, 128, 128)
 DEAD = (0, 0, 0)
 UNREADABLE = (110, 30, 60)
 TILE_QUALITY, IMAGE_QUALITY = 95, 90
@@ -88,7 +87,7 @@ class Picture(ABC):
 
 @dataclass(frozen=True)
 class View(Picture):
-    """A grid of frames, one a cell: the frame shown at the cell's midpoint.
+    """A grid of frames, one a cell: by the paper's rule, the frame shown at the cell's midpoint.
 
     A dead cell is black and nothing else is; a cell whose frame cannot be decoded is hatched and says so. Frames
     keep their shape on a mid-grey ground (`fit="contain"`) or fill the cell (`fit="stretch"`, as in the paper).
@@ -103,6 +102,8 @@ class View(Picture):
     """What is burned into a cell's corner: nothing, its index, or its time."""
     dead: frozenset[int] = frozenset()
     """The cells that are blacked out."""
+    sampling: Sampling = "midpoint"
+    """Which frame stands for a cell: `Video.moment` has the rules."""
     cache: Cache = field(default_factory=default_cache, compare=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +116,8 @@ class View(Picture):
             raise InputError(f'fit is "contain" or "stretch", got {self.fit!r}.')
         if self.labels not in ("none", "index", "time"):
             raise InputError(f'labels is "none", "index" or "time", got {self.labels!r}.')
+        if self.sampling not in SAMPLINGS:
+            raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}, got {self.sampling!r}.")
         if self.grid.end_s > self.video.duration_s:
             self.video.check_time(self.grid.end_s)
 
@@ -132,7 +135,7 @@ class View(Picture):
             fit=self.fit,
             labels=self.labels,
             dead=sorted(self.dead),
-            sampling="midpoint",
+            sampling=self.sampling,
         )
 
     @property
@@ -146,17 +149,32 @@ class View(Picture):
         return self.grid.cells
 
     @property
+    def moments(self) -> tuple[float, ...]:
+        """The second of each cell's frame. Where keyframes are looked for, that is kept too: it decodes nothing, but
+        reads the file."""
+        if self.sampling == "midpoint":
+            return tuple(cell.midpoint_s for cell in self.cells)
+        grid, video = self.grid, self.video
+        recipe = {"start_s": grid.start_s, "end_s": grid.end_s, "k": grid.k, "sampling": self.sampling}
+        key = recipe_key("moments", VIEW_VERSION, video=video.fingerprint, **recipe)
+        found = self.cache.get_json(key)
+        if found is None:
+            found = [video.moment(cell.start_s, cell.end_s, self.sampling) for cell in self.cells]
+            self.cache.put_json(key, found)
+        return tuple(found)
+
+    @property
     def unreadable(self) -> frozenset[int]:
         """The cells whose frame could not be decoded. Looking this up makes the image."""
         return frozenset(self._note()["unreadable"])
 
     def expand(self, index: int) -> View:
         """Return the view of one cell's interval, a level deeper; dead cells are not carried over."""
-        return View(self.video, self.grid.expand(index), self.cell, self.fit, self.labels, cache=self.cache)
+        return replace(self, grid=self.grid.expand(index), dead=frozenset())
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        alive = [cell for cell in self.cells if cell.index not in self.dead]
-        tiles = read_tiles(self.video, [cell.midpoint_s for cell in alive], self.cell, self.fit, self.cache)
+        alive, moments = [cell for cell in self.cells if cell.index not in self.dead], self.moments
+        tiles = read_tiles(self.video, [moments[cell.index] for cell in alive], self.cell, self.fit, self.cache)
         sheet = Image.new("RGB", self.size, DEAD)
         unreadable = []
         for cell, tile in zip(alive, tiles, strict=True):
@@ -165,7 +183,7 @@ class View(Picture):
                 unreadable.append(cell.index)
             tile = tile or _unreadable_tile(self.cell)
             if self.labels != "none":
-                text = str(cell.index) if self.labels == "index" else clock(cell.midpoint_s)
+                text = str(cell.index) if self.labels == "index" else clock(moments[cell.index])
                 _burn(tile, (0, 0), text, max(10, self.cell // 14))
             sheet.paste(tile, (column * self.cell, row * self.cell))
         return sheet, {"unreadable": unreadable}
@@ -227,12 +245,13 @@ class Still(Picture):
     @property
     def key(self) -> str:
         """The frame's recipe."""
-        return recipe_key("still", STILL_VERSION, video=self.video.fingerprint, time_s=self.time_s)
+        video, time_s = self.video.locate(self.time_s)
+        return recipe_key("still", STILL_VERSION, video=video.fingerprint, time_us=_microseconds(time_s))
 
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels."""
-        return self.video.size
+        return self.video.locate(self.time_s)[0].size
 
     @property
     def unreadable(self) -> bool:
@@ -240,7 +259,8 @@ class Still(Picture):
         return bool(self._note()["unreadable"])
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        (frame,) = self.video.try_frames([self.time_s])
+        video, time_s = self.video.locate(self.time_s)
+        (frame,) = video.try_frames([time_s])
         if isinstance(frame, FrameError):
             return _unreadable_tile(min(self.size)).resize(self.size), {"unreadable": True}
         return Image.fromarray(frame), {"unreadable": False}
@@ -253,24 +273,29 @@ def view(
     cell: int = 320,
     fit: Fit = "contain",
     labels: Labels = "none",
+    sampling: Sampling = "midpoint",
     cache: Cache | None = None,
 ) -> View:
     """Return the contact sheet of a whole video: its root grid S_0, lazily."""
-    return View(video, Grid(0.0, video.duration_s, k), cell, fit, labels, cache=cache or default_cache())
+    root = Grid(0.0, video.duration_s, k)
+    return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache())
 
 
 def read_tiles(video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache) -> list[Image.Image | None]:
     """Return the frames at some times as squares of `cell` pixels, None where one cannot be decoded.
 
-    Each is kept by itself, so that another view of the same moment decodes nothing.
+    Each is kept by itself, by the file it is of and the time in that file, so that another view of the same moment,
+    or another playlist with the same clip, decodes nothing.
     """
-    size = _fitted(video.size, cell, fit)
+    located = [video.locate(time_s) for time_s in times_s]
+    wanted = [(part, local_s, _fitted(part.size, cell, fit)) for part, local_s in located]
     keys = [
-        recipe_key("tile", TILE_VERSION, video=video.fingerprint, time_s=time_s, size=list(size)) for time_s in times_s
+        recipe_key("tile", TILE_VERSION, video=part.fingerprint, time_us=_microseconds(local_s), size=list(size))
+        for part, local_s, size in wanted
     ]
     found = [cache.get(key) for key in keys]
     missing = [place for place, tile in enumerate(found) if tile is None]
-    frames = video.try_frames([times_s[place] for place in missing], size) if missing else []
+    frames = read_frames([wanted[place] for place in missing])
     for place, frame in zip(missing, frames, strict=True):
         # Through JPEG also the first time, so that an image is the same whoever decoded its tiles. No bytes stand for
         # a frame that cannot be decoded: the content decides that, so it is not tried again.
@@ -286,6 +311,11 @@ def clock(time_s: float) -> str:
     hours, minutes = divmod(minutes, 60)
     seconds = f"{tenths // 10:02d}.{tenths % 10}"
     return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
+
+
+def _microseconds(time_s: float) -> int:
+    """Return a time as videos tell it apart, so that a sum of lengths, rounded otherwise, is still the same moment."""
+    return round(time_s * 1_000_000)
 
 
 def _fitted(size: tuple[int, int], cell: int, fit: Fit) -> tuple[int, int]:

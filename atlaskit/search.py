@@ -23,7 +23,7 @@ from atlaskit.question import Question
 from atlaskit.render import Fit
 from atlaskit.result import Result, Spent
 from atlaskit.trace import Event, Trace
-from atlaskit.video import Video
+from atlaskit.video import Sampling, Video
 from atlaskit.vlm import MAX_ATTEMPTS, Cached, Model, Reply
 
 Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "seconds", "model"]
@@ -244,6 +244,7 @@ def ask(
     cell: int = 320,
     fit: Fit = "contain",
     subtitles: bool = True,
+    sampling: Sampling = "midpoint",
     threads: int | None = None,
     cache: Cache | None = None,
     on_event: Callable[[Event], None] | None = None,
@@ -261,7 +262,7 @@ def ask(
         if count is not None and count < 1:
             raise InputError(f"{name} is at least 1, got {count}.")
     cache = cache or default_cache()
-    atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, cache=cache)
+    atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cache=cache)
     model = Cached(vlm, cache)
     emit = on_event or (lambda event: None)
     meter = Meter(budget)
@@ -285,6 +286,7 @@ def ask(
         "fit": fit,
         "max_depth": atlas.rules.max_depth,
         "subtitles": subtitles,
+        "sampling": sampling,
         "workers": workers,
         "steps": steps,
         "max_rounds": max_rounds,

@@ -7,6 +7,8 @@ reader's business. Knows nothing of grids, caches or agents.
 from __future__ import annotations
 
 import hashlib
+import math
+import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,14 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.readers import TIME_STEP_S as TIME_STEP_S
-from atlaskit.readers import Pixels as Pixels
-from atlaskit.readers import Reader
+from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
+from atlaskit.readers import TIME_STEP_S, Pixels, Reader
 from atlaskit.subtitles import Subtitles, read_embedded, read_subtitles
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Sampling = Literal["midpoint", "keyframe", "auto"]
 """Which frame stands for an interval: see `Video.moment`."""
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 ReaderName = Literal["pyav", "decord"]
 Lines: TypeAlias = "str | Path | Subtitles | None"
 """Subtitles: a file of them, "embedded" for the track inside the video file, or what was read before."""
@@ -54,8 +55,11 @@ class Video(ABC):
     size: tuple[int, int]
     fingerprint: str
     subtitles: Subtitles
-    frames_decoded: int = 0
-    """How many frames a decoder produced for this video, asked-for or passed on the way."""
+
+    @property
+    def frames_decoded(self) -> int:
+        """How many frames a decoder produced for this video, asked-for or passed on the way."""
+        return 0
 
     @abstractmethod
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
@@ -97,7 +101,10 @@ class Video(ABC):
         middle_s = (start_s + end_s) / 2
         if sampling == "midpoint":
             return middle_s
-        before_s, after_s = self.keyframes_around(middle_s, end_s)
+        try:
+            before_s, after_s = self.keyframes_around(middle_s, end_s)
+        except FrameError:  # the file cannot be read there: looking at the middle will say so
+            return middle_s
         near = [time_s for time_s in (before_s, after_s) if time_s is not None and start_s <= time_s < end_s]
         if sampling == "auto" and (after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s)):
             return middle_s
@@ -151,13 +158,20 @@ class VideoFile(Video):
         self._reader = _reader(path, reader)
         self.duration_s, self.fps, self.size = self._reader.duration_s, self._reader.fps, self._reader.size
         self.fingerprint = file_fingerprint(path)
+        if self._reader.readable_s < self.duration_s:
+            warnings.warn(
+                f"{path} is truncated: its header promises {self.duration_s:.1f} s, but it ends after "
+                f"{self._reader.readable_s:.1f} s; what is missing is shown as unreadable.",
+                DamagedVideo,
+                stacklevel=3,
+            )
         if subtitles == "embedded":
             self.subtitles = read_embedded(path, origin_s=self._reader.origin_s, duration_s=self.duration_s)
         else:
             self.subtitles = _lines(subtitles, self.duration_s)
 
     @property
-    def frames_decoded(self) -> int:  # type: ignore[override]
+    def frames_decoded(self) -> int:
         """How many frames the decoder produced, asked-for or passed on the way."""
         return self._reader.frames_decoded
 
@@ -199,15 +213,14 @@ class Playlist(Video):
         self.subtitles = subtitles
 
     @property
-    def frames_decoded(self) -> int:  # type: ignore[override]
+    def frames_decoded(self) -> int:
         """How many frames were decoded of its parts, also for other playlists that share them."""
         return sum(part.frames_decoded for part in {id(part): part for part in self.parts}.values())
 
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the part that has the frame at a time, and the second in it."""
-        self.check_time(time_s)
-        place = bisect_right(self._starts, Fraction(time_s)) - 1
-        return self.parts[place].locate(self._within(place, time_s))
+        place, within_s = self._locate(time_s)
+        return self.parts[place].locate(within_s)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         """Return, for each time, the frame shown then, on a ground of `size` (w, h), or the error in its place."""
@@ -226,19 +239,21 @@ class Playlist(Video):
 
         The first frame of each part is one.
         """
-        self.check_time(time_s)
-        place = bisect_right(self._starts, Fraction(time_s)) - 1
+        place, within_s = self._locate(time_s)
         start, part = self._starts[place], self.parts[place]
-        before_s, after_s = part.keyframes_around(self._within(place, time_s), float(Fraction(until_s) - start))
+        before_s, after_s = part.keyframes_around(within_s, float(Fraction(until_s) - start))
         if after_s is not None:
             return float(start + Fraction(before_s)), float(start + Fraction(after_s))
         following = float(self._starts[place + 1]) if place + 1 < len(self.parts) else self.duration_s
         return float(start + Fraction(before_s)), following if following < until_s else None
 
-    def _within(self, place: int, time_s: float) -> float:
-        """Return the second of a part at a time, never rounded up to the part's end."""
-        last_s = float(np.nextafter(self.parts[place].duration_s, 0))
-        return min(float(Fraction(time_s) - self._starts[place]), last_s)
+    def _locate(self, time_s: float) -> tuple[int, float]:
+        """Return which part has the frame at a time, and the second in it: its own start, however that was rounded,
+        belongs to a part, and its end does not."""
+        self.check_time(time_s)
+        place = bisect_right(self._starts, Fraction(time_s) + Fraction(TIME_STEP_S)) - 1
+        within_s = max(0.0, float(Fraction(time_s) - self._starts[place]))
+        return place, min(within_s, math.nextafter(self.parts[place].duration_s, 0))
 
 
 def read_frames(wanted: Sequence[tuple[Video, float, tuple[int, int]]]) -> list[Pixels | FrameError]:

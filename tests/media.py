@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,11 +11,11 @@ import av
 import numpy as np
 
 SIZE = (320, 180)
-BITS, CHECK_BITS = 10, 4
+BITS, CHECK_BITS = 10, 10
 
 
 def numbered(index: int, size: tuple[int, int] = SIZE) -> av.VideoFrame:
-    """A frame with its index in it: ten blocks in a row, bright for 1, and four more below that check them."""
+    """A frame with its index in it: ten blocks in a row, bright for 1, and ten more below that check them."""
     pixels = np.full((size[1], size[0], 3), 40, np.uint8)
     for block, bit in enumerate([*_bits(index, BITS), *_bits(_check(index), CHECK_BITS)]):
         if bit:
@@ -36,7 +37,7 @@ def number_in(pixels: np.ndarray) -> int:
 
 
 def _check(index: int) -> int:
-    return (index * 7 + index // 16 * 5 + 9) % 16
+    return (index * 389 + 613) % 1024
 
 
 def _bits(number: int, count: int) -> list[int]:
@@ -139,16 +140,40 @@ def cut(whole: Path, path: Path, at_s: float, from_s: float) -> Path:
 
 def played(path: Path) -> list[tuple[float, int, np.ndarray]]:
     """What playing a file from its start shows: each frame's second after the first, its index, its pixels."""
-    with av.open(str(path)) as container:
+    with av.open(str(path), metadata_errors="replace") as container:
         stream = max(container.streams.video, key=lambda stream: stream.codec_context.width)
-        frames = list(container.decode(stream))
-        start, tick = min(frame.pts for frame in frames), stream.time_base
+        frames = [frame for frame in _decoded(container, stream) if frame.pts is not None]
+        start, tick = min((frame.pts for frame in frames), default=0), stream.time_base
         times = [float((frame.pts - start) * tick) for frame in frames]
         times.sort()  # AVI says when frames are decoded; they are shown in the order they come out
-        pixels = [frame.to_ndarray(format="rgb24") for frame in frames]
+        pixels = [_picture(frame) for frame in frames]
         return [(time_s, number_in(image), image) for time_s, image in zip(times, pixels, strict=True)]
+
+
+def _picture(frame: av.VideoFrame) -> np.ndarray:
+    try:
+        return frame.to_ndarray(format="rgb24")
+    except (av.FFmpegError, OSError, ValueError):  # of a size or a format that no picture has
+        return np.zeros((frame.height, frame.width, 3), np.uint8)
+
+
+def _decoded(container: av.container.InputContainer, stream: av.VideoStream) -> Iterator[av.VideoFrame]:
+    """All frames, going on over any damage, as players do."""
+    packets = container.demux(stream)
+    while True:
+        try:
+            packet = next(packets)
+        except StopIteration:
+            return
+        except (av.FFmpegError, OSError, ValueError):
+            packet = None
+        with suppress(av.FFmpegError, OSError, ValueError):
+            yield from stream.decode(packet)
+        if packet is None:
+            return
 
 
 def shown_at(film: Sequence[tuple[float, int, np.ndarray]], time_s: float) -> tuple[int, np.ndarray]:
     """The index and the pixels that a played film shows at a second."""
-    return [frame[1:] for frame in film if frame[0] <= time_s + 1e-6][-1]
+    shown = [frame for frame in film if frame[0] <= time_s + 1e-6] or film[:1] or [(0.0, -1, np.zeros((1, 1, 3)))]
+    return shown[-1][1:]

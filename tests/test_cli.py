@@ -71,11 +71,18 @@ def test_view_and_frame(film: World, in_tmp: Path) -> None:
 def broken(film: World, in_tmp: Path) -> Path:
     whole = film_path(film).read_bytes()
     (in_tmp / "truncated.mp4").write_bytes(whole[: len(whole) // 3])
+    (in_tmp / "header.mp4").write_bytes(whole[:500])
     (in_tmp / "empty.mp4").write_bytes(b"")
     (in_tmp / "letter.mp4").write_text("Dear reader\n" * 99)
     (in_tmp / "letter.srt").write_text("Dear reader\n" * 99)
     (in_tmp / "file").write_text("")
     return in_tmp
+
+
+def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
+    done = atlaskit("view", "truncated.mp4", "sheet.png", "--cell", "64", "--k", "3", cwd=broken)
+    assert done.returncode == 0 and len(done.stderr.splitlines()) == 1
+    assert "truncated.mp4 is truncated: its header promises 120.0 s, but it ends after" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -85,7 +92,7 @@ def broken(film: World, in_tmp: Path) -> Path:
         (["ask", "letter.mp4", "What?", *CHOICES], "not a video"),
         (["ask", ".", "What?", *CHOICES], "is a directory"),
         (["ask", "empty.mp4", "What?", *CHOICES], "is empty"),
-        (["ask", "truncated.mp4", "What?", *CHOICES], "truncated"),
+        (["ask", "header.mp4", "What?", *CHOICES], "truncated"),
         (["ask", "FILM", "What?", *CHOICES, "--k", "1"], "at least 2×2 cells"),
         (["ask", "FILM", " ", *CHOICES], "question is empty"),
         (["ask", "FILM", "What?", "--choice", "red"], "at least two choices"),

@@ -15,9 +15,10 @@ from atlaskit.cache import Cache
 from atlaskit.errors import FrameError, InputError
 from atlaskit.grid import Grid
 from atlaskit.memory import Evidence, Scratchpad
+from atlaskit.readers import Pixels
 from atlaskit.render import LETTERBOX, Sheet, Still, View, clock, view
 from atlaskit.subtitles import Subtitles
-from atlaskit.video import Pixels, Video
+from atlaskit.video import Video
 
 
 class Flat(Video):

@@ -25,6 +25,8 @@ class Reader(ABC):
     """The frames of one video file. Second 0 is its first frame. Safe to use from several threads."""
 
     duration_s: float
+    readable_s: float
+    """Where the part that is there ends; less than `duration_s` in a truncated file."""
     fps: float
     """Frames per second, on average."""
     size: tuple[int, int]

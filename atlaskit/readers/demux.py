@@ -13,19 +13,20 @@ from contextlib import suppress
 from fractions import Fraction
 from itertools import chain, dropwhile, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
+
+import av
+from av.container import InputContainer
+from av.packet import Packet
+from av.stream import Disposition
+from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
 from atlaskit.readers import TIME_STEP_S
 from atlaskit.readers.orientation import rotation_of
 
-if TYPE_CHECKING:
-    from av.container import InputContainer
-    from av.packet import Packet
-    from av.video.stream import VideoStream
-
-BROKEN = (OSError, ValueError, EOFError)
-"""What PyAV's own errors derive from."""
+BROKEN = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError)
+"""What PyAV raises where a file is damaged."""
 NOT_VIDEO = {"tty", "image2", "bin", "xbin", "adf", "idf", "hls", "dash", "concat"}
 """FFmpeg's names of formats that are text, a still, or a list of other files."""
 READ_TIMEOUT_S = 30.0
@@ -34,7 +35,11 @@ CHUNK_BYTES = 16 << 20
 """Packets are handed to a decoder in lists of about this size at most, however long a GOP is."""
 KEYFRAME_REACH_S = 60.0
 """The next keyframe is looked for this far ahead."""
-SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video", "vp8"}
+BETWEEN_BLOCKS = 96
+"""Bytes that a Matroska file may have between two packets; its own headers take about 20."""
+STILL_S = 1.0
+"""In a transport stream, which knows no lengths, a frame that stays longer than this means that others are lost."""
+SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
 """Codecs whose packets say by themselves whether another frame refers to them, so that some need no decoding."""
 
 REORDERING, DEEPEST_REORDER = {"h264", "hevc"}, 16
@@ -49,6 +54,8 @@ class Step(NamedTuple):
     """Its frame was asked for."""
     may_skip: bool
     """If no other frame refers to its frame, it need not be decoded."""
+    is_damaged: bool = False
+    """The container itself says so."""
 
 
 class Demuxer:
@@ -70,7 +77,9 @@ class Demuxer:
         rate = stream.average_rate or stream.guessed_rate
         self.fps = float(rate) if rate else 25.0
         self.codec = codec.name
-        self.is_unordered = "avi" in self._container.format.name and codec.name in REORDERING
+        self._kind = {"matroska,webm": "matroska"}.get(self._container.format.name, self._container.format.name)
+        self._lost_after: dict[int, bool] = {}
+        self.is_unordered = self._kind == "avi" and codec.name in REORDERING
         self.is_skippable = codec.name in SKIPPABLE and not self.is_unordered
         if min(codec.width, codec.height) < 1:
             raise VideoError(f"{path} does not say how large its pictures are: is the file whole?")
@@ -133,16 +142,17 @@ class Demuxer:
         tail = max(tail, DEEPEST_REORDER) if self.is_unordered else tail
         for packet in chain(self._until_damage(wanted[0], earlier), [None]):
             if packet is None:
-                aim.close(end)
+                aim.close(end, is_cut=self.readable_end < self.end)
             else:
                 if packet.is_keyframe and not earlier and packet.pts is not None and packet.pts <= wanted[0]:
                     held.clear()  # nothing from before this keyframe is needed
                     chunk.clear()
                     after = after if after is not None and after >= packet.pts else None
                 is_shown = not packet.is_discard and not self._is_hidden(packet)
-                aim.see(packet, is_shown)
+                aim.see(packet, is_shown, self._end_of(packet))
                 end = max(end, self._end_of(packet))
-                held.append(Step(packet, False, packet.pts is not None and is_shown and packet.pts < wanted[-1]))
+                may_skip = packet.pts is not None and is_shown and packet.pts < wanted[-1]
+                held.append(Step(packet, False, may_skip, packet.is_corrupt or self._is_misplaced(packet)))
             while held and (is_target := aim.judge(held[0].packet.pts)) is not None:
                 step = held.popleft()
                 if after is None:
@@ -172,7 +182,7 @@ class Demuxer:
         with suppress(*BROKEN):
             yield from self._from(ticks, earlier)
 
-    def _end_of(self, packet: Packet[VideoStream]) -> int:
+    def _end_of(self, packet: Packet[Any]) -> int:
         """The tick at which a packet's frame makes way for the next."""
         return (packet.pts or 0) + (packet.duration or int(1 / (Fraction(self.fps) * self.tick)))
 
@@ -193,7 +203,7 @@ class Demuxer:
                 self._container.seek(start, stream=self._stream, backward=True)
             self._is_fresh = False
             packets = (packet for packet in self._container.demux(self._stream) if packet.size)
-            first = next((packet for packet in packets if from_start or packet.is_keyframe), None)
+            first = next((packet for packet in packets if packet.is_keyframe), None)
             if first is None and from_start:
                 return
             if first is not None and (from_start or (first.pts is not None and first.pts <= ticks)):
@@ -228,6 +238,55 @@ class Demuxer:
                 before = max(before, packet.pts)
         return before, None
 
+    def _is_misplaced(self, packet: Packet[VideoStream]) -> bool:
+        """Whether an AVI's index has another packet at this time: reading over damage, FFmpeg loses count."""
+        entries = self._stream.index_entries
+        if self._kind != "avi" or packet.dts is None or packet.pos is None or not len(entries):
+            return False
+        place = entries.search_timestamp(packet.dts, any_frame=True)
+        return place >= 0 and entries[place].timestamp == packet.dts and packet.pos - entries[place].pos not in (0, 8)
+
+    def is_lost(self, tick: int, pts: int) -> bool:
+        """Whether the frame shown at a tick is lost, though another from before it, at `pts`, would still be there.
+
+        A frame that stays may be meant to, or those that follow it are damaged so that the container passed over
+        them. Where the container gives each frame its length, the length tells. Else a Matroska file is looked at for
+        bytes that belong to no packet.
+        """
+        held = (tick - pts) * self.tick * Fraction(self.fps)
+        if self._kind == "mpegts":
+            return held > max(10, STILL_S * self.fps)
+        if self._kind != "matroska" or held < 1.5:
+            return False
+        if pts not in self._lost_after:
+            self._lost_after[pts] = self._has_loose_bytes(pts, tick)
+        return self._lost_after[pts]
+
+    def _has_loose_bytes(self, pts: int, tick: int) -> bool:
+        end = until = None
+        with suppress(*BROKEN):
+            self._container.seek(pts, stream=self._stream, backward=True)
+            self._is_fresh = False
+            for packet in self._container.demux():
+                if packet.pos is None or packet.pos < 0 or not packet.size:
+                    continue
+                if end is not None and packet.pos - end > BETWEEN_BLOCKS:
+                    return True
+                own = packet.stream is self._stream
+                if own and packet.pts is not None and packet.pts > tick and end is not None:
+                    return False
+                if own and packet.pts == pts:
+                    until = self._end_of(packet)
+                if end is not None or until is not None:
+                    end = packet.pos + packet.size
+        return until is not None and tick >= until  # at the end of the file
+
+    def shown_pts(self) -> list[int]:
+        """Return the showing times of all frames, in order."""
+        packets = self._until_damage(self.origin, False)
+        shown = (p.pts for p in packets if p.pts is not None and not p.is_discard and not self._is_hidden(p))
+        return sorted(shown)
+
     # --- measuring --------------------------------------------------------------------------------
 
     def _first_pts(self) -> int:
@@ -258,7 +317,7 @@ class Demuxer:
         """
         start = Fraction(self._container.start_time or 0, 1_000_000)
         declared = (self._stream.duration or 0) * self.tick
-        if "avi" in self._container.format.name:  # FFmpeg shortens that to what is there, and keeps the count
+        if self._kind == "avi":  # FFmpeg shortens that to what is there, and keeps the count
             declared = self._stream.frames / Fraction(self.fps).limit_denominator(100_000)
         length = max(Fraction(self._container.duration or 0, 1_000_000), declared)
         # Some formats count the length from the first frame, some from zero: the lesser of the two is what is promised.
@@ -314,23 +373,26 @@ class Aim:
 
     def __init__(self, wanted: Sequence[int]) -> None:
         self.wanted = wanted
-        self.best: list[float] = [float("-inf")] * len(wanted)
+        self.best: list[float] = [-math.inf] * len(wanted)
+        self._ends: list[float] = [math.inf] * len(wanted)
         self._settled = 0
 
-    def see(self, packet: Packet[VideoStream], is_shown: bool) -> None:
-        """Take note of the next packet."""
+    def see(self, packet: Packet[VideoStream], is_shown: bool, end: int) -> None:
+        """Take note of the next packet, whose frame makes way for the next at `end`."""
         if packet.pts is not None and is_shown:
             place = bisect_left(self.wanted, packet.pts)
             while place < len(self.wanted) and self.best[place] < packet.pts:
-                self.best[place] = packet.pts
+                self.best[place], self._ends[place] = packet.pts, end
                 place += 1
         if packet.dts is not None:
             self._settled = max(self._settled, bisect_left(self.wanted, packet.dts))
 
-    def close(self, end: int) -> None:
-        """There are no more packets, and the last frame is shown until `end`: nothing is known of what is later."""
-        for place in range(bisect_left(self.wanted, end), len(self.wanted)):
-            self.best[place] = float("inf")
+    def close(self, end: int, *, is_cut: bool) -> None:
+        """There are no more packets, and the last frame is shown until `end`: nothing is known of what is later. Where
+        the file is cut off, frames that are shown before others may be lost that are decoded after them."""
+        for place in range(self._settled, len(self.wanted)):
+            if self.wanted[place] >= (self._ends[place] if is_cut else end):
+                self.best[place] = math.inf
         self._settled = len(self.wanted)
 
     @property
@@ -361,10 +423,6 @@ def reason(error: BaseException) -> str:
 
 
 def _open(path: Path) -> tuple[InputContainer, VideoStream]:
-    import av  # here, so that `import atlaskit` stays light
-    from av.stream import Disposition
-    from av.video.stream import VideoStream
-
     # A hostile "video" may be a playlist of addresses: only plain files are read. Some AVI files say only when a
     # frame is decoded; with genpts, when it is shown is worked out from that.
     options = {"protocol_whitelist": "file", "fflags": "+genpts"}

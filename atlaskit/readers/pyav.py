@@ -13,21 +13,21 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
+from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
 
 from atlaskit.errors import FrameError
 from atlaskit.readers import Pixels, Reader
 from atlaskit.readers.demux import BROKEN, Aim, Demuxer, Step, reason
-
-if TYPE_CHECKING:
-    from av.packet import Packet
-    from av.video.codeccontext import VideoCodecContext
-    from av.video.frame import VideoFrame
-    from av.video.stream import VideoStream
 
 WALK_S = 2.0
 """Where a file has no index, times this near to each other are taken to share a GOP."""
@@ -50,12 +50,12 @@ class PyAVReader(Reader):
         self._lock = threading.Lock()
         self._demuxer = Demuxer(path)
         self._is_open = True
-        self.duration_s = float(self._demuxer.end)
+        self.duration_s, self.readable_s = float(self._demuxer.end), float(self._demuxer.readable_end)
         self.fps, self.size = self._demuxer.fps, self._demuxer.size
         self.origin_s = float(self._demuxer.origin * self._demuxer.tick)
         self._last: int | None = None
         self._standing: _Decoder | None = None
-        self._broken: dict[int, _Damage] = {}
+        self._broken: dict[int, _Break] = {}
         _keep_open(self)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
@@ -67,22 +67,35 @@ class PyAVReader(Reader):
             groups = self._groups(wanted)
             is_sequence = bool(groups) and self._last is not None and self._are_near(self._last, wanted[0])
             self._last = wanted[-1] if wanted else self._last
-        found: dict[int, Pixels | _Damage] = {}
+        found: dict[int, Pixels | str] = {}
         if len(groups) == 1:
             found = self._job(groups[0], size, threads=0, is_sequence=is_sequence)
         elif groups:
             with ThreadPoolExecutor(min(CORES, len(groups)), thread_name_prefix="atlaskit-reader") as pool:
                 for part in pool.map(lambda group: self._job(group, size, threads=1), groups):
                     found |= part
-        return [self._answer(found.get(tick), time_s) for tick, time_s in zip(ticks, times_s, strict=True)]
+        answers = [found.get(tick) for tick in ticks]
+        return [
+            answer if isinstance(answer, np.ndarray) else self._error(answer, time_s)
+            for answer, time_s in zip(answers, times_s, strict=True)
+        ]
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe shown at or before a time, and of the next if before `until_s`."""
         demuxer = self._demuxer
         with self._lock:
             self._open()
-            before, after = demuxer.keyframes_around(demuxer.ticks(time_s), demuxer.ticks(until_s))
+            try:
+                before, after = demuxer.keyframes_around(demuxer.ticks(time_s), demuxer.ticks(until_s))
+            except BROKEN as error:
+                raise self._error(reason(error), time_s) from error
         return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
+
+    def frame_times(self) -> list[float]:
+        """Return the second of every frame, in order. Decodes nothing, but reads the whole file."""
+        with self._lock:
+            self._open()
+            return [self._demuxer.seconds(pts) for pts in self._demuxer.shown_pts()]
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -126,32 +139,27 @@ class PyAVReader(Reader):
 
     def _job(
         self, wanted: list[int], size: tuple[int, int], *, threads: int, is_sequence: bool = False
-    ) -> dict[int, Pixels | _Damage]:
-        """Decode the frames of one group. If anything is wrong on the way, each is decoded by itself, so that what
-        can be shown does not depend on what else was asked for."""
-        try:
+    ) -> dict[int, Pixels | str]:
+        """Decode the frames of one group, or say why not. If anything is wrong on the way, each is decoded by itself,
+        so that what can be shown does not depend on what else was asked for."""
+        with suppress(_Damage):
             return dict(self._decode(wanted, size, threads=threads, is_sequence=is_sequence))
-        except _Damage as damage:
-            if len(wanted) == 1 and threads == 1:
-                return {wanted[0]: self._from_earlier(wanted[0], size, damage)}
         return {tick: self._alone(tick, size) for tick in wanted}
 
-    def _alone(self, tick: int, size: tuple[int, int]) -> Pixels | _Damage:
+    def _alone(self, tick: int, size: tuple[int, int]) -> Pixels | str:
+        """Decode one frame; where that fails, once more from one keyframe earlier: some keyframes only begin to make
+        the picture whole."""
         try:
             return self._decode([tick], size, threads=1)[tick]
         except _Damage as damage:
-            return self._from_earlier(tick, size, damage)
-
-    def _from_earlier(self, tick: int, size: tuple[int, int], damage: _Damage) -> Pixels | _Damage:
-        """Try once more from one keyframe earlier: some keyframes only begin to make the picture whole."""
-        if damage.is_known:
-            return damage
-        try:
+            why, found_at = str(damage), damage.found_at
+            if damage.is_known:
+                return why
+        with suppress(_Damage):
             return self._decode([tick], size, threads=1, is_earlier=True)[tick]
-        except _Damage:
-            if damage.keyframe is not None and not damage.is_targets_own:
-                self._broken[damage.keyframe] = damage
-            return damage
+        if found_at:
+            self._broken[found_at.keyframe] = found_at
+        return why
 
     def _decode(
         self,
@@ -189,37 +197,38 @@ class PyAVReader(Reader):
             with self._lock:
                 self._standing = decoder
         targets = {tick: aim.target_of(tick) for tick in wanted}
-        if lost := [tick for tick, pts in targets.items() if pts not in decoder.found]:
-            raise _Damage("no whole frame there", decoder.keyframe, is_targets_own=len(wanted) == len(lost) == 1)
+        if any(pts not in decoder.found for pts in targets.values()):
+            raise _Damage("no whole frame there")
+        with self._lock:
+            if any(self._demuxer.is_lost(tick, int(pts)) for tick, pts in targets.items()):
+                raise _Damage("a part of the file is passed over")
         return {tick: decoder.found[pts] for tick, pts in targets.items()}
 
-    def _answer(self, found: Pixels | _Damage | None, time_s: float) -> Pixels | FrameError:
-        if isinstance(found, np.ndarray):
-            return found
-        why = f"the file ends after {float(self._demuxer.readable_end):.3f} s" if found is None else str(found)
+    def _error(self, why: str | None, time_s: float) -> FrameError:
+        why = why or f"the file ends after {self.readable_s:.3f} s"
         return FrameError(f"{self._path.name} cannot be decoded at {time_s:.3f} s ({why}).")
 
 
+class _Break(NamedTuple):
+    """A place in a file that cannot be passed: nothing of this GOP that is decoded after it can be made whole."""
+
+    keyframe: int
+    dts: int
+    why: str
+
+
 class _Damage(Exception):
-    """Something was wrong on the way from a keyframe to the frames asked for.
+    """Something was wrong on the way from a keyframe to the frames asked for."""
 
-    `keyframe` is where the way began, `dts` the place of the packet that could not be decoded.
-    """
-
-    def __init__(
-        self, why: str, keyframe: int | None = None, dts: int | None = None, is_targets_own: bool = False
-    ) -> None:
+    def __init__(self, why: str, found_at: _Break | None = None, *, is_known: bool = False) -> None:
         super().__init__(why)
-        self.keyframe, self.dts, self.is_targets_own = keyframe, dts, is_targets_own
-        self.is_known = False
+        self.found_at, self.is_known = found_at, is_known
 
 
 class _Decoder:
     """One decoder on its way through one file, and the frames it found."""
 
     def __init__(self, demuxer: Demuxer, threads: int) -> None:
-        from av.video.reformatter import VideoReformatter
-
         self._context = _context(demuxer, threads)
         self._can_skip, self._rotation = demuxer.is_skippable, demuxer.rotation
         self._unordered: list[int] | None = [] if demuxer.is_unordered else None
@@ -235,7 +244,7 @@ class _Decoder:
         self.found: dict[float, Pixels] = {}
         """Frames asked for, by showing time."""
 
-    def aim(self, size: tuple[int, int], broken: dict[int, _Damage]) -> None:
+    def aim(self, size: tuple[int, int], broken: dict[int, _Break]) -> None:
         """Look for frames of a size, on a way that was not yet found to be `broken`."""
         self._size, self._broken = size, broken
         self._targets: set[float] = set()
@@ -275,7 +284,7 @@ class _Decoder:
             self.keyframe = packet.pts
         if step.is_target and packet.pts is not None:
             self._targets.add(packet.pts)
-        self._check(packet)
+        self._check(packet, step.is_damaged)
         self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
         if packet.pts is not None:
             self._dts_of[packet.pts] = packet.dts
@@ -284,12 +293,11 @@ class _Decoder:
         self._take(packet)
         self.stands_at = packet.pts
 
-    def _check(self, packet: Packet[VideoStream]) -> None:
+    def _check(self, packet: Packet[VideoStream], is_damaged: bool) -> None:
         known = self._broken.get(self.keyframe) if self.keyframe is not None else None
-        if known and known.dts is not None and packet.dts is not None and packet.dts > known.dts:
-            known.is_known = True
-            raise known
-        if packet.is_corrupt:
+        if known and packet.dts is not None and packet.dts > known.dts:
+            raise _Damage(known.why, is_known=True)
+        if is_damaged:
             raise self._damage("a damaged packet", packet.pts)
         if time.monotonic() - self._progress_s > STALL_S:
             raise self._damage(f"no frame in {STALL_S:g} s", packet.pts)
@@ -313,7 +321,10 @@ class _Decoder:
 
     def _find(self, frame: VideoFrame) -> None:
         if frame.pts is not None and frame.pts in self._targets and frame.pts not in self.found:
-            self.found[frame.pts] = self._pixels(frame)
+            try:
+                self.found[frame.pts] = self._pixels(frame)
+            except BROKEN as error:  # a size that cannot be scaled
+                raise self._damage(reason(error), frame.pts) from error
 
     def _pixels(self, frame: VideoFrame) -> Pixels:
         width, height = self._size if self._rotation in (0, 180) else self._size[::-1]
@@ -321,14 +332,14 @@ class _Decoder:
         return np.asarray(np.rot90(scaled.to_ndarray(), self._rotation // 90), np.uint8)
 
     def _damage(self, why: str, pts: int | None) -> _Damage:
-        is_targets_own = len(self._targets) == 1 and pts in self._targets
-        return _Damage(why, self.keyframe, self._dts_of.get(pts, None) if pts is not None else None, is_targets_own)
+        dts = self._dts_of.get(pts) if pts is not None else None
+        if self.keyframe is None or dts is None or pts in self._targets:  # others may be whole
+            return _Damage(why)
+        return _Damage(why, _Break(self.keyframe, dts, why))
 
 
 def _context(demuxer: Demuxer, threads: int) -> VideoCodecContext:
     """Return a decoder for a file's video, with `threads` threads (0: as many as are good)."""
-    from av.video.codeccontext import VideoCodecContext
-
     template = demuxer.stream.codec_context
     context = VideoCodecContext.create(template.codec.name, "r")
     assert isinstance(context, VideoCodecContext)
@@ -336,7 +347,8 @@ def _context(demuxer: Demuxer, threads: int) -> VideoCodecContext:
         *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
         *("color_range", "colorspace", "color_primaries", "color_trc"),
     ):
-        setattr(context, name, getattr(template, name))
+        if (value := getattr(template, name)) is not None:
+            setattr(context, name, value)
     context.thread_type, context.thread_count = "AUTO", threads
     context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
     return context

@@ -16,10 +16,11 @@ from atlaskit.benchmarks.atlasworld.script import Event
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.cache import canonical_json
 from atlaskit.errors import InputError
-from atlaskit.grid import Cell, Grid
+from atlaskit.grid import Cell
 from atlaskit.memory import Scratchpad
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.question import Question
+from atlaskit.render import View
 from atlaskit.schemas import MOST_CITED, MOST_ITEMS
 from atlaskit.vlm import MAX_ATTEMPTS, Reply, Request, Usage
 
@@ -95,7 +96,7 @@ class Oracle:
         state, legal = call.observation.state, call.observation.legal
         missing = self._missing(call.question, state.scratchpad)
         cells = state.grid.cells
-        shown = self._shown(call.question, state.grid, legal.add, missing)
+        shown = self._shown(call.question, call.observation.view, legal.add, missing)
         if shown:
             look = self._closer_look(call, next(iter(shown.values())))
             return look or {"thought": "This is what I was sent for.", "action": self._keep(call.question, shown)}
@@ -168,8 +169,8 @@ class Oracle:
         return self._verdict(call.question, {id: labels for id, labels in found.items() if labels})
 
     def _glance(self, call: GlanceCall) -> dict[str, Any]:
-        grid, cells = call.observation.view.grid, call.observation.legal.add
-        shown = self._shown(call.question, grid, cells, self._targets(call.question))
+        view, cells = call.observation.view, call.observation.legal.add
+        shown = self._shown(call.question, view, cells, self._targets(call.question))
         return self._verdict(call.question, {id: cells[:8] for id, cells in shown.items()})
 
     def _verdict(self, question: Question, found: Mapping[str, list[Any]]) -> dict[str, Any]:
@@ -198,20 +199,21 @@ class Oracle:
         return int(self._draw(question, "guess") * len(question.choices))
 
     def _shown(
-        self, question: Question, grid: Grid, cells: Iterable[int], missing: list[Event]
+        self, question: Question, view: View, cells: Iterable[int], missing: list[Event]
     ) -> dict[str, list[int]]:
         """Return the wanted events that the frames of these cells show, as this oracle sees it, and their cells."""
         shown: dict[str, list[int]] = {}
-        for cell in (grid.cells[index] for index in cells):
-            event = self.world.script.event_at(cell.midpoint_s)
+        grid, moments = view.grid, view.moments
+        for cell in cells:
+            event = self.world.script.event_at(moments[cell])
             if event is None or not missing:
                 continue
             mistaken = event not in self._targets(question)
             draw = self._draw(question, "confuse" if mistaken else "miss", event.id, grid.start_s, grid.end_s)
             if mistaken and draw < self.confuse:
-                shown.setdefault(missing[0].id, []).append(cell.index)
+                shown.setdefault(missing[0].id, []).append(cell)
             elif event in missing and draw >= self.miss:
-                shown.setdefault(event.id, []).append(cell.index)
+                shown.setdefault(event.id, []).append(cell)
         return shown
 
     def _misses(self, question: Question, event: Event, cell: Cell) -> bool:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from atlaskit.benchmarks.atlasworld.screenplay import CAPTION_WORDS
-from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES, Event, Scene, Script
+from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES, Event, Scene, Script, SpokenLine
 from atlaskit.errors import InputError
 from atlaskit.question import Question, Span
 
@@ -21,19 +23,67 @@ TRIES = 30
 """How often a kind is tried for a question that was not asked yet before it counts as used up."""
 
 
-def write_questions(script: Script, count: int, seed: int = 0) -> tuple[Question, ...]:
+@dataclass(frozen=True)
+class Material:
+    """A timeline, and those of its events that may be asked about; what is unique is so in the whole timeline."""
+
+    script: Script
+    asked: tuple[Event, ...]
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many times each object appears."""
+        return Counter(event.name for event in self.script.events)
+
+    @cached_property
+    def objects(self) -> list[Event]:
+        """The events whose object appears in no other."""
+        return [event for event in self.asked if self.counts[event.name] == 1]
+
+    @cached_property
+    def scenes(self) -> list[tuple[Scene, list[Event]]]:
+        """The scenes that no other resembles, with the events in each."""
+        script = self.script
+        inside: dict[int, list[Event]] = {event.scene: [] for event in self.asked}
+        for event in script.events:
+            if event.scene in inside:
+                inside[event.scene].append(event)
+        names = Counter(scene.name for scene in script.scenes)
+        return [(script.scenes[i], events) for i, events in sorted(inside.items()) if names[script.scenes[i].name] == 1]
+
+    @cached_property
+    def lines(self) -> list[tuple[SpokenLine, Event]]:
+        """The lines that are spoken once, while the object they are about is on screen and no other."""
+        events = {event.id: event for event in self.asked}
+        quoted = Counter(line.text for line in self.script.lines)
+        return [
+            (line, events[line.event])
+            for line in self.script.lines
+            if line.event in events and quoted[line.text] == 1 and self._during(line) == [events[line.event]]
+        ]
+
+    def _during(self, line: SpokenLine) -> list[Event]:
+        return [e for e in self.script.events if e.start_s < line.end_s and line.start_s < e.end_s]
+
+
+def write_questions(
+    script: Script, count: int, seed: int = 0, asked: Iterable[Event] | None = None
+) -> tuple[Question, ...]:
     """Return up to `count` different questions, the kinds taking turns; the same for the same script and seed.
 
-    A short video has fewer: each object and scene is asked about where the answer is unique.
+    `asked` are the events that may be asked about, in order of time; all of them, if not given. A short video has
+    fewer questions: each object and scene is asked about where the answer is unique. Raises InputError for a count
+    below 1.
     """
     if count < 1:
         raise InputError(f"Ask for at least one question, got {count}.")
+    material = Material(script, script.events if asked is None else tuple(asked))
     rng = random.Random(f"atlasworld questions {script.seed} {seed}")
     questions: dict[str, Question] = {}
     kinds = list(WRITERS)
     while kinds and len(questions) < count:
         for kind in list(kinds):
-            question = _new_question(script, kind, rng, questions)
+            question = _new_question(material, kind, rng, questions)
             if question is None:
                 kinds.remove(kind)
             elif len(questions) < count:
@@ -41,13 +91,13 @@ def write_questions(script: Script, count: int, seed: int = 0) -> tuple[Question
     return tuple(questions.values())
 
 
-def _new_question(script: Script, kind: str, rng: random.Random, asked: dict[str, Question]) -> Question | None:
+def _new_question(material: Material, kind: str, rng: random.Random, asked: dict[str, Question]) -> Question | None:
     for _ in range(TRIES):
-        draft = WRITERS[kind](script, rng)
+        draft = WRITERS[kind](material, rng)
         if draft is None:
             return None
         if draft.text not in asked:
-            return _shuffled(draft, f"atlasworld-{script.seed}-{len(asked):03d}", kind, rng)
+            return _shuffled(draft, f"atlasworld-{material.script.seed}-{len(asked):03d}", kind, rng)
     return None
 
 
@@ -66,114 +116,107 @@ def _shuffled(draft: Question, id: str, kind: str, rng: random.Random) -> Questi
     )
 
 
-def _object_in_scene(script: Script, rng: random.Random) -> Question | None:
+def _object_in_scene(material: Material, rng: random.Random) -> Question | None:
     """S2O: which object appears in a described scene."""
-    scenes = [scene for scene in _unique_scenes(script) if _events_of(script, scene)]
-    if not scenes:
+    if not material.scenes:
         return None
-    scene = rng.choice(scenes)
-    names = {event.name for event in _events_of(script, scene)}
-    event = rng.choice(_events_of(script, scene))
+    scene, events = rng.choice(material.scenes)
+    event = rng.choice(events)
     text = f"Which of these objects appears in {_the(scene)}?"
-    return _draft(text, _a(event.name), map(_a, _other_objects(script, names, rng)), [_span(event)])
+    others = _other_objects(material, {event.name for event in events}, rng)
+    return _draft(text, _a(event.name), map(_a, others), [_span(event)])
 
 
-def _colour_in_scene(script: Script, rng: random.Random) -> Question | None:
+def _colour_in_scene(material: Material, rng: random.Random) -> Question | None:
     """S2A: the colour of an object in a described scene; a misleading line about it is told as such."""
     candidates = [
         (scene, event)
-        for scene in _unique_scenes(script)
-        for event in _events_of(script, scene)
-        if sum(other.shape == event.shape for other in _events_of(script, scene)) == 1
+        for scene, events in material.scenes
+        for event in events
+        if sum(other.shape == event.shape for other in events) == 1
     ]
     if not candidates:
         return None
     scene, event = rng.choice(candidates)
-    lie = _lie_about(script, event)
+    lie = _lie_about(material.script, event)
     wrong = [colour for colour in COLOURS if colour not in (event.colour, lie)]
     distractors = [*([lie] if lie else []), *rng.sample(wrong, CHOICES - 1)][: CHOICES - 1]
     text = f"What colour is the {event.shape} that appears in {_the(scene)}?"
     return _draft(text, event.colour, distractors, [_span(event)], misleading=lie is not None)
 
 
-def _text_during(script: Script, rng: random.Random) -> Question | None:
+def _text_during(material: Material, rng: random.Random) -> Question | None:
     """OCR: the text on screen while an object is there."""
-    events = [event for event in _unique_objects(script) if event.caption]
+    events = [event for event in material.objects if event.caption]
     if not events:
         return None
     event = rng.choice(events)
-    written = [other.caption for other in script.events if other.caption and other is not event]
+    written = [other.caption for other in material.asked if other.caption and other is not event]
     unwritten = [word for word in CAPTION_WORDS if word != event.caption and word not in written]
     distractors = [*_some(written, rng), *_some(unwritten, rng)]
     text = f"What text is on screen while the {event.name} is visible?"
     return _draft(text, event.caption or "", distractors[: CHOICES - 1], [_span(event)])
 
 
-def _neighbour(script: Script, rng: random.Random) -> Question | None:
-    """O3O: what appears right after, or right before, an object."""
-    unique = set(_unique_objects(script))
-    pairs = [(a, b, "after") for a, b in pairwise(script.events) if a in unique and a.name != b.name]
-    pairs += [(b, a, "before") for a, b in pairwise(script.events) if b in unique and a.name != b.name]
+def _neighbour(material: Material, rng: random.Random) -> Question | None:
+    """O3O: what appears right after, or right before, an object; both may be asked about."""
+    asked, unique = ({event.id for event in events} for events in (material.asked, material.objects))
+    both = [(a, b) for a, b in pairwise(material.script.events) if {a.id, b.id} <= asked and a.name != b.name]
+    pairs = [(a, b, "after") for a, b in both if a.id in unique]
+    pairs += [(b, a, "before") for a, b in both if b.id in unique]
     if not pairs:
         return None
     anchor, event, side = rng.choice(pairs)
     text = f"Which object appears right {side} the {anchor.name}?"
-    others = _other_objects(script, {anchor.name, event.name}, rng)
+    others = _other_objects(material, {anchor.name, event.name}, rng)
     return _draft(text, _a(event.name), map(_a, others), [_span(event), _span(anchor)])
 
 
-def _first_of(script: Script, rng: random.Random) -> Question | None:
+def _first_of(material: Material, rng: random.Random) -> Question | None:
     """SSS: which of several objects appears first."""
-    events = _unique_objects(script)
-    if len(events) < CHOICES:
+    if len(material.objects) < CHOICES:
         return None
-    first, *later = sorted(rng.sample(events, CHOICES), key=lambda event: event.start_s)
+    first, *later = sorted(rng.sample(material.objects, CHOICES), key=lambda event: event.start_s)
     listed = sorted([first.name, *(event.name for event in later)])
     text = f"Which appears first in the video: {', '.join(map(_a, listed[:-1]))}, or {_a(listed[-1])}?"
     return _draft(text, _a(first.name), [_a(event.name) for event in later], [_span(e) for e in (first, *later)])
 
 
-def _how_often(script: Script, rng: random.Random) -> Question | None:
+def _how_often(material: Material, rng: random.Random) -> Question | None:
     """COUNT: how many times an object appears, half of the time one that comes back."""
-    counts = Counter(event.name for event in script.events)
-    recurring = [name for name, times in counts.items() if times > 1]
-    name = rng.choice(recurring if recurring and rng.random() < 0.5 else sorted(counts))
-    times = counts[name]
+    names = list(dict.fromkeys(event.name for event in material.asked))
+    recurring = [name for name in names if material.counts[name] > 1]
+    name = rng.choice(recurring if recurring and rng.random() < 0.5 else sorted(names))
+    times = material.counts[name]
     wrong = [n for n in range(1, times + CHOICES) if n != times]
-    spans = [_span(event) for event in script.events if event.name == name]
+    spans = [_span(event) for event in material.script.events if event.name == name]
     text = f"How many times does {_a(name)} appear in the video?"
     return _draft(text, str(times), [str(n) for n in rng.sample(wrong, CHOICES - 1)], spans)
 
 
-def _object_when_said(script: Script, rng: random.Random) -> Question | None:
+def _object_when_said(material: Material, rng: random.Random) -> Question | None:
     """T2O: what is on screen while a line is spoken, which may name something else."""
-    by_id = {event.id: event for event in script.events}
-    quoted = Counter(line.text for line in script.lines)
-    lines = [line for line in script.lines if line.event and quoted[line.text] == 1]
-    lines = [line for line in lines if _during(script, line.start_s, line.end_s) == [by_id[line.event or ""]]]
-    if not lines:
+    if not material.lines:
         return None
-    line = rng.choice(lines)
-    event = by_id[line.event or ""]
-    lie = _lie_about(script, event)
+    line, event = rng.choice(material.lines)
+    lie = _lie_about(material.script, event)
     false_name = f"{lie} {event.shape}"
-    others = _other_objects(script, {event.name, false_name}, rng)
+    others = _other_objects(material, {event.name, false_name}, rng)
     distractors = [_a(false_name), *map(_a, others)] if line.misleading else [_a(name) for name in others]
     text = f"Which object is on screen when the voice says “{line.text}”?"
     return _draft(text, _a(event.name), distractors[: CHOICES - 1], [_span(event)], misleading=line.misleading)
 
 
-def _when(script: Script, rng: random.Random) -> Question | None:
+def _when(material: Material, rng: random.Random) -> Question | None:
     """WHEN: the interval during which an object is on screen."""
-    events = _unique_objects(script)
-    if not events:
+    if not material.objects:
         return None
-    event = rng.choice(events)
+    event = rng.choice(material.objects)
     span = _span(event)
     return Question(f"When is the {event.name} on screen?", kind="when", answer=span, positions_s=(span,))
 
 
-WRITERS: dict[str, Callable[[Script, random.Random], Question | None]] = {
+WRITERS: dict[str, Callable[[Material, random.Random], Question | None]] = {
     "S2O": _object_in_scene,
     "S2A": _colour_in_scene,
     "OCR": _text_during,
@@ -191,27 +234,9 @@ def _draft(
     return Question(text, (right, *wrong), answer=0, positions_s=tuple(spans), misleading_subtitle=misleading)
 
 
-def _unique_scenes(script: Script) -> list[Scene]:
-    names = Counter(scene.name for scene in script.scenes)
-    return [scene for scene in script.scenes if names[scene.name] == 1]
-
-
-def _unique_objects(script: Script) -> list[Event]:
-    names = Counter(event.name for event in script.events)
-    return [event for event in script.events if names[event.name] == 1]
-
-
-def _events_of(script: Script, scene: Scene) -> list[Event]:
-    return [event for event in script.events if event.scene == scene.index]
-
-
-def _during(script: Script, start_s: float, end_s: float) -> list[Event]:
-    return [event for event in script.events if event.start_s < end_s and start_s < event.end_s]
-
-
-def _other_objects(script: Script, names: set[str], rng: random.Random) -> list[str]:
+def _other_objects(material: Material, names: set[str], rng: random.Random) -> list[str]:
     """Return distractors: objects that appear elsewhere in the video, filled up with some that never do."""
-    seen = sorted({event.name for event in script.events} - names)
+    seen = sorted(material.counts.keys() - names)
     unseen = sorted({f"{colour} {shape}" for colour in COLOURS for shape in SHAPES} - names - set(seen))
     return [*_some(seen, rng), *_some(unseen, rng)][: CHOICES - 1]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 
 from atlaskit.benchmarks.atlasworld.script import (
@@ -24,8 +25,11 @@ from atlaskit.benchmarks.atlasworld.script import (
     SpokenLine,
     check_picture,
 )
+from atlaskit.errors import InputError
 
 DEFAULT_FPS = 12
+LONGEST_S = 1200.0
+"""Of one timeline: a longer one would have more events than there are objects. Longer worlds are joined from clips."""
 
 # fmt: off
 CAPTION_WORDS: tuple[str, ...] = (
@@ -86,28 +90,72 @@ _GAP_S = 0.7  # between two events
 _CUT_MARGIN_S = 0.35  # between an event and a cut: half the gap, so that events astride a cut keep it too
 _EVENT_S = (0.5, 30.0)
 _SCENE_S = (12.0, 40.0)
-_MOST_EVENTS = 44  # fewer than there are objects, so that some are never seen
+_NEVER_SEEN = 4  # objects, at least
 _BANNER_BAND = 0.24  # of the height, kept clear of the object when there is a caption
 _EDGE = 0.03
 
 
-def write_script(seed: int, duration_s: float, *, fps: int = DEFAULT_FPS, size: tuple[int, int] = (640, 360)) -> Script:
-    """Draw a timeline from a seed; the duration is rounded to a whole number of frames."""
+@dataclass(frozen=True)
+class Cast:
+    """What a timeline is drawn from: everything there is, or a part of it.
+
+    Settings are (place, light) pairs, and each place has as many lights as the others.
+    """
+
+    objects: tuple[tuple[str, str], ...] = tuple((colour, shape) for colour in COLOURS for shape in SHAPES)
+    settings: tuple[tuple[str, str], ...] = tuple((place, light) for place in PLACES for light in LIGHTS)
+    words: tuple[str, ...] = CAPTION_WORDS
+    event_lines: tuple[str, ...] = EVENT_LINES
+
+    @property
+    def most_events(self) -> int:
+        """How many events a timeline has at most: fewer than there are objects, so that some are never seen."""
+        return len(self.objects) - _NEVER_SEEN
+
+    def without(self, other: Cast) -> Cast:
+        """Return what the other cast leaves."""
+        return Cast(
+            tuple(pair for pair in self.objects if pair not in other.objects),
+            tuple(pair for pair in self.settings if pair not in other.settings),
+            tuple(word for word in self.words if word not in other.words),
+            tuple(line for line in self.event_lines if line not in other.event_lines),
+        )
+
+
+EVERYTHING = Cast()
+
+
+def write_script(
+    seed: int,
+    duration_s: float,
+    *,
+    fps: int = DEFAULT_FPS,
+    size: tuple[int, int] = (640, 360),
+    cast: Cast = EVERYTHING,
+    parts: int = 1,
+) -> Script:
+    """Draw a timeline of 10 s to 20 min from a seed and a cast; raise InputError for one that cannot be filmed.
+
+    It can be cut into `parts` of equal length: there is a cut between them, and nothing goes on across it. The length
+    of a part is rounded to a whole number of frames.
+    """
     check_picture(duration_s, fps, size)
+    if duration_s > LONGEST_S:
+        raise InputError(f"One AtlasWorld timeline lasts at most {LONGEST_S:g} s, and {duration_s} s was asked for.")
     rng = random.Random(seed)
-    frames = round(duration_s * fps)
-    scenes = _scenes(rng, frames, fps)
-    events = _events(rng, scenes, fps, size)
-    lines = _lines(rng, scenes, events, frames, fps)
-    return Script(seed, frames / fps, fps, size, scenes, events, lines)
+    part = round(duration_s / parts * fps)
+    scenes = _scenes(rng, part, parts, fps, cast)
+    events = _events(rng, scenes, fps, size, cast)
+    lines = _lines(rng, scenes, events, part, fps, cast)
+    return Script(seed, part * parts / fps, fps, size, scenes, events, lines)
 
 
 # --- scenes ---------------------------------------------------------------------------------------
 
 
-def _scenes(rng: random.Random, frames: int, fps: int) -> tuple[Scene, ...]:
-    cuts = _cuts(rng, frames, fps)
-    settings = _settings(rng, len(cuts) - 1)
+def _scenes(rng: random.Random, part: int, parts: int, fps: int, cast: Cast) -> tuple[Scene, ...]:
+    cuts = [0, *(start + cut for start in range(0, part * parts, part) for cut in _cuts(rng, part, fps)[1:])]
+    settings = _settings(rng, len(cuts) - 1, cast)
     return tuple(
         Scene(index, first / fps, last / fps, place, light)
         for index, ((first, last), (place, light)) in enumerate(zip(pairwise(cuts), settings, strict=True))
@@ -125,10 +173,11 @@ def _cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
     return [*cuts, frames]
 
 
-def _settings(rng: random.Random, count: int) -> list[tuple[str, str]]:
+def _settings(rng: random.Random, count: int, cast: Cast) -> list[tuple[str, str]]:
     """Draw a (place, light) for each scene: neighbours differ in place, most settings occur once."""
-    lights = {place: rng.sample(LIGHTS, len(LIGHTS)) for place in PLACES}
-    rounds = [rng.sample(PLACES, len(PLACES)) for _ in LIGHTS]
+    by_place = {place: [light for at, light in cast.settings if at == place] for place in PLACES}
+    lights = {place: rng.sample(choice, len(choice)) for place, choice in by_place.items()}
+    rounds = [rng.sample(PLACES, len(PLACES)) for _ in range(len(cast.settings) // len(PLACES))]
     once = [(place, lights[place][turn]) for turn, places in enumerate(rounds) for place in places]
     extra = max(0, count - len(once))
     refrain = once[: min(len(PLACES), math.ceil(extra / 4))]  # the settings that come back
@@ -147,14 +196,16 @@ def _settings(rng: random.Random, count: int) -> list[tuple[str, str]]:
 # --- events ---------------------------------------------------------------------------------------
 
 
-def _events(rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple[int, int]) -> tuple[Event, ...]:
+def _events(
+    rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple[int, int], cast: Cast
+) -> tuple[Event, ...]:
     spans = [
         (scene.index, *span)
-        for scene, count in zip(scenes, _event_counts(rng, scenes), strict=True)
+        for scene, count in zip(scenes, _event_counts(rng, scenes, cast.most_events), strict=True)
         for span in _event_spans(rng, scene, count, fps)
     ]
-    objects = _objects(rng, spans, long_enough=scenes[-1].end_s >= 120)
-    words = rng.sample(CAPTION_WORDS, len(CAPTION_WORDS))
+    objects = _objects(rng, spans, cast, long_enough=scenes[-1].end_s >= 120)
+    words = rng.sample(cast.words, len(cast.words))
     captioned = set(rng.sample(range(len(spans)), math.ceil(len(spans) / 2)))
     events = []
     for number, ((scene, first, last), (colour, shape)) in enumerate(zip(spans, objects, strict=True)):
@@ -168,14 +219,14 @@ def _events(rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple
     return tuple(events)
 
 
-def _event_counts(rng: random.Random, scenes: tuple[Scene, ...]) -> list[int]:
+def _event_counts(rng: random.Random, scenes: tuple[Scene, ...], most_events: int) -> list[int]:
     """Draw how many events each scene holds: 1 to 3, or none where the scenes before it hold more than enough."""
     counts: list[int] = []
     for scene in scenes:
         most = 1 if scene.end_s - scene.start_s < _SCENE_S[0] else 3
         least = 0 if sum(counts) > len(counts) and counts[-1] else 1
         counts.append(max(least, min(most, rng.choice((0, 0, 1, 1, 1, 2, 2, 2, 3, 3)))))
-    while sum(counts) > _MOST_EVENTS:
+    while sum(counts) > most_events:
         fullest = max(counts)
         counts[rng.choice([i for i, count in enumerate(counts) if count == fullest])] -= 1
     return counts
@@ -198,9 +249,11 @@ def _event_spans(rng: random.Random, scene: Scene, count: int, fps: int) -> list
     return [(first, first + length) for first, length in zip(firsts, lengths, strict=True)]
 
 
-def _objects(rng: random.Random, spans: list[tuple[int, int, int]], *, long_enough: bool) -> list[tuple[str, str]]:
+def _objects(
+    rng: random.Random, spans: list[tuple[int, int, int]], cast: Cast, *, long_enough: bool
+) -> list[tuple[str, str]]:
     """Draw the object of each event: all different, but for one or two that come back in other scenes."""
-    deck = [(colour, shape) for colour in COLOURS for shape in SHAPES]
+    deck = list(cast.objects)
     rng.shuffle(deck)
     objects: dict[int, tuple[str, str]] = {}
     for _ in range(rng.choice((1, 2)) if long_enough and len(spans) >= 10 else int(long_enough)):
@@ -234,19 +287,19 @@ def _motion(rng: random.Random, seconds: float, aspect: float, caption_at: str |
 
 
 def _lines(
-    rng: random.Random, scenes: tuple[Scene, ...], events: tuple[Event, ...], frames: int, fps: int
+    rng: random.Random, scenes: tuple[Scene, ...], events: tuple[Event, ...], part: int, fps: int, cast: Cast
 ) -> tuple[SpokenLine, ...]:
     """Let a voice speak of some events, a third of the time with the wrong colour, and of the scenery."""
     spoken = sorted(rng.sample(range(len(events)), max(1, round(0.4 * len(events)))))
     wrong = set(rng.sample(spoken, round(len(spoken) / 3)))
-    templates = rng.sample(EVENT_LINES, len(spoken))  # each once a video, so that a question can quote a line
+    templates = rng.sample(cast.event_lines, len(spoken))  # each once a video, so that a question can quote a line
     said: list[tuple[int, int, str, str | None, bool]] = []
     for number, template in zip(spoken, templates, strict=True):
         event = events[number]
-        others = [colour for colour in COLOURS if colour != event.colour]
+        others = [colour for colour, shape in cast.objects if shape == event.shape and colour != event.colour]
         name = f"{rng.choice(others) if number in wrong else event.colour} {event.shape}"
         text = template.format(object=f"{'an' if name[0] in 'aeiou' else 'a'} {name}")
-        first, last = _moment(rng, events, number, frames, fps, text)
+        first, last = _moment(rng, events, number, part, fps, text)
         said.append((first, last, text, event.id, number in wrong))
     for scene in scenes:
         text = rng.choice((*PLACE_LINES[scene.place], *CALM_LINES))
@@ -266,12 +319,13 @@ def _line_frames(text: str, fps: int) -> int:
 
 
 def _moment(
-    rng: random.Random, events: tuple[Event, ...], number: int, frames: int, fps: int, text: str
+    rng: random.Random, events: tuple[Event, ...], number: int, part: int, fps: int, text: str
 ) -> tuple[int, int]:
-    """Place a line over the middle of its event, and at most halfway to its neighbours."""
+    """Place a line over the middle of its event, and at most halfway to its neighbours and the ends of its part."""
     event = events[number]
-    before = events[number - 1].end_s if number else 0.0
-    after = events[number + 1].start_s if number + 1 < len(events) else frames / fps
+    opening = round(event.start_s * fps) // part * part
+    before = max([opening / fps, *(other.end_s for other in events[:number][-1:])])
+    after = min([(opening + part) / fps, *(other.start_s for other in events[number + 1 :][:1])])
     low, high = math.ceil((before + event.start_s) / 2 * fps), math.floor((event.end_s + after) / 2 * fps)
     middle = math.floor((event.start_s + event.end_s) / 2 * fps)
     length = min(_line_frames(text, fps), high - low)

@@ -8,18 +8,22 @@ exact: an event is in the picture on all frames of `[start_s, end_s)`, and on no
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from atlaskit.cache import canonical_json
 from atlaskit.errors import InputError
+from atlaskit.readers import TIME_STEP_S
 
 VERSION = 1
 """Of the world: raised whenever the same seed would give another timeline or another picture."""
 
-MIN_DURATION_S, MAX_DURATION_S = 10.0, 1200.0
+MIN_DURATION_S, MAX_DURATION_S = 10.0, 36_000.0
 
 COLOURS: dict[str, tuple[int, int, int]] = {
     "red": (222, 30, 44),
@@ -118,17 +122,22 @@ class Script:
             if not holds:
                 raise InputError(f"This AtlasWorld script cannot be filmed: {sentence}.")
 
+    @cached_property
+    def name(self) -> str:
+        """Names the script by its content."""
+        return hashlib.sha256(canonical_json(self.to_json()).encode()).hexdigest()[:16]
+
     @property
     def frame_count(self) -> int:
         """Number of frames of the video."""
         return round(self.duration_s * self.fps)
 
     def frame_at(self, t: float) -> int:
-        """Return the index of the frame shown at `t` seconds."""
+        """Return the index of the frame shown at `t` seconds; as in any video, to a microsecond."""
         if not 0 <= t < self.duration_s:
             raise InputError(f"{t} s is outside the video, which is [0, {self.duration_s}) s.")
         nearest = round(t * self.fps)
-        return nearest if nearest / self.fps <= t else nearest - 1
+        return min(nearest if nearest / self.fps <= t + TIME_STEP_S else nearest - 1, self.frame_count - 1)
 
     def scene_at(self, t: float) -> Scene:
         """Return the scene shown at `t` seconds."""

@@ -1,8 +1,7 @@
-"""A world: a script, the film made of it, and questions with known answers."""
+"""A world: a script, the film or films made of it, and questions with known answers."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,13 +10,33 @@ from pathlib import Path
 import numpy as np
 
 from atlaskit.benchmarks.atlasworld.questions import write_questions
-from atlaskit.benchmarks.atlasworld.screenplay import write_script
-from atlaskit.benchmarks.atlasworld.script import Event, Script
-from atlaskit.cache import canonical_json
+from atlaskit.benchmarks.atlasworld.reel import CLIP_S, OWN, write_reel
+from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S, write_script
+from atlaskit.benchmarks.atlasworld.script import Event, Script, check_picture
 from atlaskit.errors import FrameError, InputError
-from atlaskit.question import Question
+from atlaskit.question import Question, Span
+from atlaskit.readers import Pixels
 from atlaskit.subtitles import Line, Subtitles
-from atlaskit.video import Pixels, Video, open_video
+from atlaskit.video import Video, open_video
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A script, and the folder where its film lies, or will when it is first asked for."""
+
+    script: Script
+    directory: Path
+
+    def filmed(self, progress: bool = False) -> Video:
+        """Return the clip as a real file: H.264 in MP4, with its spoken lines. Filmed the first time."""
+        from atlaskit.benchmarks.atlasworld.film import film  # here, since it loads the encoder
+
+        paths = film(self.script, self.directory, progress=progress)
+        return open_video(paths.video, paths.subtitles if self.script.lines else None)
+
+    def drawn(self) -> Video:
+        """Return the clip as its painter draws it."""
+        return DrawnVideo(self.script)
 
 
 @dataclass(frozen=True)
@@ -26,27 +45,31 @@ class World:
 
     script: Script
     questions: tuple[Question, ...]
-    directory: Path
-    """Where the film lies, or will when it is first asked for."""
+    clips: tuple[Clip, ...]
+    """What its video is made of: one clip, or several of which some come more than once."""
+    order: tuple[int, ...] = (0,)
+    """The clips in the order in which they are shown, by index."""
     progress: bool = False
 
-    @cached_property
+    @property
     def name(self) -> str:
         """Names the script by its content."""
-        return hashlib.sha256(canonical_json(self.script.to_json()).encode()).hexdigest()[:16]
+        return self.script.name
+
+    @property
+    def directory(self) -> Path:
+        """Where the world's own films lie, or will when they are first asked for."""
+        return self.clips[0].directory
 
     @cached_property
     def video(self) -> Video:
-        """The world as a real file: H.264 in MP4, with its spoken lines. Filmed the first time."""
-        from atlaskit.benchmarks.atlasworld.film import film  # here, since it loads the encoder
-
-        paths = film(self.script, self.directory, progress=self.progress)
-        return open_video(paths.video, paths.subtitles if self.script.lines else None)
+        """The world as a real video: a file, or a playlist of files. What was not filmed yet is filmed now."""
+        return self._played([clip.filmed(self.progress) for clip in self.clips])
 
     @cached_property
     def drawn(self) -> Video:
         """The world as its painter draws it, without a codec in between: for tests and training."""
-        return DrawnVideo(self)
+        return self._played([clip.drawn() for clip in self.clips])
 
     def question(self, text: str) -> Question:
         """Return the world's own question of these words, with its answer; raise InputError for any other."""
@@ -57,20 +80,31 @@ class World:
 
     def targets(self, question: Question) -> list[Event]:
         """Return the events that answer a question, the deciding one first."""
-        events = {(event.start_s, event.end_s): event for event in self.script.events}
-        return [events[span] for span in question.positions_s]
+        return [self._events[span] for span in question.positions_s]
+
+    @cached_property
+    def _events(self) -> dict[Span, Event]:
+        return {(event.start_s, event.end_s): event for event in self.script.events}
+
+    def _played(self, videos: list[Video]) -> Video:
+        return videos[0] if len(self.order) == 1 else open_video([videos[index] for index in self.order])
+
+    def __repr__(self) -> str:
+        parts = f"{len(self.order)} clips, " if len(self.order) > 1 else ""
+        return f"<AtlasWorld {self.script.seed}: {self.script.duration_s:g} s, {parts}{len(self.questions)} questions>"
 
 
 class DrawnVideo(Video):
     """A script drawn frame by frame on demand."""
 
-    def __init__(self, world: World) -> None:
+    frames_decoded = 0
+
+    def __init__(self, script: Script) -> None:
         from atlaskit.benchmarks.atlasworld.painter import Painter
 
-        script = world.script
         self.name = f"drawn world {script.seed}"
         self.duration_s, self.fps, self.size = script.duration_s, float(script.fps), script.size
-        self.fingerprint = f"drawn-{world.name}"
+        self.fingerprint = f"drawn-{script.name}"
         self.subtitles = Subtitles(tuple(Line(line.start_s, line.end_s, line.text) for line in script.lines))
         self._script, self._painter = script, Painter(script)
 
@@ -92,14 +126,30 @@ def atlasworld(
     questions: int = 24,
     size: tuple[int, int] = (640, 360),
     fps: int = 12,
+    clip_s: int | None = None,
     directory: str | Path = "cache/atlasworld",
     progress: bool = False,
 ) -> World:
-    """Return the world of a seed: a video of `duration_s` seconds (10 s to 20 min) and up to `questions` questions.
+    """Return the world of a seed: a video of `duration_s` seconds (10 s to 10 h) and up to `questions` questions.
 
-    Deterministic: the same seed gives the same film and questions. The film is made when `world.video` is first
-    used, in a folder of its own under `directory`, and reused after that.
+    Deterministic: the same seed gives the same video and questions. Films are made when `world.video` is first used,
+    in folders under `directory`, and reused after that.
+
+    Up to 20 minutes, the video is one film. A longer one is a playlist of clips of `clip_s` seconds (a whole 10 to
+    300; 150 if not given), its duration rounded down to whole clips: four clips of the world's own, at random places,
+    hold all that is asked about, and four that all worlds share fill the rest. The own clips depend on the seed and
+    `clip_s` alone, so the same questions are asked at any duration. With `clip_s` given, a short video is made of
+    clips as well, if eight fit. Raises InputError for a video that cannot be made.
     """
-    script = write_script(seed, duration_s, fps=fps, size=size)
-    folder = Path(directory) / f"seed{seed}-{duration_s:g}s-{size[0]}x{size[1]}-{fps}fps"
-    return World(script, write_questions(script, questions, seed), folder, progress)
+    check_picture(duration_s, fps, size)
+    picture, home = f"{size[0]}x{size[1]}-{fps}fps", Path(directory)
+    if clip_s is None and duration_s <= LONGEST_S:
+        script = write_script(seed, duration_s, fps=fps, size=size)
+        clip = Clip(script, home / f"seed{seed}-{duration_s:g}s-{picture}")
+        return World(script, write_questions(script, questions, seed), (clip,), progress=progress)
+    clip_s = CLIP_S if clip_s is None else clip_s
+    reel = write_reel(seed, duration_s, clip_s, fps=fps, size=size)
+    own, bank = (home / f"{name}-clips-{clip_s}s-{picture}" for name in (f"seed{seed}", "bank"))
+    clips = tuple(Clip(script, own if index < OWN else bank) for index, script in enumerate(reel.clips))
+    asked = write_questions(reel.script, questions, seed, reel.asked)
+    return World(reel.script, asked, clips, reel.order, progress)

@@ -1,0 +1,54 @@
+"""Look at damaged files one after the other, and say of each what was seen: run by test_fuzz, in a process of its own.
+
+A crash, a hang or a hunger for memory ends this process and not the tests.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import resource
+import sys
+import warnings
+from pathlib import Path
+
+from media import number_in, played, shown_at
+
+from atlaskit.errors import FrameError, VideoError
+from atlaskit.video import open_video
+
+MEMORY_BYTES = 4 << 30
+
+
+def look(path: Path, times_s: list[float]) -> dict[str, object]:
+    """What a damaged file shows at some times: an index, −1 for a picture that is no frame, or an error."""
+    try:
+        video = open_video(path)
+        inside = [time_s for time_s in times_s if time_s < video.duration_s]
+        frames = video.try_frames(inside)
+    except VideoError as error:
+        return {"refused": str(error)}
+    seen = [str(frame) if isinstance(frame, FrameError) else number_in(frame) for frame in frames]
+    alone = [video.try_frames([time_s])[0] for time_s in inside[::5]]
+    again = [
+        isinstance(frame, FrameError) == isinstance(other, FrameError)
+        and (isinstance(frame, FrameError) or number_in(frame) in (-1, number_in(other)))  # a broken one may vary
+        for frame, other in zip(frames[::5], alone, strict=True)
+    ]
+    film = played(path)
+    return {
+        "times_s": inside,
+        "seen": seen,
+        "same_alone": all(again),
+        "played": [shown_at(film, time_s)[0] for time_s in inside],
+    }
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    warnings.simplefilter("ignore")
+    for line in sys.stdin:
+        task = json.loads(line)
+        grown = {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+        print(json.dumps(grown | {"file": task["file"], **look(Path(task["file"]), task["times_s"])}), flush=True)

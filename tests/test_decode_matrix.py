@@ -1,0 +1,82 @@
+"""Promise 2 on the files people have: random access shows, to the pixel, what playing the file from its start shows.
+
+`pytest -s -k matrix` prints the table that docs/decode.md keeps.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from decode_matrix import FPS, FRAMES, TRAITS, Row, film, rows, shown_size, turned
+from media import number_in, played, shown_at
+
+from atlaskit.errors import FrameError, VideoError
+from atlaskit.video import ReaderName, open_video
+
+os.environ.setdefault("SVT_LOG", "1")  # the AV1 encoder tells its life otherwise
+RANDOM_TIMES = 50
+OTHER_DECODER = 3
+"""Two builds of FFmpeg may round an MPEG-4 frame this differently."""
+VERDICTS: dict[tuple[str, Row], str] = {}
+READERS: tuple[ReaderName, ...] = ("pyav", "decord")
+
+
+def same_film(path: Path, row: Row, reader: ReaderName) -> str:
+    """Compare random access with playing; return "exact" or "refused"."""
+    film = played(path)
+    assert [number for _, number, _ in film] == list(range(FRAMES - len(film), FRAMES)), "the test's own film is right"
+    try:
+        video = open_video(path, reader=reader)
+    except VideoError as error:
+        assert reader == "decord" and 'use reader="pyav"' in str(error), error
+        return "refused"
+    assert video.size == shown_size(row)
+    assert video.duration_s == pytest.approx(film[-1][0] + 1 / FPS, abs=0.05)
+    rng = random.Random(str(row))
+    times = [0.0, video.duration_s - 1e-3, *(rng.uniform(0, video.duration_s) for _ in range(RANDOM_TIMES))]
+    expected = [shown_at(film, time_s) for time_s in times]
+    together = video.try_frames(times)
+    one_by_one = [video.try_frames([time_s])[0] for time_s in times]
+    for frames in (together, one_by_one):
+        for time_s, frame, (number, pixels) in zip(times, frames, expected, strict=True):
+            assert not isinstance(frame, FrameError), frame
+            assert frame.shape[1::-1] == video.size
+            upright = np.rot90(frame, -turned(row) // 90)
+            assert number_in(upright) == number, f"at {time_s} s"
+            if upright.shape == pixels.shape:
+                tolerance = OTHER_DECODER if reader == "decord" else 0
+                assert np.abs(upright.astype(np.int16) - pixels).max() <= tolerance, f"pixels at {time_s} s"
+    return "exact"
+
+
+@pytest.mark.parametrize("row", list(rows()), ids=str)
+def test_matrix(tmp_path: Path, row: Row) -> None:
+    try:
+        path = film(row, tmp_path)
+    except av.error.ArgumentError:
+        assert (row.codec, row.trait) == ("VP9", "10-bit"), "an encoder that some builds of FFmpeg lack"
+        pytest.skip("this build of libvpx encodes 8 bits only")
+    for reader in READERS:
+        try:
+            VERDICTS[reader, row] = same_film(path, row, reader)
+        except ImportError:
+            assert reader == "decord"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table() -> Iterator[None]:
+    yield
+    if len(VERDICTS) < 50:
+        return
+    signs = {"exact": "✓", "refused": "refused", None: "·"}
+    for reader in READERS:
+        print(f'\n\n## `reader="{reader}"`\n\n| | {" | ".join(TRAITS)} |\n|{"---|" * (len(TRAITS) + 1)}')
+        for name in dict.fromkeys((row.codec, row.container) for _, row in VERDICTS):
+            found = [VERDICTS.get((reader, Row(*name, trait))) for trait in TRAITS]
+            print(f"| {' in '.join(name)} | {' | '.join(signs[verdict] for verdict in found)} |")
