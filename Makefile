@@ -38,13 +38,17 @@ lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 serve: ## Serve a model by vLLM on this machine: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct
 	@bash tools/serve "$(PYTHON)" "$(MODEL)" "$(PORT)"
 
-bench: $(VENV)/test ## Measure what the kit costs
+bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 GB of disk for some minutes)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py
 
 clean: ## Remove .venv, the cache and the figures
 	rm -rf .venv .venv-serve .mypy_cache .ruff_cache .pytest_cache .hypothesis dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find cache figures -mindepth 1 ! -name README.md -delete
+
+$(VENV)/bench: pyproject.toml $(VENV)/test
+	@$(TIMED) "installing what is compared with into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,test,bench]'
+	@touch $@
 
 $(BIN)/python: ; @bash tools/venv "$(PYTHON)" "$(VENV)"
 

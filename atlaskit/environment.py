@@ -288,8 +288,7 @@ class Look:
 
 def observe(state: State, video: Video, look: Look, cache: Cache) -> Observation:
     """Return what a state shows of a video."""
-    grid = state.grid
-    view = View(video, grid, look.cell, look.fit, look.labels, state.dead_cells, look.sampling, cache)
+    grid, view = state.grid, view_of(state, video, look, cache)
     return Observation(
         state=state,
         view=view,
@@ -297,6 +296,11 @@ def observe(state: State, video: Video, look: Look, cache: Cache) -> Observation
         legal=legal_set(state),
         looking_at=_looking_at(state, view),
     )
+
+
+def view_of(state: State, video: Video, look: Look, cache: Cache) -> View:
+    """Return a state's grid as a picture."""
+    return View(video, state.grid, look.cell, look.fit, look.labels, state.dead_cells, look.sampling, cache)
 
 
 def _looking_at(state: State, view: View) -> Picture | None:
@@ -365,8 +369,13 @@ class Atlas:
         legal_set(state).check(action)
         match action:
             case AddToScratchpad(items):
-                self._check_readable(state, [item.cell for item in items])
-                action = AddToScratchpad(tuple(self._grounded(state, item) for item in items))
+                moments = self._check_readable(state, [item.cell for item in items])
+                cells = state.grid.cells
+                grounded = (
+                    replace(item, subtitle=self._said(cells[item.cell]), timestamp_s=moment_s)
+                    for item, moment_s in zip(items, moments, strict=True)
+                )
+                action = AddToScratchpad(tuple(grounded))
             case Zoom(cell):
                 self._check_readable(state, [cell])
         return transition(state, action)
@@ -381,17 +390,15 @@ class Atlas:
         self.state = self.act(self.state, action)
         return self.observe(self.state)
 
-    def _check_readable(self, state: State, indices: Sequence[int]) -> None:
-        moments = self.observe(state).view.moments
-        tiles = read_tiles(self.video, [moments[index] for index in indices], self.cell, self.fit, self.cache)
+    def _check_readable(self, state: State, indices: Sequence[int]) -> list[float]:
+        """Return the seconds of some cells' frames; raise IllegalAction for one that cannot be decoded."""
+        moments = view_of(state, self.video, self.look, self.cache).moments
+        times_s = [moments[index] for index in indices]
+        tiles = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
         for index, tile in zip(indices, tiles, strict=True):
             if tile is None:
                 raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")
-
-    def _grounded(self, state: State, claim: Claim) -> Claim:
-        """Give a claim the time of the cell's frame and what is said during the cell, whatever the agent believes."""
-        cell, moments = state.grid.cells[claim.cell], self.observe(state).view.moments
-        return replace(claim, subtitle=self._said(cell), timestamp_s=moments[claim.cell])
+        return times_s
 
     def _said(self, cell: Cell) -> str:
         if not self.subtitles:

@@ -13,6 +13,7 @@ import pytest
 from media import SIZE, make, number_in, numbered, song
 
 from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.readers import demux, pyav
 from atlaskit.video import VideoFile, file_fingerprint, open_video
 
 CODECS = {
@@ -90,6 +91,48 @@ def test_what_a_damaged_file_shows_does_not_depend_on_what_was_asked_before(tmp_
     in_turn = [isinstance(video.try_frames([index / 25])[0], FrameError) for index in range(100, 240, 7)]
     at_once = [isinstance(frame, FrameError) for frame in video.try_frames([i / 25 for i in range(100, 240, 7)])]
     assert any(alone) and alone == in_turn == at_once
+
+
+def test_frames_that_nobody_needs_are_not_decoded(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4", bf="3", **{"x264-params": "b-adapt=0"}))
+    video.frames([1.96 + 2 * gop for gop in range(4)])  # the last frame of each GOP but one
+    assert video.frames_decoded < 0.6 * 4 * 50
+
+
+def test_frames_asked_for_one_after_the_other_are_decoded_once(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4"))
+    assert [number_in(np.asarray(video.frame(index / 25))) for index in range(240)] == list(range(240))
+    assert video.frames_decoded < 2 * 240
+
+
+@pytest.mark.parametrize(
+    "name", ["h264.mp4", "h264_open_gop.mp4", "h264.mkv", "h264.ts", "hevc.mp4", "one_keyframe.mp4"]
+)
+def test_any_order_of_asking_shows_the_same(tmp_path: Path, name: str) -> None:
+    """Forwards in steps, backwards, with leaps, alone and together: a decoder that stands somewhere may not matter."""
+    codec, options = CODECS[name]
+    video, rng = open_video(make(tmp_path / name, codec, **options)), random.Random(name)
+    index = 0
+    for _ in range(120):
+        index = (index + rng.choice((0, 1, 1, 1, 2, 3, 7, -1, 61))) % 240
+        times = [(index + more) / 25 for more in rng.choice(((0,), (0,), (0, 1), (0, 5, 2), (0, 40)))]
+        times = [time_s for time_s in times if time_s < video.duration_s]
+        assert [number_in(frame) for frame in video.frames(times)] == [round(time_s * 25) for time_s in times]
+
+
+def test_a_gop_too_large_to_hold_is_decoded_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demux, "CHUNK_BYTES", 2000)
+    codec, options = CODECS["one_keyframe.mp4"]
+    video = open_video(make(tmp_path / "v.mp4", codec, **options))
+    times = [random.Random(0).uniform(0, 9.5) for _ in range(12)]
+    assert [number_in(frame) for frame in video.frames(times)] == [int(time_s * 25) for time_s in times]
+
+
+def test_a_decoder_that_gives_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    video = open_video(make(tmp_path / "v.mp4"))
+    monkeypatch.setattr(pyav, "STALL_S", -1.0)
+    with pytest.raises(FrameError, match="v.mp4 cannot be decoded at 1.500 s .no frame in"):
+        video.frame(1.5)
 
 
 def test_threads_share_a_video(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import av
+import bench_video
 import numpy as np
 
 import atlaskit as ak
@@ -146,6 +147,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench_views(folder)
         bench_calls(folder)
+    bench_video.table(MEDIA)
     return 0
 
 

@@ -1,0 +1,213 @@
+"""Video access side by side with its alternatives, on files of 1 h and 10 h: the second half of `make bench`.
+
+Each column of the table is measured in a process of its own, so that peak memory is its own too. The alternatives are
+what people use: decord, and OpenCV seeking to each frame (as the paper's published code does).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld.painter import Painter
+from atlaskit.grid import Grid
+from atlaskit.render import View
+
+SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
+K, CELL = 8, (320, 180)
+HOURS = (1, 10)
+READERS = ("PyAV midpoint", "PyAV keyframe", "decord", "OpenCV")
+
+
+def minute(path: Path) -> Path:
+    """Encode a minute of 1080p25 at 2 Mbit/s with a keyframe every 10 s: moving objects, and grain like a camera's."""
+    if path.exists():
+        return path
+    world = ak.benchmarks.atlasworld(1, 60, size=SIZE, fps=FPS, directory=path.parent)
+    painter, rng = Painter(world.script), np.random.default_rng(0)
+    grain = [rng.integers(-6, 7, (SIZE[1], SIZE[0], 1), dtype=np.int8) for _ in range(16)]
+    draft = path.with_suffix(".part.mp4")
+    with av.open(str(draft), "w") as container:
+        gop = GOP_S * FPS
+        options = {"preset": "veryfast", "x264-params": f"keyint={gop}:min-keyint={gop}:scenecut=0"}
+        stream = container.add_stream("libx264", rate=FPS, options=options)
+        stream.width, stream.height, stream.pix_fmt, stream.bit_rate = *SIZE, "yuv420p", RATE
+        for index in range(60 * FPS):
+            pixels = np.asarray(painter.frame(index)).astype(np.int16) + grain[index % len(grain)]
+            frame = av.VideoFrame.from_ndarray(np.clip(pixels, 0, 255).astype(np.uint8), format="rgb24")
+            frame.pts, frame.time_base = index, Fraction(1, FPS)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return draft.rename(path)
+
+
+def repeated(source: Path, path: Path, times: int) -> Path:
+    """Repeat a file by stream copy."""
+    with av.open(str(source)) as container, av.open(str(path), "w") as joined:
+        stream = container.streams.video[0]
+        copy = joined.add_stream_from_template(stream)
+        length, tick = round(60 / stream.time_base), stream.time_base
+        packets = [packet for packet in container.demux(stream) if packet.dts is not None]
+        parts = [(bytes(p), p.pts, p.dts, p.duration, p.is_keyframe) for p in packets]
+        for turn in range(times):
+            for data, pts, dts, duration, is_keyframe in parts:
+                packet = av.Packet(data)
+                packet.pts, packet.dts, packet.duration = pts + turn * length, dts + turn * length, duration
+                packet.time_base, packet.is_keyframe, packet.stream = tick, is_keyframe, copy
+                joined.mux(packet)
+    return path
+
+
+def midpoints(duration_s: float, path: tuple[int, ...]) -> list[float]:
+    """The midpoints of the root grid, or of a cell opened in it."""
+    return [cell.midpoint_s for cell in Grid(0.0, duration_s, K, path).cells]
+
+
+def grids(duration_s: float) -> dict[str, list[float]]:
+    """The three grids of the table; depth 2 is cut so that its 64 frames lie within 9 s at both lengths."""
+    middle = duration_s / 2
+    within_9_s = [middle + 9 * (index + 0.5) / 64 for index in range(64)]
+    return {"root": midpoints(duration_s, ()), "depth 1": midpoints(duration_s, (27,)), "depth 2": within_9_s}
+
+
+def seconds(act: Callable[[], object]) -> float:
+    """Time an act."""
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
+
+
+def measure(reader: str, path: Path) -> dict[str, float]:
+    """Measure one column, in this process."""
+    began = time.perf_counter()
+    read = opened(reader, path)
+    row = {"open": time.perf_counter() - began}
+    duration_s = 3600.0 * (10 if "10h" in path.name else 1)
+    for name, times_s in grids(duration_s).items():
+        row[name] = seconds(lambda times_s=times_s: read(times_s))
+    peak_kb = next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+    return row | {"peak MB": int(peak_kb) / 1024}
+
+
+def opened(reader: str, path: Path) -> Callable[[list[float]], object]:
+    """Open a file, and return what reads the frames at some times as 320×180 pixels."""
+    if reader == "decord":
+        import decord
+
+        file = decord.VideoReader(str(path), width=CELL[0], height=CELL[1])
+        return lambda times_s: file.get_batch([int(t * FPS) for t in times_s]).asnumpy()
+    if reader == "OpenCV":
+        import cv2
+
+        capture = cv2.VideoCapture(str(path))
+
+        def seek_each(times_s: list[float]) -> list[np.ndarray]:
+            frames = []
+            for time_s in times_s:
+                capture.set(cv2.CAP_PROP_POS_FRAMES, int(time_s * FPS))
+                frames.append(cv2.resize(capture.read()[1], CELL, interpolation=cv2.INTER_AREA))
+            return frames
+
+        return seek_each
+    video = ak.open_video(path)
+    if reader == "PyAV midpoint":
+        return lambda times_s: video.frames(times_s, CELL)
+
+    def at_keyframes(times_s: list[float]) -> object:
+        span = times_s[1] - times_s[0]
+        return video.frames([video.moment(t - span / 2, t + span / 2, "keyframe") for t in times_s], CELL)
+
+    return at_keyframes
+
+
+def cached_view(path: Path) -> float:
+    """Time a root view that was made before, as JPEG bytes; the best of five, in seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        view: View = ak.view(ak.open_video(path), sampling="keyframe", cache=ak.Cache(folder))
+        view.jpeg()
+        return min(seconds(view.jpeg) for _ in range(5))
+
+
+def in_process_of_its_own(reader: str, path: Path) -> dict[str, float]:
+    """Measure one column."""
+    command = [sys.executable, __file__, "--column", reader, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def table(folder: Path) -> None:
+    """Make the files, measure all columns, print them beside the goals, and delete the long files."""
+    short = minute(folder / "minute-1080p.mp4")
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for hours in HOURS:
+        path = repeated(short, folder / f"{hours}h.mp4", 60 * hours)
+        try:
+            for reader in READERS:
+                found[reader, hours] = in_process_of_its_own(reader, path)
+            cached_ms = cached_view(path) * 1e3
+        finally:
+            path.unlink()
+        print(
+            f"\n1080p25 H.264, {hours} h, 2 Mbit/s, a keyframe every {GOP_S} s; 64 frames at 320×180, cold, in seconds"
+        )
+        columns = ("open", "root", "depth 1", "depth 2", "peak MB")
+        print(f"  {'':<16}" + "".join(f"{column:>10}" for column in columns))
+        for reader in READERS:
+            row = found[reader, hours]
+            cells = (f"{row[c]:10.0f}" if c == "peak MB" else f"{row[c]:10.2f}" for c in columns)
+            print(f"  {reader:<16}" + "".join(cells), flush=True)
+        print(f"  the root view again, cached: {cached_ms:.1f} ms")
+        goals(found, hours, cached_ms)
+
+
+def goals(found: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms: float) -> None:
+    """Print each goal with what was reached."""
+    exact, keyframe = found["PyAV midpoint", hours], found["PyAV keyframe", hours]
+    opencv, decord = found["OpenCV", hours], found["decord", hours]
+    lines = [
+        ("root at midpoints, times OpenCV's speed", opencv["root"] / exact["root"], 2, True),
+        ("root at midpoints, times decord's speed", decord["root"] / exact["root"], 3, True),
+        ("root at keyframes, times OpenCV's speed", opencv["root"] / keyframe["root"], 12, True),
+        ("64 frames within 9 s, times OpenCV's speed", opencv["depth 2"] / exact["depth 2"], 20, True),
+        ("cached view, ms", cached_ms, 30, False),
+    ]
+    if hours == max(HOURS):
+        short = found["PyAV midpoint", min(HOURS)]
+        lines += [
+            ("peak memory, MB", exact["peak MB"], 300, False),
+            ("root grid, times the cost on 1 h", exact["root"] / short["root"], 1.2, False),
+        ]
+    for what, reached, goal, at_least in lines:
+        is_met = reached >= goal if at_least else reached <= goal
+        print(
+            f"  {'met   ' if is_met else 'MISSED'}  {what:<46}{reached:8.1f}   goal {'≥' if at_least else '≤'} {goal:g}"
+        )
+
+
+def main() -> int:
+    """Print the table; with --column, measure one column of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("cache/bench"))
+    parser.add_argument("--column", nargs=2, metavar=("READER", "FILE"))
+    options = parser.parse_args()
+    if options.column:
+        print(json.dumps(measure(options.column[0], Path(options.column[1]))))
+        return 0
+    options.folder.mkdir(parents=True, exist_ok=True)
+    table(options.folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
