@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
-from atlaskit.readers import TIME_STEP_S, Pixels, Reader
+from atlaskit.readers import CORES, TIME_STEP_S, Pixels, Reader
 from atlaskit.subtitles import Subtitles, read_embedded, read_subtitles
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ LETTERBOX = (128, 128, 128)
 """What is beside a picture of another shape. Not black: black means dead."""
 LONG_CELL_GOPS = 4
 """With `sampling="auto"`, a keyframe stands for an interval that is at least this many GOPs long."""
-PARTS_AT_ONCE = 8
-"""Files of a playlist that are read at the same time."""
 
 
 class Video(ABC):
@@ -266,7 +264,7 @@ def read_frames(wanted: Sequence[tuple[Video, float, tuple[int, int]]]) -> list[
         video, _, size = wanted[places[0]]
         return video.try_frames([wanted[place][1] for place in places], size)
 
-    with ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="atlaskit-parts") as pool:
+    with ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-parts") as pool:
         parts = pool.map(read, groups.values()) if len(groups) > 1 else map(read, groups.values())
         found = {
             place: frame

@@ -147,6 +147,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench_views(folder)
         bench_calls(folder)
+    bench_video.atlasworld(MEDIA)
     bench_video.table(MEDIA)
     return 0
 

@@ -6,6 +6,7 @@ subtitles, grids or caches.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -19,6 +20,9 @@ Pixels = NDArray[np.uint8]
 
 TIME_STEP_S = 1e-6
 """Times are told apart to a microsecond, so that a frame's own time, rounded to a float, still finds that frame."""
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""Cores that this process may use."""
 
 
 class Reader(ABC):

@@ -8,7 +8,6 @@ GIL). On the way to a frame, frames that no other refers to are passed over unde
 from __future__ import annotations
 
 import heapq
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -26,8 +25,10 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from atlaskit.errors import FrameError
-from atlaskit.readers import Pixels, Reader
-from atlaskit.readers.demux import BROKEN, Aim, Demuxer, Step, reason
+from atlaskit.readers import CORES, Pixels, Reader
+from atlaskit.readers.aim import Aim
+from atlaskit.readers.container import BROKEN, reason
+from atlaskit.readers.demux import Demuxer, Step
 
 WALK_S = 2.0
 """Where a file has no index, times this near to each other are taken to share a GOP."""
@@ -39,7 +40,8 @@ TAIL = 64
 """Packets read on after the last frame asked for, where the next frames are expected to be asked for soon."""
 MOST_OPEN = 32
 """Files kept open, however many videos there are."""
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_slots = threading.BoundedSemaphore(CORES)
+"""However many threads ask, no more decoders work at a time than there are cores: each takes some 30 MB for 1080p."""
 
 
 class PyAVReader(Reader):
@@ -174,34 +176,32 @@ class PyAVReader(Reader):
         aim = Aim(wanted)
         with self._lock:
             self._open()
-            decoder = self._standing if is_sequence else None
+            decoder = (self._standing if is_sequence else None) or _Decoder(self._demuxer, threads)
             self._standing = None
-            decoder = decoder or _Decoder(self._demuxer, threads)
-            decoder.aim(size, {} if is_earlier else self._broken)
+        decoder.aim(size, {} if is_earlier else self._broken)
+        with _slots:
             try:
-                lists = self._demuxer.steps(
-                    aim, after=decoder.stands_at, tail=TAIL if is_sequence else 0, earlier=is_earlier
-                )
-                steps = next(lists)
-                for following in lists:  # only a GOP too large for one list is decoded while the file is held
-                    decoder.feed(steps)
-                    steps = following
+                with self._lock:
+                    self._open()
+                    tail = TAIL if is_sequence else 0
+                    lists = self._demuxer.steps(aim, after=decoder.stands_at, tail=tail, earlier=is_earlier)
+                    steps = next(lists)
+                    for following in lists:  # only a GOP too large for one list is decoded while the file is held
+                        decoder.feed(steps)
+                        steps = following
+                decoder.finish(steps, aim, may_stand=is_sequence)
             except BROKEN as error:
                 raise _Damage(reason(error)) from error
-        try:
-            decoder.finish(steps, aim, may_stand=is_sequence)
-        finally:
-            with self._lock:
-                self.frames_decoded += decoder.new_frames()
-        if is_sequence and decoder.stands_at is not None:
-            with self._lock:
-                self._standing = decoder
+            finally:
+                with self._lock:
+                    self.frames_decoded += decoder.new_frames()
         targets = {tick: aim.target_of(tick) for tick in wanted}
         if any(pts not in decoder.found for pts in targets.values()):
             raise _Damage("no whole frame there")
         with self._lock:
             if any(self._demuxer.is_lost(tick, int(pts)) for tick, pts in targets.items()):
                 raise _Damage("a part of the file is passed over")
+            self._standing = decoder if decoder.stands_at is not None else self._standing
         return {tick: decoder.found[pts] for tick, pts in targets.items()}
 
     def _error(self, why: str | None, time_s: float) -> FrameError:
