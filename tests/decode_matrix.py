@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,7 +56,7 @@ class Row:
         codec, container = self.codec, self.container
         return {
             "plain": True,
-            "B-frames": codec in REORDERED and (codec, container) != ("H.264", "avi"),
+            "B-frames": codec in REORDERED,
             "open GOP": codec in BOTH and container != "avi",
             "one keyframe": True,
             "variable frame rate": container not in ("avi",) and (codec, container) != ("MPEG-4", "ts"),
@@ -124,9 +126,10 @@ def film(row: Row, folder: Path) -> Path:
             how["aspect"] = Fraction(4, 3)
         case "odd size":
             how["size"] = ODD
+        case "10-bit" if row.codec == "VP9":
+            return _by_ffmpeg(make(folder / "whole.mkv", "libx264", **how, qp="0"), path)  # type: ignore[arg-type]
         case "10-bit":
             how["pix_fmt"] = "yuv420p10le"
-            options |= {"profile": "2"} if row.codec == "VP9" else {}
         case "full range":
             how["prepare"] = _full_range
         case "interlaced":
@@ -143,6 +146,16 @@ def film(row: Row, folder: Path) -> Path:
         case "fragmented":
             how["container_options"] = {"movflags": "+frag_keyframe+empty_moov"}
     return make(path, encoder, **how, **options)  # type: ignore[arg-type]
+
+
+def _by_ffmpeg(whole: Path, path: Path) -> Path:
+    """Encode what PyAV's own encoders cannot; raise LookupError where there is no ffmpeg."""
+    ffmpeg = shutil.which("ffmpeg")
+    if ffmpeg is None:
+        raise LookupError("ffmpeg")
+    coding = ("-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p10le", "-g", str(GOP), "-deadline", "realtime")
+    subprocess.run([ffmpeg, "-v", "error", "-i", str(whole), *coding, "-cpu-used", "8", str(path)], check=True)
+    return path
 
 
 def _full_range(stream: object) -> None:

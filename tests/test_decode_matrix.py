@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
 from decode_matrix import FPS, FRAMES, TRAITS, Row, film, rows, shown_size, turned
@@ -59,14 +59,11 @@ def same_film(path: Path, row: Row, reader: ReaderName) -> str:
 def test_matrix(tmp_path: Path, row: Row) -> None:
     try:
         path = film(row, tmp_path)
-    except av.error.ArgumentError:
-        assert (row.codec, row.trait) == ("VP9", "10-bit"), "an encoder that some builds of FFmpeg lack"
-        pytest.skip("this build of libvpx encodes 8 bits only")
+    except LookupError as tool:
+        pytest.skip(f"no {tool} here, which PyAV's own encoders would need for this row")
     for reader in READERS:
-        try:
+        if reader != "decord" or find_spec("decord"):  # it has wheels for Linux on x86 alone
             VERDICTS[reader, row] = same_film(path, row, reader)
-        except ImportError:
-            assert reader == "decord"
 
 
 @pytest.fixture(scope="module", autouse=True)
