@@ -394,7 +394,7 @@ class Atlas:
         """Return the seconds of some cells' frames; raise IllegalAction for one that cannot be decoded."""
         moments = view_of(state, self.video, self.look, self.cache).moments
         times_s = [moments[index] for index in indices]
-        tiles = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
+        tiles, _ = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
         for index, tile in zip(indices, tiles, strict=True):
             if tile is None:
                 raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")

@@ -36,7 +36,15 @@ class VideoError(AtlasError):
 
 
 class FrameError(VideoError):
-    """A frame that cannot be decoded."""
+    """A frame that cannot be decoded.
+
+    `is_lasting` says whether that lies in the file's content, so that trying again is of no use; otherwise the file
+    could not be read just now.
+    """
+
+    def __init__(self, message: str, *, is_lasting: bool = True) -> None:
+        super().__init__(message)
+        self.is_lasting = is_lasting
 
 
 class SubtitleError(AtlasError):

@@ -56,11 +56,19 @@ class Picture(ABC):
 
     @abstractmethod
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        """Make the image, and a note that is kept with it."""
+        """Make the image, and a note that is kept with it; `passing` in it says not to keep them."""
 
     def jpeg(self) -> bytes:
         """Return the image as JPEG bytes."""
-        return self.cache.remember(self.key, self._make)
+        key = self.key
+        with self.cache.alone(key):
+            kept = self.cache.get(key)
+            if kept is None:
+                image, note = self._paint()
+                kept = _to_jpeg(image, IMAGE_QUALITY, comment=json.dumps(note).encode())
+                if not note.get("passing"):  # what could not be read just now may be readable later
+                    self.cache.put(key, kept)
+            return kept
 
     def png(self) -> bytes:
         """Return the image as PNG bytes."""
@@ -72,10 +80,6 @@ class Picture(ABC):
     def image(self) -> Image.Image:
         """The image."""
         return Image.open(io.BytesIO(self.jpeg())).convert("RGB")
-
-    def _make(self) -> bytes:
-        image, note = self._paint()
-        return _to_jpeg(image, IMAGE_QUALITY, comment=json.dumps(note).encode())
 
     def _note(self) -> dict[str, Any]:
         note: dict[str, Any] = json.loads(Image.open(io.BytesIO(self.jpeg())).info["comment"])
@@ -159,7 +163,10 @@ class View(Picture):
         key = recipe_key("moments", VIEW_VERSION, video=video.fingerprint, **recipe)
         found = self.cache.get_json(key)
         if found is None:
-            found = [video.moment(cell.start_s, cell.end_s, self.sampling) for cell in self.cells]
+            try:
+                found = [video.moment(cell.start_s, cell.end_s, self.sampling) for cell in self.cells]
+            except FrameError:  # looking at the middles will say so
+                return tuple(cell.midpoint_s for cell in self.cells)
             self.cache.put_json(key, found)
         return tuple(found)
 
@@ -174,7 +181,8 @@ class View(Picture):
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         alive, moments = [cell for cell in self.cells if cell.index not in self.dead], self.moments
-        tiles = read_tiles(self.video, [moments[cell.index] for cell in alive], self.cell, self.fit, self.cache)
+        times_s = [moments[cell.index] for cell in alive]
+        tiles, passing = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
         sheet = Image.new("RGB", self.size, DEAD)
         unreadable = []
         for cell, tile in zip(alive, tiles, strict=True):
@@ -186,7 +194,7 @@ class View(Picture):
                 text = str(cell.index) if self.labels == "index" else clock(moments[cell.index])
                 _burn(tile, (0, 0), text, max(10, self.cell // 14))
             sheet.paste(tile, (column * self.cell, row * self.cell))
-        return sheet, {"unreadable": unreadable}
+        return sheet, {"unreadable": unreadable, "passing": passing}
 
 
 @dataclass(frozen=True)
@@ -216,7 +224,7 @@ class Sheet(Picture):
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         times = [item.timestamp_s for item in self.scratchpad]
-        tiles = read_tiles(self.video, times, self.cell, self.fit, self.cache)
+        tiles, passing = read_tiles(self.video, times, self.cell, self.fit, self.cache)
         sheet = Image.new("RGB", self.size, LETTERBOX)
         columns = self.size[0] // self.cell
         for place, (item, tile) in enumerate(zip(self.scratchpad, tiles, strict=True)):
@@ -224,7 +232,7 @@ class Sheet(Picture):
             self._annotate(tile, item)
             row, column = divmod(place, columns)
             sheet.paste(tile, (column * self.cell, row * self.cell))
-        return sheet, {"items": len(self.scratchpad)}
+        return sheet, {"items": len(self.scratchpad), "passing": passing}
 
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
         _burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, self.cell // 14))
@@ -262,7 +270,8 @@ class Still(Picture):
         video, time_s = self.video.locate(self.time_s)
         (frame,) = video.try_frames([time_s])
         if isinstance(frame, FrameError):
-            return _unreadable_tile(min(self.size)).resize(self.size), {"unreadable": True}
+            note = {"unreadable": True, "passing": not frame.is_lasting}
+            return _unreadable_tile(min(self.size)).resize(self.size), note
         return Image.fromarray(frame), {"unreadable": False}
 
 
@@ -281,8 +290,11 @@ def view(
     return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache())
 
 
-def read_tiles(video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache) -> list[Image.Image | None]:
-    """Return the frames at some times as squares of `cell` pixels, None where one cannot be decoded.
+def read_tiles(
+    video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache
+) -> tuple[list[Image.Image | None], bool]:
+    """Return the frames at some times as squares of `cell` pixels, None where one cannot be decoded; and whether one
+    could just not be read now.
 
     Each is kept by itself, by the file it is of and the time in that file, so that another view of the same moment,
     or another playlist with the same clip, decodes nothing.
@@ -296,12 +308,16 @@ def read_tiles(video: Video, times_s: Sequence[float], cell: int, fit: Fit, cach
     found = [cache.get(key) for key in keys]
     missing = [place for place, tile in enumerate(found) if tile is None]
     frames = read_frames([wanted[place] for place in missing])
+    passing = False
     for place, frame in zip(missing, frames, strict=True):
         # Through JPEG also the first time, so that an image is the same whoever decoded its tiles. No bytes stand for
-        # a frame that cannot be decoded: the content decides that, so it is not tried again.
-        found[place] = b"" if isinstance(frame, FrameError) else _to_jpeg(Image.fromarray(frame), TILE_QUALITY)
-        cache.put(keys[place], found[place] or b"")
-    return [_boxed(Image.open(io.BytesIO(tile)), cell) if tile else None for tile in found]
+        # a frame that cannot be decoded: where the content decides that, it is not tried again.
+        found[place] = tile = b"" if isinstance(frame, FrameError) else _to_jpeg(Image.fromarray(frame), TILE_QUALITY)
+        if isinstance(frame, FrameError) and not frame.is_lasting:
+            passing = True
+        else:
+            cache.put(keys[place], tile)
+    return [_boxed(Image.open(io.BytesIO(tile)), cell) if tile else None for tile in found], passing
 
 
 def clock(time_s: float) -> str:

@@ -36,6 +36,7 @@ Lines: TypeAlias = "str | Path | Subtitles | None"
 
 LETTERBOX = (128, 128, 128)
 """What is beside a picture of another shape. Not black: black means dead."""
+LARGEST_SIDE_PX = 16384
 LONG_CELL_GOPS = 4
 """With `sampling="auto"`, a keyframe stands for an interval that is at least this many GOPs long."""
 
@@ -69,11 +70,11 @@ class Video(ABC):
         Raises InputError for a time outside [0, duration), FrameError for a frame that cannot be decoded.
         """
         frames = []
-        for frame in self.try_frames(times_s, size):
+        times, (width, height) = self.asked(times_s, size)
+        for frame in self.try_frames(times, (width, height)):
             if isinstance(frame, FrameError):
                 raise frame
             frames.append(frame)
-        width, height = size or self.size
         return np.stack(frames) if frames else np.empty((0, height, width, 3), np.uint8)
 
     def frame(self, time_s: float) -> Image:
@@ -94,15 +95,14 @@ class Video(ABC):
 
         "midpoint" is the middle (the paper's rule). "keyframe" is the keyframe nearest the middle, where the interval
         holds one, else the middle: many times cheaper, and up to half a GOP off. "auto" is a keyframe only where the
-        interval is at least 4 GOPs long.
+        interval is at least 4 GOPs long. Raises FrameError where the file cannot be searched for keyframes.
         """
+        if sampling not in SAMPLINGS:
+            raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}, got {sampling!r}.")
         middle_s = (start_s + end_s) / 2
         if sampling == "midpoint":
             return middle_s
-        try:
-            before_s, after_s = self.keyframes_around(middle_s, end_s)
-        except FrameError:  # the file cannot be read there: looking at the middle will say so
-            return middle_s
+        before_s, after_s = self.keyframes_around(middle_s, end_s)
         near = [time_s for time_s in (before_s, after_s) if time_s is not None and start_s <= time_s < end_s]
         if sampling == "auto" and (after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s)):
             return middle_s
@@ -111,6 +111,19 @@ class Video(ABC):
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the video that has the frame at a time, and the second in it; of a playlist, one of its parts."""
         return self, time_s
+
+    def asked(self, times_s: Sequence[float], size: tuple[int, int] | None) -> tuple[list[float], tuple[int, int]]:
+        """Return what frames are asked for, checked; raise InputError for what no frame has."""
+        try:
+            times = [float(time_s) for time_s in times_s]
+            width, height = (int(side) for side in size or self.size)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"Ask for times in seconds and a size (width, height) in pixels ({error}).") from error
+        if not (1 <= width <= LARGEST_SIDE_PX and 1 <= height <= LARGEST_SIDE_PX):
+            raise InputError(f"A frame is 1 to {LARGEST_SIDE_PX} pixels wide and high, and {size} was asked for.")
+        for time_s in times:
+            self.check_time(time_s)
+        return times, (width, height)
 
     def check_time(self, time_s: float) -> None:
         """Raise InputError for a time that is not in the video."""
@@ -138,12 +151,17 @@ def open_video(
 
     Raises VideoError or SubtitleError with one sentence for what cannot be opened, InputError for a wrong argument.
     """
+    if reader not in get_args(ReaderName):
+        raise InputError(f'reader is "pyav" or "decord", got {reader!r}.')
     if isinstance(source, Video):
+        _check_is_closed(source, subtitles)
         return source
     if isinstance(source, (str, Path)):
         if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
             raise InputError("One video file takes one subtitle file, not a list of them.")
         return VideoFile(Path(source), subtitles, reader)
+    if not isinstance(source, Sequence) or not all(isinstance(part, (str, Path, Video)) for part in source):
+        raise InputError(f"A video is a file, or a list of files and open videos, not {source!r:.80}.")
     return _open_playlist(list(source), subtitles, reader)
 
 
@@ -175,9 +193,7 @@ class VideoFile(Video):
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         """Return, for each time, the frame shown then, scaled to `size` (w, h), or the error that is in its place."""
-        for time_s in times_s:
-            self.check_time(time_s)
-        return self._reader.try_frames(times_s, size or self.size)
+        return self._reader.try_frames(*self.asked(times_s, size))
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe at or before a time, and of the next if it is before `until_s`."""
@@ -222,8 +238,8 @@ class Playlist(Video):
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         """Return, for each time, the frame shown then, on a ground of `size` (w, h), or the error in its place."""
-        width, height = size or self.size
-        located = [self.locate(time_s) for time_s in times_s]
+        times, (width, height) = self.asked(times_s, size)
+        located = [self.locate(time_s) for time_s in times]
         inner = []
         for part, _ in located:
             scale = min(self.size[0] / part.size[0], self.size[1] / part.size[1])
@@ -284,13 +300,12 @@ def _open_playlist(
         whole = None
     else:
         each, whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
-        lines = [each] * len(sources)
+        lines = [None if isinstance(source, Video) else each for source in sources]
     opened: dict[tuple[str, str], Video] = {}
     parts: list[Video] = []
     for source, own in zip(sources, lines, strict=True):
         if isinstance(source, Video):
-            if own is not None and own != "embedded":
-                raise InputError(f"{source.name} is open already: give its subtitles when you open it.")
+            _check_is_closed(source, own)
             parts.append(source)
             continue
         key = (str(source), str(own) if isinstance(own, (str, Path)) else str(id(own)))
@@ -303,7 +318,14 @@ def _open_playlist(
 def _lines(subtitles: Lines, duration_s: float) -> Subtitles:
     if subtitles is None or isinstance(subtitles, Subtitles):
         return subtitles or Subtitles()
+    if not isinstance(subtitles, (str, Path)):
+        raise InputError(f'Subtitles are a file, "embedded", or what was read before, not {subtitles!r:.80}.')
     return read_subtitles(subtitles, duration_s=duration_s)
+
+
+def _check_is_closed(video: Video, subtitles: object) -> None:
+    if subtitles is not None:
+        raise InputError(f"{video.name} is open already: give its subtitles when you open it.")
 
 
 def _reader(path: Path, name: ReaderName) -> Reader:
@@ -312,11 +334,9 @@ def _reader(path: Path, name: ReaderName) -> Reader:
         from atlaskit.readers.pyav import PyAVReader
 
         return PyAVReader(path)
-    if name == "decord":
-        from atlaskit.readers.decord import DecordReader
+    from atlaskit.readers.decord import DecordReader
 
-        return DecordReader(path)
-    raise InputError(f'reader is "pyav" or "decord", got {name!r}.')
+    return DecordReader(path)
 
 
 def _boxed(frame: Pixels, width: int, height: int) -> Pixels:

@@ -56,6 +56,7 @@ class Row:
         codec, container = self.codec, self.container
         return {
             "plain": True,
+            "hidden frames": codec in ("VP8", "VP9"),
             "B-frames": codec in REORDERED,
             "open GOP": codec in BOTH and container != "avi",
             "one keyframe": True,
@@ -76,9 +77,9 @@ class Row:
 
 
 TRAITS = (
-    *("plain", "B-frames", "open GOP", "one keyframe", "variable frame rate", "late start", "edit list", "rotated"),
-    *("non-square pixels", "odd size", "10-bit", "full range", "interlaced", "no duration", "ends before its sound"),
-    *("cover art", "fragmented"),
+    *("plain", "hidden frames", "B-frames", "open GOP", "one keyframe", "variable frame rate", "late start"),
+    *("edit list", "rotated", "non-square pixels", "odd size", "10-bit", "full range", "interlaced", "no duration"),
+    *("ends before its sound", "cover art", "fragmented"),
 )
 
 
@@ -101,6 +102,8 @@ def film(row: Row, folder: Path) -> Path:
     match row.trait:
         case "plain":
             options |= {"bf": "0"} if row.codec in REORDERED else {}
+        case "hidden frames":
+            return _two_passes(make(folder / "whole.mkv", "libx264", **how, qp="0"), path, ENCODERS[row.codec][0])  # type: ignore[arg-type]
         case "B-frames":
             options["bf"] = "2" if row.codec == "MPEG-4" else "3"
         case "open GOP":
@@ -114,7 +117,8 @@ def film(row: Row, folder: Path) -> Path:
             if row.codec == "HEVC":
                 options["x265-params"] += ":scenecut=0:keyint=-1"
         case "variable frame rate":
-            how["times"] = [index + index // 7 * 3 + index // 30 * 20 for index in range(FRAMES)]
+            how["times"] = [index + index // 7 * 3 + index // 30 * 40 for index in range(FRAMES)]
+            how["sound_s"] = 0.0 if row.container == "webm" else 14.0
         case "late start":
             how["starts_at"] = 125
         case "edit list":
@@ -127,7 +131,9 @@ def film(row: Row, folder: Path) -> Path:
         case "odd size":
             how["size"] = ODD
         case "10-bit" if row.codec == "VP9":
-            return _by_ffmpeg(make(folder / "whole.mkv", "libx264", **how, qp="0"), path)  # type: ignore[arg-type]
+            whole = make(folder / "whole.mkv", "libx264", **how, qp="0")  # type: ignore[arg-type]
+            _ffmpeg("-i", whole, "-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p10le", "-g", GOP, "-cpu-used", "8", path)
+            return path
         case "10-bit":
             how["pix_fmt"] = "yuv420p10le"
         case "full range":
@@ -148,13 +154,20 @@ def film(row: Row, folder: Path) -> Path:
     return make(path, encoder, **how, **options)  # type: ignore[arg-type]
 
 
-def _by_ffmpeg(whole: Path, path: Path) -> Path:
+def _ffmpeg(*arguments: object) -> None:
     """Encode what PyAV's own encoders cannot; raise LookupError where there is no ffmpeg."""
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
         raise LookupError("ffmpeg")
-    coding = ("-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p10le", "-g", str(GOP), "-deadline", "realtime")
-    subprocess.run([ffmpeg, "-v", "error", "-i", str(whole), *coding, "-cpu-used", "8", str(path)], check=True)
+    subprocess.run([ffmpeg, "-v", "error", "-y", *map(str, arguments)], check=True)
+
+
+def _two_passes(whole: Path, path: Path, encoder: str) -> Path:
+    """Encode as people do offline: with frames that are never shown, and only there for others to refer to."""
+    coding = ("-c:v", encoder, "-b:v", "150k", "-auto-alt-ref", "1", "-lag-in-frames", "25", "-g", "50")
+    log = ("-passlogfile", path.with_name("passes"))
+    _ffmpeg("-i", whole, *coding, "-pass", "1", *log, "-f", "null", "-")
+    _ffmpeg("-i", whole, *coding, "-pass", "2", *log, path)
     return path
 
 

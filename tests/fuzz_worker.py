@@ -50,5 +50,6 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         task = json.loads(line)
-        grown = {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
-        print(json.dumps(grown | {"file": task["file"], **look(Path(task["file"]), task["times_s"])}), flush=True)
+        row = look(Path(task["file"]), task["times_s"])
+        row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(json.dumps(row), flush=True)

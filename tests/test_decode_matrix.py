@@ -41,6 +41,9 @@ def same_film(path: Path, row: Row, reader: ReaderName) -> str:
     rng = random.Random(str(row))
     times = [0.0, video.duration_s - 1e-3, *(rng.uniform(0, video.duration_s) for _ in range(RANDOM_TIMES))]
     expected = [shown_at(film, time_s) for time_s in times]
+    for time_s, number, _ in film:  # one after the other, as a player asks
+        upright = np.rot90(video.frames([time_s])[0], -turned(row) // 90)
+        assert number_in(upright) == number, f"in turn, at {time_s} s"
     together = video.try_frames(times)
     one_by_one = [video.try_frames([time_s])[0] for time_s in times]
     for frames in (together, one_by_one):

@@ -9,9 +9,12 @@ import json
 import random
 import subprocess
 import sys
+import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,19 +94,24 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 def look_at(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Have a process look at some files; fail, naming the file, if it crashes or hangs."""
-    lines = "".join(json.dumps(task) + "\n" for task in tasks)
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("fuzz_worker.py"))],
-        input=lines,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_A_FILE * len(tasks),
-    )
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    if done.returncode or len(rows) < len(tasks):
-        task = tasks[len(rows)]
-        pytest.fail(f"{task['file']} ({task['how']}) ended the process:\n{done.stderr[-3000:]}")
-    return [task | row for row, task in zip(rows, tasks, strict=True)]
+    worker = [sys.executable, str(Path(__file__).with_name("fuzz_worker.py"))]
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True)
+        assert process.stdin and process.stdout
+        for task in tasks:
+            limit = threading.Timer(SECONDS_A_FILE, process.kill)
+            limit.start()
+            with suppress(BrokenPipeError):
+                print(json.dumps(task), file=process.stdin, flush=True)
+            line = process.stdout.readline()
+            limit.cancel()
+            if not line:
+                said.seek(0)
+                pytest.fail(f"{task['file']} ({task['how']}) ended the process or hung:\n{said.read()[-3000:]}")
+            rows.append(task | json.loads(line))
+        process.communicate()
+    return rows
 
 
 def test_a_damaged_file_shows_right_frames_or_errors(seen: list[dict[str, Any]]) -> None:

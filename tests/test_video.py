@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import math
 import random
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +15,8 @@ import numpy as np
 import pytest
 from media import SIZE, make, number_in, numbered, song
 
+import atlaskit as ak
+from atlaskit.cache import Cache
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.readers import demux, pyav
 from atlaskit.video import VideoFile, file_fingerprint, open_video
@@ -135,6 +140,95 @@ def test_a_decoder_that_gives_nothing_is_given_up(tmp_path: Path, monkeypatch: p
         video.frame(1.5)
 
 
+def test_sparse_requests_cost_the_same_in_a_file_of_any_length(tmp_path: Path) -> None:
+    """FFmpeg knows few places of a transport stream: that may not make one long way of them."""
+    video = open_video(make(tmp_path / "v.ts", frames=1000, size=(160, 90)))
+    video.frames([4 * second + 0.5 for second in range(10)])
+    assert video.frames_decoded < 10 * 50
+
+
+def test_the_last_microsecond_belongs_to_the_last_frame(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4", frames=30))
+    times = [video.duration_s - 1e-3, video.duration_s - 5e-7, math.nextafter(video.duration_s, 0)]
+    assert [number_in(frame) for frame in video.frames(times)] == [29] * 3
+
+
+def test_a_reader_keeps_no_frames_that_were_returned(tmp_path: Path) -> None:
+    video = open_video(make(tmp_path / "v.mp4", frames=60))
+    frames = [
+        weakref.ref(frame) for start in (0, 20) for frame in video.try_frames([(start + i) / 25 for i in range(20)])
+    ]
+    gc.collect()
+    assert [frame for frame in frames if frame()] == []
+
+
+def test_a_file_that_goes_away_is_an_error_in_its_frames_place(tmp_path: Path) -> None:
+    path = make(tmp_path / "v.mp4", frames=60)
+    video = open_video(path)
+    assert number_in(video.frames([2.0])[0]) == 50
+    path.rename(tmp_path / "away.mp4")
+    (frame,) = video.try_frames([0.0])  # the start is reached by opening the file again
+    assert isinstance(frame, FrameError) and "cannot be read" in str(frame) and not frame.is_lasting
+    video.try_frames([2.0])
+    (tmp_path / "away.mp4").rename(path)
+    assert [number_in(frame) for frame in video.frames([0.0, 2.0])] == [0, 50]
+
+
+def test_a_file_that_was_replaced_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+    path = make(tmp_path / "v.mp4", frames=60)
+    video = open_video(path)
+    video._reader.close_if_idle()  # type: ignore[attr-defined]
+    make(path, frames=90)
+    with pytest.raises(FrameError, match="has changed since it was opened"):
+        video.frame(1.0)
+
+
+def test_what_could_not_be_read_just_now_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    video, cache = open_video(make(tmp_path / "v.mp4")), Cache(tmp_path / "cache")
+    with monkeypatch.context() as patch:
+        patch.setattr(pyav, "STALL_S", -1.0)
+        assert len(ak.view(video, k=2, cell=64, cache=cache).unreadable) == 4
+    assert ak.view(video, k=2, cell=64, cache=cache).unreadable == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("times", "size"),
+    [
+        ([0.5], (0, 0)),
+        ([0.5], (64,)),
+        ([0.5], (-1, 5)),
+        ([0.5], (10**6, 10**6)),
+        (["a"], None),
+        (0.5, None),
+        (None, None),
+    ],
+)
+def test_what_no_frame_has_is_one_sentence(tmp_path: Path, times: object, size: object) -> None:
+    video = open_video(make(tmp_path / "v.mp4", frames=30))
+    with pytest.raises(InputError, match="Ask for times|A frame is 1 to"):
+        video.frames(times, size)  # type: ignore[arg-type]
+    assert video.frames(index / 25 for index in range(3)).shape[0] == 3  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "sentence"),
+    [
+        (None, {}, "A video is a file, or a list"),
+        ([3], {}, "A video is a file, or a list"),
+        ("v.mp4", {"subtitles": 5}, "Subtitles are a file"),
+        ("v.mp4", {"reader": "opencv"}, 'reader is "pyav" or "decord"'),
+    ],
+)
+def test_what_cannot_be_opened_is_one_sentence(
+    tmp_path: Path, source: object, options: dict[str, object], sentence: str
+) -> None:
+    path = make(tmp_path / "v.mp4", frames=30)
+    with pytest.raises(InputError, match=sentence):
+        open_video(path if source == "v.mp4" else source, **options)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="is open already"):
+        open_video(open_video(path), subtitles="x.srt")
+
+
 def test_threads_share_a_video(tmp_path: Path) -> None:
     video = open_video(make(tmp_path / "v.mp4"))
     times = [random.Random(i).uniform(0, 9.5) for i in range(40)]
@@ -200,6 +294,7 @@ def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "still": (folder / "still.png", "not a video"),
         "sound": (folder / "sound.m4a", "only sound"),
         "truncated header": (folder / "head.mp4", "truncated"),
+        "program stream": (make(folder / "v.mpg", "mpeg2video"), "cannot be searched exactly"),
     }
 
 
@@ -214,6 +309,7 @@ def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "still",
         "sound",
         "truncated header",
+        "program stream",
     ],
 )
 def test_a_bad_file_is_one_sentence(tmp_path: Path, kind: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +19,15 @@ NOT_VIDEO = {"tty", "image2", "bin", "xbin", "adf", "idf", "hls", "dash", "conca
 """FFmpeg's names of formats that are text, a still, or a list of other files."""
 READ_TIMEOUT_S = 30.0
 """A file that gives nothing for this long is given up."""
+PASSING = {errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOENT, errno.EACCES, errno.ESTALE, errno.ENODEV}
+"""Errors of the machine, not of the file."""
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether an error lies in the machine and not in the file's content: trying again later may help."""
+    if isinstance(error, (MemoryError, VideoError, av.error.ExitError)):  # gone or replaced; or out of time
+        return True
+    return isinstance(error, OSError) and error.errno in PASSING
 
 
 def reason(error: BaseException) -> str:
@@ -36,6 +46,11 @@ def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
         raise VideoError(f"{path} is not a video that can be read, or it is truncated ({reason(error)}).") from error
     if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
         raise VideoError(f"{path} is not a video: it reads as {container.format.long_name or container.format.name}.")
+    if container.format.name == "mpeg":
+        raise VideoError(
+            f"{path} is an MPEG program stream, which cannot be searched exactly: "
+            f"make another file of it with `ffmpeg -i {path.name} -c copy {path.stem}.mkv`."
+        )
     streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
     if not streams:
         what = "only sound" if container.streams.audio else "no video"

@@ -68,7 +68,8 @@ class DecordReader(Reader):
             pixels = self._decord[place].asnumpy()
         except Exception as error:
             at = f"at {self._starts_s[place]:.3f} s"
-            return FrameError(f"{self._path.name} cannot be decoded by decord {at} ({_reason(error)}).")
+            said = f"{self._path.name} cannot be decoded by decord {at} ({_reason(error)})."
+            return FrameError(said, is_lasting=False)  # another reader may
         self.frames_decoded += 1
         frame = VideoFrame.from_ndarray(pixels, format="rgb24")  # turned upright already
         scaled = VideoReformatter().reformat(frame, *size, "rgb24", interpolation="AREA")

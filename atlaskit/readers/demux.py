@@ -5,6 +5,7 @@ Nothing is decoded here, so all of it is cheap: a packet costs some microseconds
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,16 +27,24 @@ from atlaskit.readers.orientation import rotation_of
 
 CHUNK_BYTES = 16 << 20
 """Packets are handed to a decoder in lists of about this size at most, however long a GOP is."""
+INDEX_REACH_S = 20.0
+"""A time that lies farther than this behind an entry of an index is not known to it."""
 KEYFRAME_REACH_S = 60.0
 """The next keyframe is looked for this far ahead."""
 BETWEEN_BLOCKS = 96
 """Bytes that a Matroska file may have between two packets; its own headers take about 20."""
-STILL_S = 1.0
-"""In a transport stream, which knows no lengths, a frame that stays longer than this means that others are lost."""
 SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
 """Codecs whose packets say by themselves whether another frame refers to them, so that some need no decoding."""
 REORDERING, DEEPEST_REORDER = {"h264", "hevc"}, 16
 """Codecs whose frames may be shown in another order than they are decoded, and over how many frames at most."""
+
+
+class Place(NamedTuple):
+    """Tells a packet of a file from the others: of a hidden frame and the next, the times may be the same."""
+
+    pts: int | None
+    pos: int | None
+    size: int
 
 
 class Step(NamedTuple):
@@ -44,6 +53,8 @@ class Step(NamedTuple):
     packet: Packet[VideoStream]
     is_target: bool
     """Its frame was asked for."""
+    is_shown: bool
+    """It is not only there for others to refer to."""
     may_skip: bool
     """If no other frame refers to its frame, it need not be decoded."""
     is_damaged: bool = False
@@ -61,8 +72,10 @@ class Demuxer:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._identity = _identity(path)
         self._container: InputContainer
         self._stream: VideoStream
+        self.is_open = False
         self.open()
         stream, codec = self._stream, self._stream.codec_context
         if min(codec.width, codec.height) < 1:
@@ -87,13 +100,18 @@ class Demuxer:
     # --- the file ---------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open the file, or open it again at its start."""
-        self._container, self._stream = open_container(self.path)
-        self._is_fresh = True
+        """Open the file, or open it again at its start; raise VideoError if it is no longer the same."""
+        if _identity(self.path) != self._identity:
+            raise VideoError(f"{self.path} has changed since it was opened: open it again.")
+        container, stream = open_container(self.path)
+        self.close()
+        self._container, self._stream, self.is_open, self._is_fresh = container, stream, True, True
 
     def close(self) -> None:
         """Close the file; `open` opens it again."""
-        self._container.close()
+        if self.is_open:
+            self.is_open = False
+            self._container.close()
 
     @property
     def stream(self) -> VideoStream:
@@ -101,8 +119,9 @@ class Demuxer:
         return self._stream
 
     def ticks(self, time_s: float) -> int:
-        """Return the tick of a second of the video."""
-        return self.origin + int((Fraction(time_s) + Fraction(TIME_STEP_S)) // self.tick)
+        """Return the tick of a second of the video; its last microsecond still belongs to the last frame."""
+        tick = int((Fraction(time_s) + Fraction(TIME_STEP_S)) // self.tick)
+        return self.origin + min(tick, math.ceil(self.end / self.tick) - 1)
 
     def seconds(self, ticks: int) -> float:
         """Return the second of the video at a tick."""
@@ -117,18 +136,20 @@ class Demuxer:
 
         A hint for sharing work: what is decoded does not depend on it.
         """
-        entries = self._stream.index_entries
-        place = entries.search_timestamp(ticks - self._delay) if len(entries) else -1
-        return None if place < 0 else place
+        entries, at = self._stream.index_entries, ticks - self._delay
+        near = entries.search_timestamp(at, any_frame=True) if len(entries) and self._kind != "mpegts" else -1
+        if near < 0 or at - entries[near].timestamp > INDEX_REACH_S / self.tick:  # the index has a gap here
+            return None
+        return entries.search_timestamp(at)
 
     # --- packets ----------------------------------------------------------------------------------
 
     def steps(
-        self, aim: Aim, *, after: int | None = None, tail: int = 0, earlier: bool = False
+        self, aim: Aim, *, after: Place | None = None, tail: int = 0, earlier: bool = False
     ) -> Iterator[list[Step]]:
         """Yield the packets to decode, in lists, for the frames aimed at, from a keyframe on.
 
-        With `after`, only those that follow the packet of that showing time: a decoder had the others. With `tail`,
+        With `after`, only those that follow the packet at that place: a decoder had the others. With `tail`,
         so many more after the last one asked for. With `earlier`, from a keyframe before the one that should do.
         Where the file cannot be read on, the steps end; a tick after that has no target.
         """
@@ -142,18 +163,19 @@ class Demuxer:
                 if packet.is_keyframe and not earlier and packet.pts is not None and packet.pts <= wanted[0]:
                     held.clear()  # nothing from before this keyframe is needed
                     chunk.clear()
-                    after = after if after is not None and after >= packet.pts else None
+                    after = after if after and (after.pts or 0) >= packet.pts else None
                 is_shown = not packet.is_discard and not self._is_hidden(packet)
                 aim.see(packet, is_shown, self._end_of(packet))
                 end = max(end, self._end_of(packet))
                 may_skip = packet.pts is not None and is_shown and packet.pts < wanted[-1]
-                held.append(Step(packet, False, may_skip, packet.is_corrupt or self._is_misplaced(packet)))
-            while held and (is_target := aim.judge(held[0].packet.pts)) is not None:
+                is_damaged = packet.is_corrupt or self._is_misplaced(packet)
+                held.append(Step(packet, False, is_shown, may_skip, is_damaged))
+            while held and (is_target := held[0].is_shown and aim.judge(held[0].packet.pts)) is not None:
                 step = held.popleft()
                 if after is None:
                     chunk.append(step._replace(is_target=is_target))
                     weight += step.packet.size
-                elif step.packet.pts == after:
+                elif place_of(step.packet) == after:
                     after = None
                 if is_target and step.packet.pts is not None:
                     passed.add(step.packet.pts)
@@ -165,11 +187,11 @@ class Demuxer:
                 chunk, weight = [], 0
         yield chunk
 
-    def _tail(self, chunk: list[Step], held: deque[Step], tail: int, after: int | None) -> Iterator[list[Step]]:
-        following = (Step(packet, False, False) for packet in self._container.demux(self._stream) if packet.size)
+    def _tail(self, chunk: list[Step], held: deque[Step], tail: int, after: Place | None) -> Iterator[list[Step]]:
+        following = (Step(packet, False, True, False) for packet in self._container.demux(self._stream) if packet.size)
         steps = iter(chain(held, following) if tail else ())
         if after is not None:  # the decoder is already beyond the last frame asked for
-            steps = islice(dropwhile(lambda step: step.packet.pts != after, steps), 1, None)
+            steps = islice(dropwhile(lambda step: place_of(step.packet) != after, steps), 1, None)
         chunk += (step._replace(may_skip=False) for step in islice(steps, tail))
         yield chunk
 
@@ -220,7 +242,6 @@ class Demuxer:
         """Stand at the start of the file; by opening it again, since a seek to the start is refused by some formats
         (AVI) and lands on the second keyframe in others (MPEG-TS)."""
         if not self._is_fresh:
-            self._container.close()
             self.open()
 
     def _is_hidden(self, packet: Packet[VideoStream]) -> bool:
@@ -251,38 +272,57 @@ class Demuxer:
         """Whether the frame shown at a tick is lost, though another from before it, at `pts`, would still be there.
 
         A frame that stays may be meant to, or those that follow it are damaged so that the container passed over
-        them. Where the container gives each frame its length, the length tells. Else a Matroska file is looked at for
-        bytes that belong to no packet.
+        them. MP4 gives each frame its length. In Matroska, bytes that belong to no packet tell; in a transport stream,
+        that the packet after the gap is marked as damaged.
         """
-        held = (tick - pts) * self.tick * Fraction(self.fps)
-        if self._kind == "mpegts":
-            return held > max(10, STILL_S * self.fps)
-        if self._kind != "matroska" or held < 1.5:
+        held = (tick - pts) / self._frame_ticks
+        if self._kind not in ("matroska", "mpegts") or held < 1.5:
             return False
         if pts not in self._lost_after:
-            self._lost_after[pts] = self._has_loose_bytes(pts, tick)
+            self._lost_after[pts] = self._is_gap(pts, tick)
         return self._lost_after[pts]
 
-    def _has_loose_bytes(self, pts: int, tick: int) -> bool:
-        end = until = None
+    def _is_gap(self, pts: int, tick: int) -> bool:
+        end = until = block = None
+        self._seek(pts)
         with suppress(*BROKEN):
-            self._seek(pts)
             for packet in self._container.demux():
-                if packet.pos is None or packet.pos < 0 or not packet.size:
+                if packet.pos is None or not packet.size:
                     continue
-                if end is not None and packet.pos - end > BETWEEN_BLOCKS:
-                    return True
                 own = packet.stream is self._stream
-                if own and packet.pts is not None and packet.pts > tick and end is not None:
+                if until is None:
+                    until = self._end_of(packet) if own and packet.pts == pts else None
+                elif self._is_loose(packet, end):
+                    return True
+                elif own and packet.pts is not None and packet.pts > tick:
                     return False
-                if own and packet.pts == pts:
-                    until = self._end_of(packet)
-                if end is not None or until is not None:
-                    end = packet.pos + packet.size
+                # The frames of one block ("lacing") all have its place.
+                end = (end if end and packet.pos == block else packet.pos) + packet.size
+                block = packet.pos
         return until is not None and tick >= until  # at the end of the file
+
+    def _is_loose(self, packet: Packet[Any], end: int | None) -> bool:
+        """Whether something is lost between a packet and the one before it, which ends at byte `end`."""
+        if self._kind == "mpegts":
+            return packet.stream is self._stream and packet.is_corrupt
+        return end is not None and packet.pos is not None and packet.pos - end > BETWEEN_BLOCKS
 
     def shown_pts(self) -> list[int]:
         """Return the showing times of all frames, in order."""
         packets = self._until_damage(self.origin, False)
         shown = (p.pts for p in packets if p.pts is not None and not p.is_discard and not self._is_hidden(p))
         return sorted(shown)
+
+
+def place_of(packet: Packet[VideoStream]) -> Place:
+    """Return where a packet is."""
+    return Place(packet.pts, packet.pos, packet.size)
+
+
+def _identity(path: Path) -> tuple[int, int, int]:
+    """Tell a file from another that was put in its place."""
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise VideoError(f"{path} cannot be read: {error.strerror}.") from error
+    return facts.st_size, facts.st_mtime_ns, facts.st_ino

@@ -24,11 +24,11 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
-from atlaskit.errors import FrameError
+from atlaskit.errors import FrameError, VideoError
 from atlaskit.readers import CORES, Pixels, Reader
 from atlaskit.readers.aim import Aim
-from atlaskit.readers.container import BROKEN, reason
-from atlaskit.readers.demux import Demuxer, Step
+from atlaskit.readers.container import BROKEN, is_passing, reason
+from atlaskit.readers.demux import Demuxer, Place, Step, place_of
 
 WALK_S = 2.0
 """Where a file has no index, times this near to each other are taken to share a GOP."""
@@ -51,7 +51,6 @@ class PyAVReader(Reader):
         self._path = path
         self._lock = threading.Lock()
         self._demuxer = Demuxer(path)
-        self._is_open = True
         self.duration_s, self.readable_s = float(self._demuxer.end), float(self._demuxer.readable_end)
         self.fps, self.size = self._demuxer.fps, self._demuxer.size
         self.origin_s = float(self._demuxer.origin * self._demuxer.tick)
@@ -65,11 +64,14 @@ class PyAVReader(Reader):
         ticks = [self._demuxer.ticks(time_s) for time_s in times_s]
         wanted = sorted({tick for tick in ticks if not self._demuxer.is_missing(tick)})
         with self._lock:
-            self._open()
+            try:
+                self._open()
+            except VideoError as error:
+                return [self._error(_Failure(str(error), is_lasting=False), time_s) for time_s in times_s]
             groups = self._groups(wanted)
             is_sequence = bool(groups) and self._last is not None and self._are_near(self._last, wanted[0])
             self._last = wanted[-1] if wanted else self._last
-        found: dict[int, Pixels | str] = {}
+        found: dict[int, Pixels | _Failure] = {}
         if len(groups) == 1:
             found = self._job(groups[0], size, threads=0, is_sequence=is_sequence)
         elif groups:
@@ -86,11 +88,11 @@ class PyAVReader(Reader):
         """Return the times of the last keyframe shown at or before a time, and of the next if before `until_s`."""
         demuxer = self._demuxer
         with self._lock:
-            self._open()
             try:
+                self._open()
                 before, after = demuxer.keyframes_around(demuxer.ticks(time_s), demuxer.ticks(until_s))
-            except BROKEN as error:
-                raise self._error(reason(error), time_s) from error
+            except (*BROKEN, VideoError) as error:
+                raise self._error(_Failure(reason(error), not is_passing(error)), time_s) from error
         return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
 
     def frame_times(self) -> list[float]:
@@ -102,9 +104,8 @@ class PyAVReader(Reader):
     # --- the file ---------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        if not self._is_open:
+        if not self._demuxer.is_open:
             self._demuxer.open()
-            self._is_open = True
         _keep_open(self)
 
     def close_if_idle(self) -> bool:
@@ -112,9 +113,8 @@ class PyAVReader(Reader):
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            if self._is_open:
-                self._demuxer.close()
-            self._is_open, self._standing = False, None
+            self._demuxer.close()
+            self._standing = None
             return True
         finally:
             self._lock.release()
@@ -141,27 +141,27 @@ class PyAVReader(Reader):
 
     def _job(
         self, wanted: list[int], size: tuple[int, int], *, threads: int, is_sequence: bool = False
-    ) -> dict[int, Pixels | str]:
+    ) -> dict[int, Pixels | _Failure]:
         """Decode the frames of one group, or say why not. If anything is wrong on the way, each is decoded by itself,
         so that what can be shown does not depend on what else was asked for."""
         with suppress(_Damage):
             return dict(self._decode(wanted, size, threads=threads, is_sequence=is_sequence))
         return {tick: self._alone(tick, size) for tick in wanted}
 
-    def _alone(self, tick: int, size: tuple[int, int]) -> Pixels | str:
+    def _alone(self, tick: int, size: tuple[int, int]) -> Pixels | _Failure:
         """Decode one frame; where that fails, once more from one keyframe earlier: some keyframes only begin to make
         the picture whole."""
         try:
             return self._decode([tick], size, threads=1)[tick]
         except _Damage as damage:
-            why, found_at = str(damage), damage.found_at
-            if damage.is_known:
-                return why
+            failure, found_at = _Failure(str(damage), damage.is_lasting), damage.found_at
+            if damage.is_known or not damage.is_lasting:
+                return failure
         with suppress(_Damage):
             return self._decode([tick], size, threads=1, is_earlier=True)[tick]
         if found_at:
             self._broken[found_at.keyframe] = found_at
-        return why
+        return failure
 
     def _decode(
         self,
@@ -173,16 +173,13 @@ class PyAVReader(Reader):
         is_earlier: bool = False,
     ) -> dict[int, Pixels]:
         """Return the frame of each tick; raise _Damage if anything was wrong on the way to them."""
-        aim = Aim(wanted)
-        with self._lock:
-            self._open()
-            decoder = (self._standing if is_sequence else None) or _Decoder(self._demuxer, threads)
-            self._standing = None
-        decoder.aim(size, {} if is_earlier else self._broken)
-        with _slots:
-            try:
+        aim, decoder = Aim(wanted), None
+        try:
+            with _slots:
                 with self._lock:
                     self._open()
+                    decoder = self._decoder(wanted[0], threads, is_sequence)
+                    decoder.aim(size, {} if is_earlier else self._broken)
                     tail = TAIL if is_sequence else 0
                     lists = self._demuxer.steps(aim, after=decoder.stands_at, tail=tail, earlier=is_earlier)
                     steps = next(lists)
@@ -190,23 +187,40 @@ class PyAVReader(Reader):
                         decoder.feed(steps)
                         steps = following
                 decoder.finish(steps, aim, may_stand=is_sequence)
-            except BROKEN as error:
-                raise _Damage(reason(error)) from error
-            finally:
+            targets, found = {tick: aim.target_of(tick) for tick in wanted}, decoder.take_found()
+            if any(pts not in found for pts in targets.values()):
+                raise _Damage("no whole frame there")
+            with self._lock:
+                self._open()
+                if any(self._demuxer.is_lost(tick, int(pts)) for tick, pts in targets.items()):
+                    raise _Damage("a part of the file is passed over")
+                self._standing = decoder if decoder.stands_at is not None else self._standing
+        except (*BROKEN, VideoError) as error:
+            raise _Damage(reason(error), is_lasting=not is_passing(error)) from error
+        finally:
+            if decoder is not None:
                 with self._lock:
                     self.frames_decoded += decoder.new_frames()
-        targets = {tick: aim.target_of(tick) for tick in wanted}
-        if any(pts not in decoder.found for pts in targets.values()):
-            raise _Damage("no whole frame there")
-        with self._lock:
-            if any(self._demuxer.is_lost(tick, int(pts)) for tick, pts in targets.items()):
-                raise _Damage("a part of the file is passed over")
-            self._standing = decoder if decoder.stands_at is not None else self._standing
-        return {tick: decoder.found[pts] for tick, pts in targets.items()}
+        return {tick: found[pts] for tick, pts in targets.items()}
 
-    def _error(self, why: str | None, time_s: float) -> FrameError:
-        why = why or f"the file ends after {self.readable_s:.3f} s"
-        return FrameError(f"{self._path.name} cannot be decoded at {time_s:.3f} s ({why}).")
+    def _decoder(self, tick: int, threads: int, is_sequence: bool) -> _Decoder:
+        """Return the decoder that stands shortly before a tick, or else a new one."""
+        standing, self._standing = self._standing, None
+        if is_sequence and standing and self._are_near(standing.last_tick, tick):
+            return standing
+        return _Decoder(self._demuxer, threads)
+
+    def _error(self, failure: _Failure | None, time_s: float) -> FrameError:
+        failure = failure or _Failure(f"the file ends after {self.readable_s:.3f} s")
+        said = f"{self._path.name} cannot be decoded at {time_s:.3f} s ({failure.why})."
+        return FrameError(said, is_lasting=failure.is_lasting)
+
+
+class _Failure(NamedTuple):
+    """Why there is no frame, and whether that lies in the file."""
+
+    why: str
+    is_lasting: bool = True
 
 
 class _Break(NamedTuple):
@@ -220,9 +234,11 @@ class _Break(NamedTuple):
 class _Damage(Exception):
     """Something was wrong on the way from a keyframe to the frames asked for."""
 
-    def __init__(self, why: str, found_at: _Break | None = None, *, is_known: bool = False) -> None:
+    def __init__(
+        self, why: str, found_at: _Break | None = None, *, is_known: bool = False, is_lasting: bool = True
+    ) -> None:
         super().__init__(why)
-        self.found_at, self.is_known = found_at, is_known
+        self.found_at, self.is_known, self.is_lasting = found_at, is_known, is_lasting
 
 
 class _Decoder:
@@ -239,16 +255,17 @@ class _Decoder:
         self._keeps_recent = False
         self.keyframe: int | None = None
         """Showing time of the packet it began with."""
-        self.stands_at: int | None = None
-        """Showing time of the packet it had last, if the next can follow; else None."""
-        self.found: dict[float, Pixels] = {}
-        """Frames asked for, by showing time."""
+        self.stands_at: Place | None = None
+        """The packet it had last, if the next can follow; else None."""
+        self.last_tick = 0
+        """The latest tick it was asked for."""
+        self._found: dict[float, Pixels] = {}
 
     def aim(self, size: tuple[int, int], broken: dict[int, _Break]) -> None:
         """Look for frames of a size, on a way that was not yet found to be `broken`."""
         self._size, self._broken = size, broken
         self._targets: set[float] = set()
-        self.found = {}
+        self._found = {}
         self._progress_s = time.monotonic()
 
     def feed(self, steps: Sequence[Step]) -> None:
@@ -259,19 +276,24 @@ class _Decoder:
     def finish(self, steps: Sequence[Step], aim: Aim, *, may_stand: bool) -> None:
         """Decode the last packets and what the decoder still holds; or, if it may stand, only until all is found, so
         that it can go on from there."""
-        self._keeps_recent = may_stand
+        self._keeps_recent, self.last_tick = may_stand, aim.wanted[-1]
         self._targets |= aim.targets
         for frame in self._recent:
             self._find(frame)
         last = max((place for place, step in enumerate(steps) if step.is_target), default=-1)
         for place, step in enumerate(steps):
-            if may_stand and place > last and self._targets <= self.found.keys():
+            if may_stand and place > last and self._targets <= self._found.keys():
                 break
             self._feed(step)
         else:
             self._take(None)
             self.stands_at, self._recent = None, []
         self._recent = [frame for frame in self._recent if frame.pts is not None and frame.pts >= aim.best[-1]]
+
+    def take_found(self) -> dict[float, Pixels]:
+        """Return the frames asked for, by showing time, and keep none of them."""
+        found, self._found = self._found, {}
+        return found
 
     def new_frames(self) -> int:
         """Return how many frames were decoded since this was last asked."""
@@ -291,7 +313,7 @@ class _Decoder:
             if self._unordered is not None:
                 heapq.heappush(self._unordered, packet.pts)
         self._take(packet)
-        self.stands_at = packet.pts
+        self.stands_at = place_of(packet)
 
     def _check(self, packet: Packet[VideoStream], is_damaged: bool) -> None:
         known = self._broken.get(self.keyframe) if self.keyframe is not None else None
@@ -300,13 +322,15 @@ class _Decoder:
         if is_damaged:
             raise self._damage("a damaged packet", packet.pts)
         if time.monotonic() - self._progress_s > STALL_S:
-            raise self._damage(f"no frame in {STALL_S:g} s", packet.pts)
+            raise _Damage(f"no frame in {STALL_S:g} s", is_lasting=False)
 
     def _take(self, packet: Packet[VideoStream] | None) -> None:
         """Decode a packet, or with None what is still held, and look at each frame that comes out."""
         try:
             frames = self._context.decode(packet)
         except BROKEN as error:
+            if is_passing(error):
+                raise
             raise self._damage(reason(error), packet.pts if packet else None) from error
         for frame in frames:
             self._new_frames += 1
@@ -320,10 +344,12 @@ class _Decoder:
                 self._recent.append(frame)
 
     def _find(self, frame: VideoFrame) -> None:
-        if frame.pts is not None and frame.pts in self._targets and frame.pts not in self.found:
+        if frame.pts is not None and frame.pts in self._targets and frame.pts not in self._found:
             try:
-                self.found[frame.pts] = self._pixels(frame)
+                self._found[frame.pts] = self._pixels(frame)
             except BROKEN as error:  # a size that cannot be scaled
+                if is_passing(error):
+                    raise
                 raise self._damage(reason(error), frame.pts) from error
 
     def _pixels(self, frame: VideoFrame) -> Pixels:
