@@ -78,3 +78,8 @@ class BadReply(ModelError):
 
 class DamagedVideo(UserWarning):
     """A file that opens, and of which a part is missing."""
+
+
+def reason(error: BaseException) -> str:
+    """Return another library's error as a few words, to be told in a sentence of ours."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlaskit.charset import read_text
-from atlaskit.errors import InputError, SubtitleError
+from atlaskit.errors import InputError, SubtitleError, reason
 
 if TYPE_CHECKING:
     from av.subtitles.stream import SubtitleStream
@@ -195,8 +195,9 @@ def read_embedded(
                 end = None if length is None else float(start + length)
                 cues.append((float(start), end, _packet_text(_codec(track), bytes(packet))))
     except (av.FFmpegError, OSError, ValueError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise SubtitleError(f"The subtitles in {path} cannot be read ({reason}): copy or download it again.") from error
+        raise SubtitleError(
+            f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it again."
+        ) from error
     return _kept(cues, origin_s, duration_s)
 
 

@@ -10,10 +10,9 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
-from media import SIZE, make, number_in, numbered, song
+from media import SIZE, cut, make, number_in, numbered, played, song
 
 import atlaskit as ak
 from atlaskit.cache import Cache
@@ -68,24 +67,10 @@ def test_time_zero_is_the_first_frame(tmp_path: Path, name: str) -> None:
 
 def test_a_file_cut_between_keyframes_shows_what_a_player_shows(tmp_path: Path) -> None:
     """As `ffmpeg -ss 3 -c copy` cuts: what comes before the cut is decoded and not shown."""
-    whole, cut = make(tmp_path / "whole.mp4"), tmp_path / "cut.mp4"
-    with av.open(str(whole)) as source, av.open(str(cut), "w") as target:
-        copy = target.add_stream_from_template(source.streams.video[0])
-        shift = round(3 / source.streams.video[0].time_base)  # type: ignore[operator]
-        for packet in source.demux(source.streams.video[0]):
-            if packet.dts is not None and packet.pts >= shift - shift // 3:
-                packet.pts, packet.dts, packet.stream = packet.pts - shift, packet.dts - shift, copy
-                target.mux(packet)
-    with av.open(str(cut)) as container:
-        shown = [
-            (float(frame.pts * frame.time_base), number_in(frame.to_ndarray(format="rgb24")))
-            for frame in container.decode(video=0)
-        ]
-    video = open_video(cut)
-    start_s = shown[0][0]
-    assert [number_in(np.asarray(video.frame(time_s - start_s))) for time_s, _ in shown] == [
-        number for _, number in shown
-    ]
+    path = cut(make(tmp_path / "whole.mp4"), tmp_path / "cut.mp4", at_s=3, from_s=2)
+    shown = played(path)
+    video = open_video(path)
+    assert [number_in(np.asarray(video.frame(time_s))) for time_s, _, _ in shown] == [number for _, number, _ in shown]
     assert video.duration_s == pytest.approx(len(shown) / 25, abs=0.01)
 
 

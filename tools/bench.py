@@ -5,16 +5,14 @@ Every speed stands beside a named alternative of the same run. The media is made
 
 from __future__ import annotations
 
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import av
 import bench_video
 import numpy as np
+from bench_video import seconds
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
@@ -31,18 +29,7 @@ def ten_minutes_720p() -> Path:
     if path.exists():
         return path
     minute = ak.benchmarks.atlasworld(1, 60, size=(1280, 720), fps=24, directory=MEDIA, progress=True).video
-    with av.open(str(minute.path)) as source, av.open(str(path) + ".part", "w", format="mp4") as joined:
-        stream = source.streams.video[0]
-        copy = joined.add_stream_from_template(stream)
-        length = round(60 / stream.time_base)
-        for turn in range(10):
-            source.seek(0)
-            for packet in source.demux(stream):
-                if packet.dts is not None:
-                    packet.pts, packet.dts, packet.stream = packet.pts + turn * length, packet.dts + turn * length, copy
-                    joined.mux(packet)
-    Path(str(path) + ".part").rename(path)
-    return path
+    return bench_video.repeated(minute.path, path.with_suffix(".part.mp4"), 10).rename(path)
 
 
 def seek_per_frame(path: Path, times_s: list[float], size: tuple[int, int]) -> list[np.ndarray]:
@@ -60,16 +47,6 @@ def seek_per_frame(path: Path, times_s: list[float], size: tuple[int, int]) -> l
                 shown = frame
             frames.append(shown.to_ndarray(format="rgb24", width=size[0], height=size[1]))
     return frames
-
-
-def seconds(act: Callable[[], object], repeats: int = 1) -> float:
-    """Return the median time of an act."""
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        act()
-        times.append(time.perf_counter() - began)
-    return statistics.median(times)
 
 
 def row(what: str, took_s: float, beside: str = "", other_s: float = 0.0) -> None:

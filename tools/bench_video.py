@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -81,11 +82,14 @@ def grids(duration_s: float) -> dict[str, list[float]]:
     return {"root": midpoints(duration_s, ()), "depth 1": midpoints(duration_s, (27,)), "depth 2": within_9_s}
 
 
-def seconds(act: Callable[[], object]) -> float:
-    """Time an act."""
-    began = time.perf_counter()
-    act()
-    return time.perf_counter() - began
+def seconds(act: Callable[[], object], repeats: int = 1) -> float:
+    """Return the median time of an act."""
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        act()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
 
 
 def measure(reader: str, path: Path) -> dict[str, float]:

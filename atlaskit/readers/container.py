@@ -7,11 +7,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import numpy as np
 from av.container import InputContainer
 from av.stream import Disposition
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
-from atlaskit.errors import VideoError
+from atlaskit.errors import VideoError, reason
+from atlaskit.readers import Pixels
 
 BROKEN = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError)
 """What PyAV raises where a file is damaged."""
@@ -28,11 +32,6 @@ def is_passing(error: BaseException) -> bool:
     if isinstance(error, (MemoryError, VideoError, av.error.ExitError)):  # gone or replaced; or out of time
         return True
     return isinstance(error, OSError) and error.errno in PASSING
-
-
-def reason(error: BaseException) -> str:
-    """Return a library's error as a few words."""
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
@@ -68,10 +67,20 @@ def kind_of(container: InputContainer) -> str:
     return "mov" if "mov" in names else names[0]
 
 
+def tick_of(stream: VideoStream) -> Fraction:
+    """Return the length of a tick of a stream's own clock, in seconds."""
+    return Fraction(stream.time_base or Fraction(1, 1000))
+
+
 def frame_length(stream: VideoStream) -> Fraction:
     """Return how long a frame is shown, on average, in seconds."""
     rate = stream.average_rate or stream.guessed_rate
     return 1 / Fraction(rate) if rate else Fraction(1, 25)
+
+
+def scaled(scaler: VideoReformatter, frame: VideoFrame, size: tuple[int, int]) -> Pixels:
+    """Return a frame as RGB pixels of a size (w, h): in the one way that all readers share."""
+    return np.asarray(scaler.reformat(frame, *size, "rgb24", interpolation="AREA").to_ndarray(), np.uint8)
 
 
 def shown_size(coded: tuple[int, int], aspect: Fraction | None, rotation: int) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from av.video.reformatter import VideoReformatter
 
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.readers import TIME_STEP_S, Pixels, Reader
+from atlaskit.readers.container import scaled
 from atlaskit.readers.pyav import PyAVReader
 
 CHECKED_FRAMES = 16
@@ -31,7 +32,7 @@ class DecordReader(Reader):
     """Frames of one file through decord; `frames_decoded` counts those asked for, since it does not tell the others."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, threading.Lock()
+        self._path, self._lock, self._scaler = path, threading.Lock(), VideoReformatter()
         self._true = PyAVReader(path)
         self.duration_s, self.readable_s = self._true.duration_s, self._true.readable_s
         self.fps, self.size, self.origin_s = self._true.fps, self._true.size, self._true.origin_s
@@ -72,8 +73,7 @@ class DecordReader(Reader):
             return FrameError(said, is_lasting=False)  # another reader may
         self.frames_decoded += 1
         frame = VideoFrame.from_ndarray(pixels, format="rgb24")  # turned upright already
-        scaled = VideoReformatter().reformat(frame, *size, "rgb24", interpolation="AREA")
-        return np.asarray(scaled.to_ndarray(), np.uint8)
+        return scaled(self._scaler, frame, size)
 
     def _check(self) -> None:
         """Raise VideoError unless decord agrees with the file on all times, and with the default reader on frames."""

@@ -18,10 +18,10 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
 
-from atlaskit.errors import VideoError
+from atlaskit.errors import VideoError, reason
 from atlaskit.readers import TIME_STEP_S
 from atlaskit.readers.aim import Aim
-from atlaskit.readers.container import BROKEN, frame_length, kind_of, open_container, reason, shown_size
+from atlaskit.readers.container import BROKEN, frame_length, kind_of, open_container, shown_size, tick_of
 from atlaskit.readers.measure import first_shown, length_of
 from atlaskit.readers.orientation import rotation_of
 
@@ -86,7 +86,7 @@ class Demuxer:
         self.is_skippable = codec.name in SKIPPABLE and not self.is_unordered
         self.rotation = rotation_of(path, stream.id) if self._kind == "mov" else 0
         self.size = shown_size((codec.width, codec.height), stream.sample_aspect_ratio, self.rotation)
-        self.tick = Fraction(stream.time_base or Fraction(1, 1000))
+        self.tick = tick_of(stream)
         self.fps, self._frame_ticks = float(1 / frame_length(stream)), int(frame_length(stream) / self.tick)
         self._is_fresh = False
         try:

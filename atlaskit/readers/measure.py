@@ -9,7 +9,7 @@ from av.container import InputContainer
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
-from atlaskit.readers.container import BROKEN, frame_length, kind_of
+from atlaskit.readers.container import BROKEN, frame_length, kind_of, tick_of
 
 
 def first_shown(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
@@ -39,7 +39,7 @@ def length_of(container: InputContainer, stream: VideoStream, origin_ticks: int)
 
     Costs one seek where the container can seek, a pass over the packets where it cannot.
     """
-    tick = Fraction(stream.time_base or Fraction(1, 1000))
+    tick = tick_of(stream)
     start = Fraction(container.start_time or 0, 1_000_000)
     declared = (stream.duration or 0) * tick
     if kind_of(container) == "avi":  # FFmpeg shortens that to what is there, and keeps the count
@@ -73,9 +73,9 @@ def _ends_after(
     """Return the end of the last video packet and of the last packet at all, read from the keyframe at `start`;
     with `packets`, of the first so many video packets. Damage on the way ends it: what was read until there counts."""
     video_end = any_end = None
-    tick, seen = Fraction(stream.time_base or Fraction(1, 1000)), 0
+    seen = 0
     with suppress(*BROKEN):
-        container.seek(int(start / tick), stream=stream, backward=True)
+        container.seek(int(start / tick_of(stream)), stream=stream, backward=True)
         for packet in container.demux():
             if packet.pts is None or packet.time_base is None or packet.is_corrupt:
                 continue

@@ -24,10 +24,10 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
-from atlaskit.errors import FrameError, VideoError
+from atlaskit.errors import FrameError, VideoError, reason
 from atlaskit.readers import CORES, Pixels, Reader
 from atlaskit.readers.aim import Aim
-from atlaskit.readers.container import BROKEN, is_passing, reason
+from atlaskit.readers.container import BROKEN, is_passing, scaled
 from atlaskit.readers.demux import Demuxer, Place, Step, place_of
 
 WALK_S = 2.0
@@ -353,9 +353,8 @@ class _Decoder:
                 raise self._damage(reason(error), frame.pts) from error
 
     def _pixels(self, frame: VideoFrame) -> Pixels:
-        width, height = self._size if self._rotation in (0, 180) else self._size[::-1]
-        scaled = self._scaler.reformat(frame, width, height, "rgb24", interpolation="AREA")
-        return np.asarray(np.rot90(scaled.to_ndarray(), self._rotation // 90), np.uint8)
+        coded = self._size if self._rotation in (0, 180) else self._size[::-1]
+        return np.rot90(scaled(self._scaler, frame, coded), self._rotation // 90)
 
     def _damage(self, why: str, pts: int | None) -> _Damage:
         dts = self._dts_of.get(pts) if pts is not None else None
