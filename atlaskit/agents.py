@@ -15,6 +15,7 @@ from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Observat
 from atlaskit.errors import IllegalAction, ModelError
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.model import MAX_ATTEMPTS, Message, Model, Reply
 from atlaskit.prompts import (
     DecisionCall,
     GlanceCall,
@@ -29,7 +30,6 @@ from atlaskit.question import Question, Span
 from atlaskit.render import Sheet
 from atlaskit.schemas import to_action
 from atlaskit.trace import Event
-from atlaskit.vlm import MAX_ATTEMPTS, Message, Model, Reply
 
 WorkerStop = Literal["finished", "steps", "budget", "failed"]
 """Why a worker came back: it declared its region explored, used up its own steps, was cut short by the budget of the

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from atlaskit.errors import InputError, ModelError
-from atlaskit.vlm import Reply, Role, Usage
+from atlaskit.model import Reply, Role
+from atlaskit.usage import Usage
 
 Limit = Literal["calls", "tokens", "seconds"]
 
@@ -56,12 +57,7 @@ class Bill:
         """Return what a reply, or a call that failed, cost."""
         if isinstance(outcome, Reply):
             return cls(outcome.usage, outcome.usage if outcome.live else Usage())
-        usage = Usage(
-            outcome.attempts,
-            prompt_tokens=outcome.prompt_tokens,
-            completion_tokens=outcome.completion_tokens,
-        )
-        return cls(usage, usage)
+        return cls(outcome.usage, outcome.usage)
 
 
 @dataclass(frozen=True)

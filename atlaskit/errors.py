@@ -7,6 +7,7 @@
     │   └── FrameError       one frame that cannot be decoded; other frames may be fine
     ├── SubtitleError    a subtitle file that cannot be read
     ├── CacheError       a cache directory that cannot be used, or an entry that must not be read
+    ├── ServerError      a model server that does not start
     └── ModelError       a model call that failed for good, retries included
         ├── Unreachable      nothing answers at the endpoint
         └── BadReply         the model answered, but not what the schema asks for
@@ -17,6 +18,8 @@ Each message is one sentence for a person: what is wrong, which value, what to d
 """
 
 from __future__ import annotations
+
+from atlaskit.usage import Transit, Usage
 
 
 class AtlasError(Exception):
@@ -55,17 +58,19 @@ class CacheError(AtlasError):
     """A cache directory or entry that cannot be used."""
 
 
+class ServerError(AtlasError):
+    """A model server that cannot be installed, does not start, or died."""
+
+
 class ModelError(AtlasError):
     """A model call that failed for good.
 
-    `attempts`, `prompt_tokens` and `completion_tokens` say what the failed call cost, so that budgets count it.
+    `usage` says what it cost all the same, so that budgets count it, and `transit` what it took.
     """
 
-    def __init__(self, message: str, *, attempts: int = 1, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+    def __init__(self, message: str, usage: Usage = Usage(calls=1), transit: Transit = Transit()) -> None:
         super().__init__(message)
-        self.attempts = attempts
-        self.prompt_tokens = prompt_tokens
-        self.completion_tokens = completion_tokens
+        self.usage, self.transit = usage, transit
 
 
 class Unreachable(ModelError):

@@ -27,6 +27,7 @@ from atlaskit.environment import (
     Zoom,
 )
 from atlaskit.memory import Evidence, Scratchpad
+from atlaskit.model import Image, Message, Request
 from atlaskit.question import Question
 from atlaskit.render import Sheet, View, clock
 from atlaskit.schemas import (
@@ -42,7 +43,6 @@ from atlaskit.schemas import (
     step_schema,
 )
 from atlaskit.subtitles import Line
-from atlaskit.vlm import Image, Message, Request
 
 MOST_SUBTITLES = 24_000
 """Characters of subtitles in one prompt; beyond that the model is told to open a cell to read them."""

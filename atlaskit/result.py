@@ -9,10 +9,11 @@ from typing import Any
 from atlaskit.cache import canonical_json
 from atlaskit.errors import InputError
 from atlaskit.memory import DeadZones, Scratchpad
+from atlaskit.model import Role
 from atlaskit.question import Question, Span
 from atlaskit.render import Sheet, clock
 from atlaskit.trace import Trace
-from atlaskit.vlm import Role, Usage
+from atlaskit.usage import Usage
 
 RESULT_VERSION = 1
 

@@ -19,12 +19,13 @@ from atlaskit.environment import Atlas, legal_set
 from atlaskit.errors import InputError, ModelError, Unreachable
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Scratchpad
+from atlaskit.model import MAX_ATTEMPTS, Model, Reply
 from atlaskit.question import Question
 from atlaskit.render import Fit
+from atlaskit.replies import Cached
 from atlaskit.result import Result, Spent
 from atlaskit.trace import Event, Trace
 from atlaskit.video import Sampling, Video
-from atlaskit.vlm import MAX_ATTEMPTS, Cached, Model, Reply
 
 Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "seconds", "model"]
 """Why a search ended: the evidence suffices, nothing is left to explore, depth 0 allows none, the rounds or a budget

@@ -1,150 +1,38 @@
-"""One call to a model: what is asked, the schema the answer must fit, retries, and what it cost.
+"""A model behind an OpenAI-compatible endpoint: one request there, one validated answer back.
 
-`Model` is the one boundary to the outside: anything with a `name`, `parameters` and `complete(request) -> Reply`.
-`VLM` is a model behind an OpenAI-compatible endpoint (vLLM's included), `Cached` any model with its replies kept.
-Knows nothing of prompts, grids or agents.
+Passing failures are tried again after a growing wait, an answer that does not fit is sent back once with what is wrong,
+and every attempt is counted. What may be sent is the endpoint's `Dialect`; how many requests are under way at once is
+the `Gate` to its address. Knows nothing of prompts and grids.
 """
 
 from __future__ import annotations
 
-import base64
-import contextlib
-import json
 import math
-import os
 import random
-import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from atlaskit.cache import Cache, recipe_key
-from atlaskit.errors import BadReply, ModelError, Unreachable
+from atlaskit.counters import Counters, read_counters
+from atlaskit.dialect import HOSTED, Answer, Dialect, dialect_named, dialect_of, letter, read_answer, sampling
+from atlaskit.endpoint import Endpoint, Failed, parsed
+from atlaskit.errors import BadReply, InputError, ModelError, Unreachable
+from atlaskit.gate import gate_to
+from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.usage import Transit, Usage
 
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
-
-Role = Literal["master", "worker"]
-
-REPLY_VERSION = 1
-MAX_ATTEMPTS = 4
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
-
-
-@runtime_checkable
-class Image(Protocol):
-    """A picture as a model sees it: named by its recipe, encoded only when it must be sent."""
-
-    @property
-    def key(self) -> str:
-        """The hash of what the image is made of; stands for it in the key of a reply."""
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """(width, height) in pixels."""
-
-    def jpeg(self) -> bytes:
-        """Return the image's bytes."""
-
-
-@dataclass(frozen=True)
-class Message:
-    """One turn of a conversation: texts and images in order."""
-
-    speaker: Literal["system", "user", "assistant"]
-    parts: tuple[str | Image, ...]
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is asked of a model, and the schema its answer must fit."""
-
-    role: Role
-    step: str
-    """Which of the role's calls this is: task, probe, step, review, decision."""
-    messages: tuple[Message, ...]
-    schema: type[BaseModel]
-    facts: object = field(default=None, compare=False)
-    """What the messages say, as data. Never sent; a reference policy reads it instead of the words."""
-    max_tokens: int = 1024
-    deadline_s: float | None = field(default=None, compare=False)
-    """When the last attempt must end, on the clock of `time.monotonic`. Only carries the request."""
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What calls cost. `calls` counts every attempt, the failed ones too."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    """Prompt tokens that the server had computed before."""
-    completion_tokens: int = 0
-    estimated: bool = False
-    """Whether a token count in here is an estimate: an oracle reads no tokens."""
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens."""
-        return self.prompt_tokens + self.completion_tokens
-
-    @property
-    def effective_tokens(self) -> int:
-        """Tokens the server had to compute: prompt − cached + completion."""
-        return self.tokens - self.cached_tokens
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.estimated or other.estimated,
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as plain JSON values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A model's answer, validated against the request's schema."""
-
-    answer: Any
-    """An instance of the request's schema."""
-    text: str
-    usage: Usage
-    """What the answer cost when it was made, also when it now comes out of the cache."""
-    reasoning: str = ""
-    live: bool = True
-    """Whether the model was called for it just now."""
-
-
-class Model(Protocol):
-    """Anything that answers requests."""
-
-    @property
-    def name(self) -> str:
-        """Which model it is: part of the key of its replies."""
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """What else its replies depend on, such as the temperature: part of the key too."""
-
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Answer a request in at most `max_attempts` attempts; raise ModelError when that fails."""
 
 
 class VLM:
     """A model behind an OpenAI-compatible endpoint.
 
-    Transient failures (no connection, time-outs, 429, 5xx) are tried again after a growing wait; a reply that does
-    not fit the schema is answered once with what is wrong. Every attempt counts as a call.
+    No connection, a reset, a time-out, 408, 409, 425, 429 and 5xx are tried again after a growing wait with jitter, or
+    the wait that the endpoint asks for; an answer that does not fit the schema is sent back once with what is wrong.
+    Every attempt counts as a call. Safe to share between threads, and meant to be.
     """
 
     def __init__(
@@ -156,176 +44,154 @@ class VLM:
         temperature: float = 0.0,
         seed: int = 0,
         timeout_s: float = 120.0,
+        in_flight: int | None = None,
+        dialect: str | Dialect | None = None,
     ) -> None:
         """Name an endpoint and one of its models (its first, if none is named; that asks the endpoint).
 
-        The key is taken from the environment's OPENAI_API_KEY where none is given. Raises Unreachable if the
-        endpoint must be asked and does not answer.
+        The key is taken from the environment's OPENAI_API_KEY where none is given. At most `in_flight` requests (16)
+        are under way at once to this address, of all models and questions of the process together. `dialect` is what
+        the endpoint takes: "vllm", "openai" (OpenAI itself), "hosted" (what most others take), "plain" (the schema
+        told in words) or a `Dialect`; where it is not given, what the endpoint's own list of models declares. Raises
+        Unreachable if the endpoint must be asked and does not answer, InputError for a setting that cannot be.
         """
-        from openai import OpenAI  # here, so that `import atlaskit` stays light
-
-        self.base_url, self._timeout_s = base_url, timeout_s
-        self._client = OpenAI(
-            base_url=base_url,
-            api_key=api_key or os.environ.get("OPENAI_API_KEY") or "none",
-            timeout=timeout_s,
-            max_retries=0,  # retries are counted here, so they are made here
-        )
-        self.parameters = {"temperature": temperature, "seed": seed}
+        for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{name} is a positive number, got {value}.")
+        self._endpoint, self._timeout_s = Endpoint(base_url, api_key), timeout_s
+        self.base_url = self._endpoint.base_url
+        self._gate = gate_to(self.base_url, in_flight)
+        self._known: set[str] = set()  # the images that the endpoint has
+        self._dialect = dialect_named(dialect) if isinstance(dialect, str) else dialect
+        told = {"schema": "words"} if self._dialect and self._dialect.schema == "words" else {}
+        self.parameters: Mapping[str, Any] = {"temperature": temperature, "seed": seed, **told}
         self.name = model or self._first_model()
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the endpoint takes; where that was not said, the endpoint is asked once what it is."""
+        if self._dialect is None:
+            try:
+                self._dialect = dialect_of(parsed(self._endpoint.get("models")))
+            except Failed as failure:
+                if failure.is_passing:
+                    raise
+                self._dialect = HOSTED  # it keeps no list, or not for everyone
+        return self._dialect
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer a request; raise Unreachable, BadReply or ModelError, which say what the attempts cost."""
-        messages = [_wire(message) for message in request.messages]
-        spent, wait_s, corrected = Usage(), FIRST_WAIT_S, False
+        trip = _Trip(request.deadline_s)
+        wait_s, is_corrected = FIRST_WAIT_S, False
         while True:
             try:
-                completion = self._send(request, messages)
-            except _Transient as failure:
-                spent += Usage(calls=1)
-                pause_s = failure.wait_s or wait_s * random.uniform(0.5, 1.5)
-                if spent.calls >= max_attempts or _time_left(request) <= pause_s:
-                    raise failure.final(self, spent) from failure.__cause__
+                answer = self._ask(request, trip)
+            except Failed as failure:
+                trip.spent += Usage(calls=int(failure.was_sent))
+                pause_s = failure.wait_s if failure.wait_s is not None else wait_s * random.uniform(0.5, 1.5)
+                is_last = trip.spent.calls >= max_attempts or trip.left_s <= pause_s
+                if is_last or not failure.is_passing:
+                    raise self._error(failure, trip) from failure.__cause__
                 time.sleep(pause_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
                 continue
-            except ModelError as error:
-                raise type(error)(str(error), **_cost(spent + Usage(calls=1))) from error
-            spent += _usage(completion)
-            text, reasoning = _text(completion)
-            text = _strict(text)
+            trip.spent += answer.usage
             try:
-                return Reply(request.schema.model_validate_json(text), text, spent, reasoning)
+                fitting = request.schema.model_validate_json(answer.text)
             except ValidationError as error:
-                complaint = _complaint(error)
-            if corrected or spent.calls >= max_attempts:
-                raise BadReply(
-                    f"{self.name} does not answer in the asked-for form: {complaint}. It said: {text[:200]!r}.",
-                    **_cost(spent),
+                complaint = _complaint(error, answer)
+            else:
+                return Reply(fitting, answer.text, trip.spent, answer.reasoning, transit=trip.transit)
+            if is_corrected or trip.spent.calls >= max_attempts:
+                words = (
+                    f"{self.name} does not answer in the asked-for form: {complaint}. It said: {answer.text[:200]!r}."
                 )
-            corrected = True
-            messages = [
-                *messages,
-                {"role": "assistant", "content": text},
-                {"role": "user", "content": f"That does not fit the schema: {complaint}. Answer again, in JSON only."},
-            ]
+                raise BadReply(words, trip.spent, trip.transit)
+            is_corrected = True
+            request = _corrected(request, answer.text, complaint)
 
-    def _send(self, request: Request, messages: list[dict[str, Any]]) -> ChatCompletion:
-        import openai
-        from openai.types.chat import ChatCompletion
-
+    def counters(self) -> Counters:
+        """Return the server's own counts so far; raise InputError where it keeps none, ModelError where it fails."""
         try:
-            completion = self._client.chat.completions.create(  # type: ignore[call-overload]  # plain dictionaries, as documented
-                model=self.name,
-                messages=messages,
-                response_format={
-                    "type": "json_schema",
-                    "json_schema": {"name": request.step, "schema": json_schema(request.schema)},
-                },
-                max_tokens=request.max_tokens,
-                timeout=max(0.1, min(self._timeout_s, _time_left(request))),
-                **self.parameters,
-            )
-        except openai.APIConnectionError as error:
-            raise _Transient("gives no answer", reached=False) from error
-        except openai.APIStatusError as error:
-            what = f"answers {error.status_code}: {_server_words(error)}"
-            if error.status_code == 429 or error.status_code >= 500:
-                raise _Transient(what, _retry_after(error)) from error
-            raise ModelError(f"{self.name} at {self.base_url} {what}.") from error
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            raise _Transient(f"answers what no client can read ({error})") from error
-        if not isinstance(completion, ChatCompletion) or not isinstance(completion.choices, list | None):
-            raise _Transient("answers what is no chat completion (does the address end in /v1?)")
-        return completion
+            if not self.dialect.counters:
+                raise InputError(f"{self.base_url} speaks {self.dialect.name!r}, which tells no counters; vLLM does.")
+            page = self._endpoint.get(f"{self.base_url.removesuffix('/v1')}/metrics")
+        except Failed as failure:
+            raise self._error(failure, _Trip()) from failure.__cause__
+        return read_counters(page.decode(errors="replace"), self.name)
+
+    def _ask(self, request: Request, trip: _Trip) -> Answer:
+        """Send a request; and send it whole where the endpoint may have forgotten an image that was only named."""
+        dialect, known = self.dialect, self._known
+        sampled = sampling(dialect, self.parameters["temperature"], self.parameters["seed"])
+        while True:
+            sent = letter(request, self.name, dialect, sampled, known)
+            try:
+                with self._gate.place(trip.left_s) as queue_s:
+                    trip.queue_s += queue_s
+                    timeout_s = min(self._timeout_s, trip.left_s)
+                    if timeout_s <= 0:
+                        raise TimeoutError
+                    trip.sent_bytes += len(sent.body)
+                    page = self._endpoint.post("chat/completions", sent.body, sent.headers, timeout_s)
+            except TimeoutError as error:
+                raise Failed("could not be asked before the time was up", is_passing=False, was_sent=False) from error
+            except Failed as failure:
+                if failure.status < 400 or not sent.named:
+                    raise
+                # Whatever it complains of, it can be that. The model was not asked, so this is no call.
+                self._known -= sent.named
+                known = set()
+                continue
+            try:
+                answer = read_answer(parsed(page))
+            except ValueError as error:
+                raise Failed(f"answers what is {error}") from error
+            self._known |= sent.carried
+            return answer
 
     def _first_model(self) -> str:
-        import openai
-
         try:
-            for model in self._client.models.list():
-                if isinstance(model.id, str):
-                    return model.id
-        except openai.APIConnectionError as error:
-            raise Unreachable(how_to_reach(self.base_url)) from error
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            raise ModelError(f"{self.base_url} does not list its models ({error}): name one.") from error
+            models = parsed(self._endpoint.get("models"))
+        except Failed as failure:
+            if not failure.was_reached:
+                raise self._error(failure, _Trip()) from failure.__cause__
+            raise ModelError(f"{self.base_url} does not list its models (it {failure}): name one.") from failure
+        match models:
+            case {"data": [{"id": str(name)}, *_]}:
+                self._dialect = self._dialect or dialect_of(models)
+                return name
         raise ModelError(f"{self.base_url} serves no model: name one that it should load.")
+
+    def _error(self, failure: Failed, trip: _Trip) -> ModelError:
+        """Return what a failure is to those who asked."""
+        if not failure.was_reached:
+            return Unreachable(how_to_reach(self.base_url), trip.spent, trip.transit)
+        attempts = f" ({trip.spent.calls} attempts)" if trip.spent.calls > 1 else ""
+        return ModelError(f"{self.name} at {self.base_url} {failure}{attempts}.", trip.spent, trip.transit)
 
     def __repr__(self) -> str:
         return f"VLM({self.base_url!r}, {self.name!r})"
 
 
-class Cached:
-    """A model whose replies are kept: a request that was answered before costs nothing. Failures are never kept."""
+@dataclass
+class _Trip:
+    """What a call has cost and taken so far."""
 
-    def __init__(self, model: Model, cache: Cache) -> None:
-        self.model, self.cache = model, cache
+    deadline_s: float | None = None
+    spent: Usage = Usage()
+    queue_s: float = 0.0
+    sent_bytes: int = 0
+    began_s: float = field(default_factory=time.monotonic)
 
     @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
+    def left_s(self) -> float:
+        """Seconds left, infinity where there is no deadline."""
+        return math.inf if self.deadline_s is None else self.deadline_s - time.monotonic()
 
     @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The model's parameters."""
-        return self.model.parameters
-
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Answer out of the cache, or ask the model and keep what it says."""
-        key = reply_key(self.model, request)
-        with self.cache.alone(key):
-            kept = self._recall(key, request, max_attempts)
-            if kept is not None:
-                return kept
-            reply = self.model.complete(request, max_attempts=max_attempts)
-            entry = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
-            self.cache.put_json(key, entry)
-            return reply
-
-    def _recall(self, key: str, request: Request, max_attempts: int) -> Reply | None:
-        """Return a kept reply; None where there is none, or where a stranger's cache holds something else."""
-        try:
-            entry = self.cache.get_json(key)
-            if entry is None:
-                return None
-            usage = Usage(**entry["usage"])
-            return Reply(
-                request.schema.model_validate_json(entry["text"]),
-                entry["text"],
-                replace(usage, calls=min(usage.calls, max_attempts)),  # what it took then cannot exceed what is left
-                entry["reasoning"],
-                live=False,
-            )
-        except (KeyError, TypeError, ValueError):
-            return None
-
-
-def reply_key(model: Model, request: Request) -> str:
-    """Return the key of a model's reply: the hash of all that the reply depends on, images by their own keys.
-
-    Left out: the endpoint's address, credentials, time-outs and numbers of attempts, which only carry the request;
-    role and step, which the model never sees; the facts, which the messages already say.
-    """
-    return recipe_key(
-        "reply",
-        REPLY_VERSION,
-        model=model.name,
-        parameters=dict(model.parameters),
-        max_tokens=request.max_tokens,
-        schema=json_schema(request.schema),
-        messages=[
-            [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
-            for message in request.messages
-        ],
-    )
-
-
-@lru_cache(maxsize=1024)
-def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
-    """Return a schema as JSON Schema."""
-    return schema.model_json_schema()
+    def transit(self) -> Transit:
+        return Transit(self.queue_s, time.monotonic() - self.began_s, self.sent_bytes)
 
 
 def how_to_reach(base_url: str) -> str:
@@ -336,97 +202,18 @@ def how_to_reach(base_url: str) -> str:
     )
 
 
-class _Transient(Exception):
-    """An attempt that may go better the next time."""
-
-    def __init__(self, what: str, wait_s: float | None = None, reached: bool = True) -> None:
-        super().__init__(what)
-        self.wait_s, self.reached = wait_s, reached
-
-    def final(self, vlm: VLM, spent: Usage) -> ModelError:
-        if not self.reached:
-            return Unreachable(how_to_reach(vlm.base_url), **_cost(spent))
-        return ModelError(f"{vlm.name} at {vlm.base_url} {self} ({spent.calls} attempts).", **_cost(spent))
+def _corrected(request: Request, said: str, complaint: str) -> Request:
+    """Return the request with what was said to it, and what is wrong with that."""
+    words = f"That does not fit the schema: {complaint}. Answer again, in JSON only."
+    return replace(request, messages=(*request.messages, Message("assistant", (said,)), Message("user", (words,))))
 
 
-def _cost(spent: Usage) -> dict[str, int]:
-    return {
-        "attempts": spent.calls,
-        "prompt_tokens": spent.prompt_tokens,
-        "completion_tokens": spent.completion_tokens,
-    }
-
-
-def _wire(message: Message) -> dict[str, Any]:
-    if all(isinstance(part, str) for part in message.parts):
-        return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
-    content = [{"type": "text", "text": p} if isinstance(p, str) else _image_part(p) for p in message.parts]
-    return {"role": message.speaker, "content": content}
-
-
-def _image_part(image: Image) -> dict[str, Any]:
-    data = base64.b64encode(image.jpeg()).decode()
-    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
-
-
-def _usage(completion: ChatCompletion) -> Usage:
-    usage = completion.usage
-    details = getattr(usage, "prompt_tokens_details", None)
-    return Usage(
-        1, _count(usage, "prompt_tokens"), _count(details, "cached_tokens"), _count(usage, "completion_tokens")
-    )
-
-
-def _count(counts: object, name: str) -> int:
-    """Return a number that an endpoint may give, leave out, or get wrong."""
-    count = getattr(counts, name, None)
-    return count if isinstance(count, int) and count > 0 else 0
-
-
-def _time_left(request: Request) -> float:
-    return math.inf if request.deadline_s is None else request.deadline_s - time.monotonic()
-
-
-def _text(completion: ChatCompletion) -> tuple[str, str]:
-    """Return the answer and, apart from it, the reasoning that led there."""
-    message = completion.choices[0].message if completion.choices else None
-    text, reasoning = _clean(getattr(message, "content", "")), _clean(getattr(message, "reasoning_content", ""))
-    thought = re.match(r"\s*<think>(.*?)</think>(.*)", text, re.DOTALL)
-    return (thought[2], thought[1] + reasoning) if thought else (text, reasoning)
-
-
-def _clean(text: object) -> str:
-    """Return a text that can be stored: no lone surrogates, and nothing where an endpoint gives no text."""
-    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
-
-
-def _strict(text: str) -> str:
-    """Return JSON that has raw control characters in its strings with them escaped; anything else as it is.
-
-    A grammar with `maxLength` lets a model write them (mlc-ai/xgrammar#800), and strict JSON does not allow them.
-    """
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.dumps(json.loads(text, strict=False), ensure_ascii=False)
-    return text
-
-
-def _complaint(error: ValidationError) -> str:
+def _complaint(error: ValidationError, answer: Answer) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
-    return f"{first['msg']} at {where}" if where else str(first["msg"])
-
-
-def _server_words(error: Any) -> str:
-    body = error.body
-    words = body.get("message") if isinstance(body, dict) else None
-    return str(words or error.message)[:300].rstrip(". ") if not isinstance(body, str) else json.dumps(body)[:300]
-
-
-def _retry_after(error: Any) -> float | None:
-    try:
-        return min(float(error.response.headers["retry-after"]), LONGEST_WAIT_S)
-    except (KeyError, ValueError):
-        return None
+    complaint = f"{first['msg']} at {where}" if where else str(first["msg"])
+    return (
+        f"{complaint} (it was cut off after {answer.usage.completion_tokens} tokens)"
+        if answer.is_cut_off
+        else complaint
+    )

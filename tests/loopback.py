@@ -34,7 +34,10 @@ def completion(text: str, **message: Any) -> dict[str, Any]:
         "choices": [
             {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}
         ],
-        "usage": {**usage, "prompt_tokens_details": {"cached_tokens": 64}},
+        "usage": {
+            **usage,
+            "prompt_tokens_details": {"cached_tokens": 64, "multimodal_tokens": {"image": 40}},
+        },
     }
 
 
@@ -86,6 +89,9 @@ class Loop:
     url: str
     faults: list[Fault] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    owner: str = "vllm"
+    """Whom its list of models names as their owner."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -100,12 +106,13 @@ def loopback() -> Iterator[Loop]:
             pass
 
         def do_GET(self) -> None:  # the name http.server calls
-            send(self, 200, {"object": "list", "data": [{"id": "loop", "object": "model"}]})
+            send(self, 200, {"object": "list", "data": [{"id": "loop", "owned_by": loop.owner}]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with loop.lock:
                 loop.bodies.append(body)
+                loop.headers.append(dict(self.headers))
                 fault = loop.faults.pop(0) if loop.faults else None
             if fault is None:
                 send(self, 200, completion(fits(body)))

@@ -10,7 +10,9 @@ from typing import Any
 
 from atlaskit.cache import canonical_json
 from atlaskit.errors import ModelError
-from atlaskit.vlm import MAX_ATTEMPTS, Model, Reply, Request, Usage, reply_key
+from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.replies import reply_key
+from atlaskit.usage import Usage
 
 
 class Babbler:
@@ -26,7 +28,7 @@ class Babbler:
         schema = request.schema.model_json_schema()
         value = babble(schema, schema.get("$defs", {}), rng)
         text = canonical_json(value)
-        usage = Usage(1, rng.randrange(100, 3000), 0, rng.randrange(1, 100))
+        usage = Usage(1, rng.randrange(100, 3000), completion_tokens=rng.randrange(1, 100))
         return Reply(request.schema.model_validate_json(text), text, usage)
 
 
@@ -83,7 +85,7 @@ class Flaky:
         if request.step in self.steps and draw < self.rate:
             with self._lock:
                 self.failed += 1
-            raise ModelError("the network is down", attempts=max_attempts)
+            raise ModelError("the network is down", Usage(max_attempts))
         return self.model.complete(request, max_attempts=max_attempts)
 
 

@@ -14,6 +14,7 @@ import atlaskit
 ROOT = Path(atlaskit.__file__).parent
 
 FLOORS = {
+    "usage": -2,  # what calls cost: counts that errors carry too
     "errors": -1,  # the names of what can go wrong: below everything
     "grid": 0,
     "cache": 0,
@@ -21,11 +22,17 @@ FLOORS = {
     "charset": 0,
     "subtitles": 1,
     "memory": 1,
-    "vlm": 1,
+    "model": 1,
+    "gate": 1,
+    "counters": 1,
+    "endpoint": 1,
+    "replies": 2,
+    "dialect": 2,
     "readers": 1,
     "video": 2,
     "budget": 2,
     "render": 3,
+    "vlm": 3,
     "environment": 4,
     "schemas": 5,
     "trace": 5,
@@ -39,7 +46,7 @@ FLOORS = {
     "__init__": 11,
     "__main__": 12,
 }
-HEAVY = {"av", "charset_normalizer", "openai", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
+HEAVY = {"av", "charset_normalizer", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
 HEAVY |= {"torch", "transformers", "vllm", "decord"}
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -14,11 +14,12 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError, ModelError, Unreachable
+from atlaskit.model import Model
 from atlaskit.question import Question
 from atlaskit.result import Result
 from atlaskit.search import ask
 from atlaskit.trace import Trace
-from atlaskit.vlm import Model, Usage
+from atlaskit.usage import Usage
 
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 WHEN = Question("When is it?", kind="when")
@@ -188,7 +189,7 @@ def test_a_failure_costs_a_step_and_keeps_what_was_found(world: World, cache: Ca
     class FailsAfterTheFirstFind(Oracle):
         def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
             if request.step == "step" and len(request.facts.observation.state.scratchpad):
-                raise ModelError("the network is down", attempts=1)
+                raise ModelError("the network is down")
             return super().complete(request, max_attempts=max_attempts)
 
     model = FailsAfterTheFirstFind(world)
@@ -215,7 +216,7 @@ def test_tokens_are_kept_for_the_answer(world: World, cache: Cache, tokens: int,
     class Large(Babbler):
         def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
             reply = super().complete(request, max_attempts=max_attempts)
-            return replace(reply, usage=Usage(1, 5_000 if request.step == "step" else 500, 0, 50))
+            return replace(reply, usage=Usage(1, 5_000 if request.step == "step" else 500, completion_tokens=50))
 
     result = run(world, CHOICE, Large(2), cache, workers=workers, budget=Budget(tokens=tokens))
     assert result.prediction is not None
@@ -236,7 +237,7 @@ def test_a_model_that_dies_mid_run_leaves_a_result_with_its_evidence(world: Worl
     class DiesAtTheReview(Oracle):
         def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
             if request.step in ("review", "decision"):
-                raise Unreachable("No model answers.", attempts=1)
+                raise Unreachable("No model answers.")
             return super().complete(request, max_attempts=max_attempts)
 
     model = DiesAtTheReview(world)

@@ -28,9 +28,12 @@ from pydantic import BaseModel
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.errors import BadReply, ModelError, Unreachable
+from atlaskit.model import Message, Request
 from atlaskit.render import view
+from atlaskit.replies import Cached, reply_key
 from atlaskit.schemas import one_of
-from atlaskit.vlm import VLM, Cached, Message, Request, Usage, reply_key
+from atlaskit.usage import Usage
+from atlaskit.vlm import VLM
 
 
 class Pick(BaseModel):
@@ -52,7 +55,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
     reply = VLM(loop.url).complete(request())
     assert reply.answer.cell in (3, 5)
-    assert reply.usage == Usage(1, 100, 64, 10)
+    assert reply.usage == Usage(1, 100, 64, 40, 10)
     assert (reply.usage.tokens, reply.usage.effective_tokens) == (110, 46)
     (body,) = loop.bodies
     assert body["model"] == "loop" and body["temperature"] == 0 and body["seed"] == 0
@@ -85,7 +88,7 @@ def test_a_passing_failure_is_tried_again_and_counted(loop: Loop, name: str) -> 
     loop.faults = [TRANSIENT[name]] * 9
     with pytest.raises(ModelError) as caught:
         VLM(loop.url, "loop").complete(request(), max_attempts=3)
-    assert caught.value.attempts == 3 and len(loop.faults) == 6
+    assert caught.value.usage.calls == 3 and len(loop.faults) == 6
     assert "\n" not in str(caught.value)
 
 
@@ -107,7 +110,7 @@ def test_an_answer_outside_the_protocol_is_a_model_error(loop: Loop, name: str) 
     loop.faults = [lambda handler: send(handler, 200, GARBAGE[name])] * 8
     with pytest.raises(ModelError) as caught:
         VLM(loop.url, "loop").complete(request(), max_attempts=2)
-    assert caught.value.attempts == 2 and "\n" not in str(caught.value)
+    assert caught.value.usage.calls == 2 and "\n" not in str(caught.value)
 
 
 def test_odd_text_can_be_kept(loop: Loop, cache: Cache) -> None:
@@ -120,7 +123,7 @@ def test_retries_end_with_the_time(loop: Loop) -> None:
     loop.faults = [failing(503, Retry_After="8")] * 4
     with pytest.raises(ModelError) as caught:
         VLM(loop.url, "loop").complete(request(deadline_s=time.monotonic() + 1))
-    assert caught.value.attempts == 1  # a wait of eight seconds would not fit
+    assert caught.value.usage.calls == 1  # a wait of eight seconds would not fit
 
 
 def test_a_kept_reply_is_charged_no_more_than_is_left(loop: Loop, cache: Cache) -> None:
@@ -162,7 +165,7 @@ def test_a_refusal_is_not_tried_again(loop: Loop) -> None:
     loop.faults = [failing(400)]
     with pytest.raises(ModelError, match="answers 400: no, not now") as caught:
         VLM(loop.url, "loop").complete(request())
-    assert caught.value.attempts == 1 and len(loop.bodies) == 1
+    assert caught.value.usage.calls == 1 and len(loop.bodies) == 1
 
 
 MISFITS: dict[str, Fault] = {
@@ -184,7 +187,7 @@ def test_a_misfit_is_corrected_once_in_the_same_conversation(loop: Loop, name: s
     loop.faults = [MISFITS[name]] * 2
     with pytest.raises(BadReply, match="form") as caught:
         VLM(loop.url, "loop").complete(request())
-    assert (caught.value.attempts, caught.value.completion_tokens) == (2, 20)
+    assert (caught.value.usage.calls, caught.value.usage.completion_tokens) == (2, 20)
 
 
 def test_raw_control_characters_in_a_string_are_no_misfit(loop: Loop) -> None:

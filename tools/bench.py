@@ -16,8 +16,8 @@ from bench_video import seconds
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
+from atlaskit.model import MAX_ATTEMPTS, Reply, Request
 from atlaskit.render import View
-from atlaskit.vlm import MAX_ATTEMPTS, Reply, Request
 
 MEDIA = Path("cache/bench")
 REPEATS = 5

@@ -18,11 +18,12 @@ from atlaskit.cache import canonical_json
 from atlaskit.errors import InputError
 from atlaskit.grid import Cell
 from atlaskit.memory import Scratchpad
+from atlaskit.model import MAX_ATTEMPTS, Reply, Request
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.question import Question
 from atlaskit.render import View
 from atlaskit.schemas import MOST_CITED, MOST_ITEMS
-from atlaskit.vlm import MAX_ATTEMPTS, Reply, Request, Usage
+from atlaskit.usage import Usage
 
 CHARACTERS_A_TOKEN = 4
 PIXELS_A_TOKEN = 32 * 32

@@ -1,0 +1,225 @@
+"""What an endpoint can do, declared; and a conversation in its words.
+
+Endpoints that call themselves OpenAI-compatible differ in what they take. Nothing is tried out here: a `Dialect` says
+what may be sent, and what it does not say is left out. Knows nothing of connections and retries.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from atlaskit.errors import InputError
+from atlaskit.model import Image, Message, Request, json_schema
+from atlaskit.usage import Usage
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What may be sent to an endpoint."""
+
+    name: str
+    schema: Literal["grammar", "words"] = "grammar"
+    """How the form of the answer is told: as `response_format` of type json_schema, by which the endpoint decodes; or
+    in words, at the end of the prompt."""
+    temperature: bool = True
+    seed: bool = False
+    length: str = "max_tokens"
+    """The name of the limit on an answer's length."""
+    image_names: bool = False
+    """Whether an image may carry a `uuid`, and be named by it alone once the endpoint has it (vLLM)."""
+    counters: bool = False
+    """Whether the server counts its cache hits at /metrics (vLLM)."""
+    media: Path | None = field(default=None, compare=False)
+    """A folder that the server reads images from: they then travel as `file://` addresses."""
+    ranks: int = 1
+    """Data-parallel engines behind the endpoint. A conversation is pinned to one, where its prefix is cached."""
+
+
+VLLM = Dialect("vllm", seed=True, image_names=True, counters=True)
+OPENAI = Dialect("openai", seed=True, length="max_completion_tokens")
+HOSTED = Dialect("hosted")
+PLAIN = Dialect("plain", schema="words")
+DIALECTS = {dialect.name: dialect for dialect in (VLLM, OPENAI, HOSTED, PLAIN)}
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return a dialect by its name; raise InputError for one that there is not."""
+    if name not in DIALECTS:
+        raise InputError(f"A dialect is one of {', '.join(DIALECTS)}, or a Dialect; got {name!r}.")
+    return DIALECTS[name]
+
+
+def dialect_of(models: Any) -> Dialect:
+    """Return the dialect that a server's own list of models declares: who owns them."""
+    match models:
+        case {"data": [{"owned_by": "vllm"}, *_]}:
+            return VLLM
+        case {"data": [{"owned_by": "openai" | "system" | "openai-internal"}, *_]}:
+            return OPENAI
+        case _:
+            return HOSTED
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A request as it is sent."""
+
+    body: bytes
+    headers: Mapping[str, str]
+    carried: frozenset[str]
+    """Keys of the images that are in it, or that it says where to find."""
+    named: frozenset[str]
+    """Keys of the images that it only names, since the endpoint has them."""
+
+
+def letter(
+    request: Request, model: str, dialect: Dialect, parameters: Mapping[str, Any], known: Collection[str]
+) -> Letter:
+    """Put a request into an endpoint's words. Images in `known` are not sent again, where they can be named."""
+    keys = {image.key for image in request.images}
+    named = keys & set(known) if dialect.image_names else set()
+    *earlier, last = request.messages
+    schema = json_schema(request.schema)
+    body: dict[str, Any] = {"model": model, dialect.length: request.max_tokens, **parameters}
+    if dialect.schema == "grammar":
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": request.step, "schema": schema}}
+    else:
+        words = f"Answer with one JSON object that fits this JSON Schema, and nothing else: {json.dumps(schema)}"
+        last = replace(last, parts=(*last.parts, words))
+    body["messages"] = [_message(message, dialect, named) for message in (*earlier, last)]
+    headers = {"Content-Type": "application/json"}
+    if dialect.ranks > 1:
+        headers["X-data-parallel-rank"] = str(_rank(request, dialect.ranks))
+    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return Letter(data, headers, frozenset(keys - named), frozenset(named))
+
+
+def sampling(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
+    """Return the parameters of sampling that an endpoint takes."""
+    taken = {"temperature": (dialect.temperature, temperature), "seed": (dialect.seed, seed)}
+    return {name: value for name, (takes, value) in taken.items() if takes}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an endpoint said."""
+
+    text: str
+    reasoning: str
+    usage: Usage
+    is_cut_off: bool = False
+    """Whether the limit on its length ended it."""
+
+
+def read_answer(completion: Any) -> Answer:
+    """Read a chat completion, of which nothing is sure; raise ValueError for what is none."""
+    if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
+        raise ValueError("no chat completion (does the address end in /v1?)")
+    choice = completion["choices"][0] if completion["choices"] else None
+    choice = choice if isinstance(choice, dict) else {}
+    message = choice.get("message")
+    message = message if isinstance(message, dict) else {}
+    text, thinking = _split(_clean(message.get("content")))
+    # vLLM has renamed the field; other servers have not.
+    apart = _clean(message.get("reasoning")) or _clean(message.get("reasoning_content"))
+    is_cut_off = choice.get("finish_reason") == "length"
+    return Answer(_strict(_unfenced(text)), thinking + apart, _usage(completion.get("usage")), is_cut_off)
+
+
+def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
+    if all(isinstance(part, str) for part in message.parts):
+        return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
+    content = [
+        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, part.key in named)
+        for part in message.parts
+    ]
+    return {"role": message.speaker, "content": content}
+
+
+def _image(image: Image, dialect: Dialect, is_named: bool) -> dict[str, Any]:
+    if is_named:
+        return {"type": "image_url", "image_url": None, "uuid": image.key}
+    part: dict[str, Any] = {"type": "image_url", "image_url": {"url": _address(image, dialect.media)}}
+    return {**part, "uuid": image.key} if dialect.image_names else part
+
+
+def _address(image: Image, media: Path | None) -> str:
+    if media is None:
+        return f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
+    path = media / f"{hashlib.sha256(image.key.encode()).hexdigest()}.jpg"
+    if not path.exists():
+        half = path.with_suffix(f".{os.getpid()}-{id(image)}.part")
+        try:
+            half.write_bytes(image.jpeg())
+            half.replace(path)
+        except OSError as error:
+            raise InputError(f"The image folder {media} cannot be written ({error.strerror}).") from error
+    return path.as_uri()
+
+
+def _rank(request: Request, ranks: int) -> int:
+    """Return the engine to which all conversations about one picture go."""
+    start = request.images[0].key if request.images else repr(request.messages[0].parts)
+    return int(hashlib.sha256(start.encode()).hexdigest()[:8], 16) % ranks
+
+
+def _usage(counts: Any) -> Usage:
+    counts = counts if isinstance(counts, dict) else {}
+    details = counts.get("prompt_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    modalities = details.get("multimodal_tokens")
+    prompt = _count(counts, "prompt_tokens")
+    return Usage(
+        1,
+        prompt,
+        min(prompt, _count(details, "cached_tokens")),
+        min(prompt, _count(modalities if isinstance(modalities, dict) else details, "image", "image_tokens")),
+        _count(counts, "completion_tokens"),
+    )
+
+
+def _count(counts: Mapping[str, Any], *names: str) -> int:
+    """Return a number that an endpoint may give, leave out, or get wrong."""
+    found = (counts.get(name) for name in names)
+    return next((count for count in found if type(count) is int and 0 < count < 2**40), 0)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return the answer and, apart from it, the thinking before it, whose opening tag may be in the prompt."""
+    thinking, tag, answer = text.rpartition("</think>")
+    if not tag or text.lstrip().startswith("{"):
+        return text, ""
+    return answer, thinking.strip().removeprefix("<think>").strip()
+
+
+def _clean(text: object) -> str:
+    """Return a text that can be stored: no lone surrogates, and nothing where an endpoint gives no text."""
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
+
+
+def _unfenced(text: str) -> str:
+    """Return what stands inside a Markdown fence, which models that are asked in words like to put around JSON."""
+    found = re.fullmatch(r"\s*```(?:json)?\s*(.*?)\s*```\s*", text, re.DOTALL)
+    return found[1] if found else text
+
+
+def _strict(text: str) -> str:
+    """Return JSON that has raw control characters in its strings with them escaped; anything else as it is.
+
+    A grammar with `maxLength` lets a model write them (mlc-ai/xgrammar#800), and strict JSON does not allow them.
+    """
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.dumps(json.loads(text, strict=False), ensure_ascii=False)
+    return text

@@ -1,0 +1,66 @@
+"""A bounded number of requests in flight, shared by all who call one address: every worker of every question."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+DEFAULT_LIMIT = 16
+"""Requests in flight at once to one address, where nothing else is said."""
+
+
+class Gate:
+    """Lets at most `limit` through at once, first come, first served."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.inside = 0
+        self._lock = threading.Lock()
+        self._waiting: deque[threading.Event] = deque()
+
+    @contextmanager
+    def place(self, timeout_s: float = math.inf) -> Iterator[float]:
+        """Hold a place; give the seconds spent waiting for it. Raises TimeoutError where none comes free in time."""
+        began, turn = time.monotonic(), threading.Event()
+        with self._lock:
+            self._waiting.append(turn)
+            self._let_in()
+        try:
+            if not turn.wait(None if timeout_s == math.inf else timeout_s):
+                raise TimeoutError
+            yield time.monotonic() - began
+        finally:
+            with self._lock:
+                if turn.is_set():  # also where it came too late to be noticed
+                    self.inside -= 1
+                else:
+                    self._waiting.remove(turn)
+                self._let_in()
+
+    def widen(self, limit: int) -> None:
+        """Change how many may be inside."""
+        with self._lock:
+            self.limit = limit
+            self._let_in()
+
+    def _let_in(self) -> None:
+        while self._waiting and self.inside < self.limit:
+            self.inside += 1
+            self._waiting.popleft().set()
+
+
+_gates: dict[str, Gate] = {}
+_gates_lock = threading.Lock()
+
+
+def gate_to(address: str, limit: int | None = None) -> Gate:
+    """Return this process's gate to an address. A limit that is given holds from then on for all who share it."""
+    with _gates_lock:
+        gate = _gates.setdefault(address, Gate(limit or DEFAULT_LIMIT))
+        if limit is not None:
+            gate.widen(limit)
+        return gate
