@@ -23,6 +23,7 @@ from atlaskit.question import Question
 from atlaskit.render import view
 from atlaskit.result import Result
 from atlaskit.search import ask
+from atlaskit.serve import serve
 from atlaskit.trace import Trace
 from atlaskit.video import open_video
 from atlaskit.vlm import VLM
@@ -49,5 +50,6 @@ __all__ = [
     "benchmarks",
     "open_video",
     "plots",
+    "serve",
     "view",
 ]

@@ -1,4 +1,4 @@
-"""The command line: `python -m atlaskit ask|view|frame|run`.
+"""The command line: `python -m atlaskit ask|view|frame|serve|run`.
 
 A mistake of the user's is one sentence on stderr and a non-zero exit, never a traceback.
 """
@@ -23,11 +23,12 @@ from atlaskit.question import Question
 from atlaskit.render import Picture, Still, View
 from atlaskit.result import printable
 from atlaskit.search import ask
+from atlaskit.serve import USUAL_PORT, serve
 from atlaskit.trace import Event
 from atlaskit.video import SAMPLINGS, open_video
 from atlaskit.vlm import VLM
 
-LOCAL_SERVER = "http://127.0.0.1:8000/v1"
+LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,6 +90,14 @@ def _parser() -> argparse.ArgumentParser:
     framing.add_argument("seconds", type=float)
     framing.add_argument("out", type=Path, help="a .jpg or .png file")
     framing.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
+
+    serving = commands.add_parser("serve", help="serve a model by vLLM on this machine, until Ctrl-C")
+    serving.set_defaults(run=_serve)
+    serving.add_argument("model", help="a name on the Hugging Face hub, or a folder")
+    serving.add_argument("--port", type=int, default=USUAL_PORT, help=f"on 127.0.0.1 ({USUAL_PORT})")
+    serving.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy (1)")
+    serving.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (1)")
+    serving.add_argument("arguments", nargs="*", metavar="-- ARGUMENT", help="arguments of vLLM itself, after a --")
 
     running = commands.add_parser("run", help="run notebooks headless")
     running.set_defaults(run=_run)
@@ -162,6 +171,21 @@ def _frame(options: argparse.Namespace) -> int:
         )
     _write(still, options.out)
     print(f"{options.out}: the frame at {options.seconds:g} s")
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    server = serve(
+        options.model,
+        port=options.port,
+        tensor_parallel=options.tensor_parallel,
+        data_parallel=options.data_parallel,
+        arguments=options.arguments,
+    )
+    with server as vlm:
+        log = f" Its log is {server.log}." if server.log else ""
+        print(f"{vlm.name} answers at {vlm.base_url}; Ctrl-C stops it.{log}", flush=True)
+        server.wait()
     return 0
 
 

@@ -24,6 +24,7 @@ NAMES = [
     "benchmarks",
     "open_video",
     "plots",
+    "serve",
     "view",
 ]
 

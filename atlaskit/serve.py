@@ -1,0 +1,326 @@
+"""A local vLLM server in one line: start it, wait until it answers, stop it and all of its processes.
+
+Knows vLLM's flags and the words of its failures; what is asked of the model is others' business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tqdm import tqdm
+
+from atlaskit import install, keeper
+from atlaskit.dialect import VLLM
+from atlaskit.endpoint import Endpoint, Failed, parsed
+from atlaskit.errors import InputError, ServerError
+from atlaskit.vlm import VLM
+
+USUAL_PORT = 8000
+"""Where `make serve` puts a server, and where one is looked for that runs already."""
+LOOK_S = 0.25
+MOST_IMAGES = 16
+"""Images in one conversation; the kit's own never hold more."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What a server is started with, beside its model and its place."""
+
+    tensor_parallel: int = 1
+    data_parallel: int = 1
+    images: int = MOST_IMAGES
+    arguments: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("tensor_parallel", "data_parallel", "images"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is at least 1, got {getattr(self, name)}.")
+
+    def command(self, python: str, model: str, name: str, port: int, media: Path, build: install.Build) -> list[str]:
+        """Return the command that starts the server. Arguments of the user come last, and so win."""
+        flags: dict[str, object] = {
+            "model": model,
+            "served-model-name": name,
+            "host": "127.0.0.1",
+            "port": port,
+            "seed": 0,
+            # As long as the memory allows: by default vLLM refuses to start where a model's whole context does not fit.
+            "max-model-len": "auto",
+            "limit-mm-per-prompt": json.dumps({"image": self.images}),
+            "allowed-local-media-path": media,
+            # A weak model under a JSON grammar could emit blanks for ever.
+            "structured-outputs-config": json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
+            "tensor-parallel-size": self.tensor_parallel,
+            "data-parallel-size": self.data_parallel,
+            "uvicorn-log-level": "warning",
+        }
+        if build == "serve-cpu":
+            flags["dtype"] = "bfloat16"
+        switches = ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
+        switches += ["--enforce-eager"] if build == "serve-cpu" else []
+        # `vllm serve` of the CPU wheel dies looking up its own version; the module works in both builds.
+        start = [python, "-m", "vllm.entrypoints.openai.api_server"]
+        return [
+            *start,
+            *(word for name, value in flags.items() for word in (f"--{name}", str(value))),
+            *switches,
+            *self.arguments,
+        ]
+
+
+class Server:
+    """A vLLM server of one model. A `with` block starts it, gives the `VLM` that leads to it, and stops it."""
+
+    def __init__(
+        self,
+        model: str | Path,
+        flags: Flags,
+        *,
+        port: int | None = None,
+        python: str | Path | None = None,
+        start_s: float = 3600.0,
+        in_flight: int | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.model, self.flags, self.port = _resolved(str(model)), flags, port
+        self.vlm: VLM | None = None
+        """The way to the server, while it runs."""
+        self.log: Path | None = None
+        """What the server says, if it was started here."""
+        self._python, self._start_s, self._in_flight, self._progress = python, start_s, in_flight, progress
+        self._keeper: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> VLM:
+        """Start the server and wait until it answers, or find it running already.
+
+        Raises ServerError, with the server's own reason, where it does not come up.
+        """
+        if self.vlm is None:
+            self.vlm = self._found() or self._started()
+        return self.vlm
+
+    def stop(self) -> None:
+        """Stop the server and all its processes, if it was started here."""
+        self.vlm = None
+        if self._keeper is not None:
+            self._keeper.terminate()
+            self._keeper.wait()
+            self._keeper = None
+
+    def wait(self) -> None:
+        """Wait until the server, started here, is stopped; raise ServerError when it dies."""
+        while self._keeper is not None:
+            if self._keeper.poll() is not None:
+                raise self._failure("has died")
+            time.sleep(LOOK_S)
+
+    def _found(self) -> VLM | None:
+        """Return the way to a server of this model that runs already."""
+        if _is_address(self.model):
+            return VLM(self.model, in_flight=self._in_flight)
+        port = self.port or USUAL_PORT
+        url = f"http://127.0.0.1:{port}/v1"
+        served = _served(url)
+        for name, root in served.items():
+            if self.model in (name, root) or name == served_name(self.model):
+                self._say(f"a server of {name} runs already at {url}")
+                return VLM(url, name, in_flight=self._in_flight)
+        if self.port is not None and not _is_free(self.port):
+            there = f"serves {', '.join(served)}" if served else "is taken"
+            raise InputError(f"Port {self.port} {there}: name another, or none for one that is free.")
+        return None
+
+    def _started(self) -> VLM:
+        build = install.fitting_build()
+        python = str(self._python or install.interpreter(build, progress=self._progress))
+        port, name = self.port or _free_port(), served_name(self.model)
+        folder = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"))
+        media = folder / "media"
+        media.mkdir()
+        self.log = folder / "server.log"
+        command = self.flags.command(python, self.model, name, port, media, build)
+        kept = [sys.executable, "-I", keeper.__file__, str(os.getpid()), str(media), *command]
+        environment = {**os.environ, "VLLM_NO_USAGE_STATS": "1"}
+        if build == "serve-cpu":
+            environment.setdefault("VLLM_CPU_KVCACHE_SPACE", str(_cache_gib()))
+        try:
+            with self.log.open("wb") as log:
+                # In a session of its own: a Ctrl-C is meant for us, and the server is then stopped in good order.
+                self._keeper = subprocess.Popen(
+                    kept, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+                )
+            self._wait_for_health(name, f"http://127.0.0.1:{port}")
+        except BaseException:
+            self.stop()
+            raise
+        dialect = replace(VLLM, media=media, ranks=self.flags.data_parallel)
+        return VLM(f"http://127.0.0.1:{port}/v1", name, in_flight=self._in_flight, dialect=dialect)
+
+    def _wait_for_health(self, name: str, url: str) -> None:
+        endpoint, until_s = Endpoint(url), time.monotonic() + self._start_s
+        with tqdm(bar_format="▸ {desc} {elapsed}", disable=not self._progress, file=sys.stderr) as bar:
+            while True:
+                assert self._keeper is not None and self.log is not None
+                if self._keeper.poll() is not None:
+                    raise self._failure("did not start")
+                if time.monotonic() > until_s:
+                    raise self._failure(f"was not ready within {self._start_s:g} s")
+                try:
+                    endpoint.get("health", timeout_s=5)
+                except Failed:
+                    bar.set_description_str(f"starting vLLM with {name}: {last_words(self.log)}")
+                    time.sleep(LOOK_S)
+                else:
+                    bar.set_description_str(f"vLLM serves {name} at {url}/v1")
+                    return
+
+    def _failure(self, what: str) -> ServerError:
+        assert self.log is not None
+        why = complaint(self.log.read_text(errors="replace"))
+        status = self._keeper.poll() if self._keeper else None
+        if not why:
+            killed = status == 128 + 9
+            why = "it was killed, most likely for want of memory" if killed else f"it ended with status {status}"
+        return ServerError(f"The server of {self.model} {what}: {why}. Its log is {self.log}.")
+
+    def _say(self, what: str) -> None:
+        if self._progress:
+            print(f"▸ {what}", file=sys.stderr)
+
+    def __enter__(self) -> VLM:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"Server({self.model!r}, {'stopped' if self.vlm is None else self.vlm.base_url})"
+
+
+def serve(
+    model: str | Path,
+    *,
+    port: int | None = None,
+    tensor_parallel: int = 1,
+    data_parallel: int = 1,
+    images: int = MOST_IMAGES,
+    arguments: Sequence[str] = (),
+    python: str | Path | None = None,
+    start_s: float = 3600.0,
+    in_flight: int | None = None,
+    progress: bool = True,
+) -> Server:
+    """Return a local vLLM server of a model: `with ak.serve("Qwen/Qwen3-VL-8B-Instruct") as vlm: …`.
+
+    `model` is a name on the Hugging Face hub, a folder, or the address of an endpoint, which is then used as it is; so
+    is a server of the same model that runs already at `port` (at 8000 if none is given). Otherwise vLLM is installed
+    where it is not yet (its build for GPUs where there is an NVIDIA GPU, the one for CPUs elsewhere), and started on
+    `port` or a free one of 127.0.0.1. `tensor_parallel` GPUs hold one copy of the model, and there are
+    `data_parallel` copies; a prompt holds at most `images` images; `arguments` are passed on to vLLM; `python` is an
+    interpreter that has vLLM, if it should not be the kit's own. Where a `with` block is too short a life, call
+    `start()` and `stop()`; the server also ends with the process that started it, however that ends. Raises InputError
+    for what cannot be served, and ServerError, with vLLM's own reason, where it does not come up in `start_s` seconds.
+    """
+    flags = Flags(tensor_parallel, data_parallel, images, tuple(arguments))
+    return Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, progress=progress)
+
+
+def served_name(model: str) -> str:
+    """Return the name a model is served under: a folder's has the hash of its content, since replies are kept by name.
+
+    A folder that is trained on is another model each time, and one that is copied or moved stays the same.
+    """
+    folder = Path(model)
+    if not folder.is_dir():
+        return model
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
+        with path.open("rb") as file:
+            whole.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return f"{folder.name}@{whole.hexdigest()[:12]}"
+
+
+GENERIC = ("Engine core initialization failed", "failed to be inspected", "Error raised in subprocess", "non-zero exit")
+"""What vLLM says of an error that it has told of before."""
+
+
+def complaint(log: str) -> str:
+    """Return the reason for which a server did not start, out of its log; "" where it gives none."""
+    lines = [
+        re.sub(r"^(\(.*?pid=\d+\) )?((ERROR|CRITICAL) [\d-]+ [\d:]+ \[.*?\] ?)?", "", line) for line in log.splitlines()
+    ]
+    reasons = []
+    for number, line in enumerate(lines):
+        found = re.match(r"(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)|\S+: error: (.+)", line)
+        if not found:
+            continue
+        said = found[3] or found[2]
+        if found[1] == "ValidationError":  # pydantic's: the reason is in the lines that follow
+            rest = "\n".join(lines[number + 1 : number + 12]).partition("For further information")[0]
+            said = re.sub(r"\[type=.*|Value error, ", "", rest, flags=re.DOTALL)
+        reasons.append(" ".join(said.split())[:400].rstrip(". "))
+    telling = [said for said in reasons if said and not any(phrase in said for phrase in GENERIC)]
+    return (telling or reasons or [""])[-1]
+
+
+def last_words(log: Path, most: int = 70) -> str:
+    """Return the last thing a server said, without where and when."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        lines = file.read().decode(errors="replace").replace("\r", "\n").splitlines()
+    told = [re.sub(r"^\(.*?pid=\d+\) |[A-Z]+ [\d-]+ [\d:]+ \[.*?\] ?", "", line).strip() for line in lines]
+    return next((line[:most] for line in reversed(told) if line), "…")
+
+
+def _resolved(model: str) -> str:
+    """Return a model's folder in full, and any other name as it is."""
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return str(path.resolve())
+    if not model.strip() or path.is_absolute() or model.startswith("."):
+        raise InputError(f"There is no model folder {model!r}: name a folder, a model on the hub, or an address.")
+    return model
+
+
+def _is_address(model: str) -> bool:
+    return model.startswith(("http://", "https://"))
+
+
+def _served(url: str) -> Mapping[str, str | None]:
+    """Return the models that are served at an address, each with where it comes from; none where nobody answers."""
+    try:
+        listed: Any = parsed(Endpoint(url).get("models", timeout_s=2))
+        return {str(each["id"]): each.get("root") for each in listed["data"]}
+    except (Failed, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) != 0
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _cache_gib() -> int:
+    """Return the GiB for the key-value cache of a CPU server: a sixth of the memory, four at most."""
+    return max(1, min(4, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**30 // 6))
