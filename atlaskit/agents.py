@@ -15,7 +15,7 @@ from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Observat
 from atlaskit.errors import IllegalAction, ModelError
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.model import MAX_ATTEMPTS, Message, Model, Reply
+from atlaskit.model import MAX_ATTEMPTS, MOST_IMAGES, Message, Model, Reply
 from atlaskit.prompts import (
     DecisionCall,
     GlanceCall,
@@ -115,6 +115,7 @@ class Worker:
                 cost = Bill.of(error)
                 bill += cost
                 failures += 1
+                visit.begin_anew()
                 data = {"step": "step", "reason": str(error), "usage": cost.usage.to_json()}
                 events.append(Event("failure", round, number, data))
                 self.emit(events[-1])
@@ -124,7 +125,7 @@ class Worker:
                 continue
             bill, failures = bill + Bill.of(reply), 0
             largest, longest_s = max(largest, reply.usage.tokens), max(longest_s, time.monotonic() - began)
-            events.append(visit.act(reply, left - reply.usage.calls, round, number))
+            events.append(visit.act(reply, call, left - reply.usage.calls, round, number))
             self.emit(events[-1])
             if visit.state.finished:
                 stop = "finished"
@@ -146,28 +147,33 @@ class _Visit:
         self.seen = self.atlas.observe(self.state)
 
     def call(self, question: Question, search_task: str, steps_left: int) -> StepCall:
-        """Return the next question to the model; the conversation begins anew when the view has changed."""
+        """Return the next question to the model. It is appended to what was said before about the same view."""
         call = StepCall(question, search_task, self.seen, (), self.done, steps_left)
         if not self.conversation:
             self.conversation = call.opening(self.notes)
         return replace(call, earlier=self.conversation)
 
-    def act(self, reply: Reply, steps_left: int, round: int, number: int) -> Event:
+    def begin_anew(self) -> None:
+        """Drop the conversation: a call failed, and may have because of it. The notes tell what was done."""
+        self.conversation = ()
+
+    def act(self, reply: Reply, call: StepCall, steps_left: int, round: int, number: int) -> Event:
         """Do what the model chose; what cannot be done costs the step and is told."""
         before, action, problem = self.seen, to_action(reply.answer), ""
         try:
             self.state = self.atlas.act(self.state, action)
         except IllegalAction as error:
             problem = str(error)
-        else:
-            self.done = (*self.done, action)
-            self.notes.append(note_of(action, before))
         after = self.seen = self.atlas.observe(self.state)
         if after.view.grid == before.view.grid:
             told = after_action(action, after, steps_left, problem)
-            self.conversation = (*self.conversation, Message("assistant", (reply.text,)), told)
+            earlier = call.opening(self.notes) if _is_full(self.conversation) else self.conversation
+            self.conversation = (*earlier, Message("assistant", (reply.text,)), told)
         else:
             self.conversation = ()
+        if not problem:
+            self.done = (*self.done, action)
+            self.notes.append(note_of(action, before))
         return Event("step", round, number, self._record(before, after, action, problem, reply))
 
     def _record(
@@ -258,6 +264,11 @@ class Master:
     def sheet(self, scratchpad: Scratchpad) -> Sheet:
         """Return the scratchpad as an image."""
         return Sheet(self.atlas.video, scratchpad, self.atlas.cell, self.atlas.fit, self.atlas.cache)
+
+
+def _is_full(conversation: Sequence[Message]) -> bool:
+    """Tell whether a conversation has no room for another image."""
+    return sum(not isinstance(part, str) for message in conversation for part in message.parts) >= MOST_IMAGES
 
 
 def prediction(question: Question, answer: Any) -> int | Span:

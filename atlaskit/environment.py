@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from atlaskit.cache import Cache, default_cache
 from atlaskit.errors import IllegalAction, InputError
@@ -22,6 +22,8 @@ from atlaskit.video import Sampling, Video
 
 Direction = Literal["before", "after"]
 Traversal = Literal["dfs", "bfs"]
+Cells = Literal["compact", "full"]
+"""How cells are told of beside the picture: only what it does not show, or one by one as in the paper."""
 
 SCAN_K = 3
 """A context scan shows SCAN_K² frames."""
@@ -268,6 +270,7 @@ class Observation:
     legal: LegalSet
     looking_at: Picture | None = None
     """The frame or the context scan that the last action asked for."""
+    cells: Cells = "compact"
 
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]]:
         return (self.looking_at or self.view)._repr_jpeg_()
@@ -284,6 +287,7 @@ class Look:
     """Whether agents are given the subtitles."""
     sampling: Sampling = "midpoint"
     """Which frame stands for a cell."""
+    cells: Cells = "compact"
 
 
 def observe(state: State, video: Video, look: Look, cache: Cache) -> Observation:
@@ -295,6 +299,7 @@ def observe(state: State, video: Video, look: Look, cache: Cache) -> Observation
         subtitles=video.subtitles.between(grid.start_s, grid.end_s) if look.subtitles else (),
         legal=legal_set(state),
         looking_at=_looking_at(state, view),
+        cells=look.cells,
     )
 
 
@@ -332,6 +337,7 @@ class Atlas:
     subtitles: bool = True
     traversal: Traversal = "dfs"
     sampling: Sampling = "midpoint"
+    cells: Cells = "compact"
     cache: Cache = field(default_factory=default_cache)
     state: State = field(init=False)
 
@@ -345,9 +351,11 @@ class Atlas:
             raise InputError(
                 f'max_depth is "auto" or a number from 0 to D_max, which is {bottom} here; got {self.max_depth!r}.'
             )
+        if self.cells not in get_args(Cells):
+            raise InputError(f'cells is "compact" or "full", got {self.cells!r}.')
         self.root = Grid(0.0, self.video.duration_s, self.k)
         self.rules = Rules(self.video.duration_s, depth, self.traversal)
-        self.look = Look(self.cell, self.fit, self.labels, self.subtitles, self.sampling)
+        self.look = Look(self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells)
         self.state = self.start()
 
     def start(self, region: Grid | None = None, dead_zones: DeadZones | None = None) -> State:

@@ -13,23 +13,24 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import venv as venvs
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from tqdm import tqdm
-
 from atlaskit.errors import ServerError, reason
+from atlaskit.progress import Progress
 
 Build = Literal["serve-gpu", "serve-cpu"]
 
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds for CPUs, for where the machine's package index does not carry them."""
+LOOK_S = 0.5
 BESIDE_TORCH = ("torchvision", "torchaudio", "torchcodec")
 
 
-def interpreter(build: Build | None = None, folder: Path | None = None, progress: bool = True) -> str:
+def interpreter(build: Build | None = None, folder: Path | None = None, *, is_quiet: bool = False) -> str:
     """Return a Python that has vLLM: this one, or that of `folder`, into which vLLM is installed where it is not yet.
 
     The folder is `.venv-serve` in the checkout that the kit runs from, or below ~/.cache/atlaskit. Raises ServerError
@@ -42,7 +43,7 @@ def interpreter(build: Build | None = None, folder: Path | None = None, progress
     python, mark = folder / "bin" / "python", folder / build
     wanted = requirements(build)
     if not (mark.exists() and mark.read_text() == "\n".join(wanted)):
-        install(folder, wanted, (TORCH_CPU_INDEX,) if build == "serve-cpu" else (), progress)
+        install(folder, wanted, (TORCH_CPU_INDEX,) if build == "serve-cpu" else (), is_quiet=is_quiet)
         mark.write_text("\n".join(wanted))
     return str(python)
 
@@ -70,41 +71,39 @@ def requirements(extra: str) -> list[str]:
     return [line[1] for line in found if line]
 
 
-def install(folder: Path, wanted: Sequence[str], more_indexes: Sequence[str] = (), progress: bool = True) -> None:
-    """Install packages into a new environment: from the machine's own index, else with others beside it.
+def install(folder: Path, wanted: Sequence[str], more_indexes: Sequence[str] = (), *, is_quiet: bool = False) -> None:
+    """Install packages into an environment: from the machine's own index, and if that fails with others beside it.
 
     Raises ServerError with pip's own reason, and the path of its log.
     """
-    with tqdm(bar_format="▸ {desc} {elapsed}", disable=not progress, file=sys.stderr) as bar:
-        bar.set_description_str(f"installing {wanted[0]} into {folder}")
-        try:
-            venvs.create(folder, with_pip=True, symlinks=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise ServerError(f"The environment {folder} cannot be made ({reason(error)}).") from error
-        log = folder / "install.log"
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
-        attempts = [[], [f"--extra-index-url={index}" for index in more_indexes]] if more_indexes else [[]]
-        for options in attempts:
-            with log.open("ab") as out:
-                status = _watched([*pip, "install", *options, *wanted], out, bar)
-            if status == 0:
-                break
-        else:
-            raise ServerError(f"{wanted[0]} cannot be installed: {_complaint(log)}. pip's log is {log}.")
-        # The ordinary index's torchvision cannot load beside a CPU torch, and takes transformers down with it.
-        if subprocess.run([pip[0], "-c", "import torchvision"], capture_output=True).returncode != 0:
-            subprocess.run([*pip, "uninstall", "-q", "-y", *BESIDE_TORCH], capture_output=True)
-
-
-def _watched(command: list[str], out: object, bar: tqdm[None]) -> int:
-    """Run a command to its end while the bar's clock runs."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)  # type: ignore[call-overload]
+    progress = Progress(f"installing {' '.join(wanted)} into {folder}", is_quiet)
     try:
-        while True:
-            try:
-                return int(process.wait(0.5))
-            except subprocess.TimeoutExpired:
-                bar.refresh()
+        venvs.create(folder, with_pip=True, symlinks=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ServerError(f"The environment {folder} cannot be made ({reason(error)}).") from error
+    log = folder / "install.log"
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
+    log.write_bytes(b"")
+    if not _ran([*pip, "install", *wanted], log, progress, "downloading"):
+        beside = [f"--extra-index-url={index}" for index in more_indexes]
+        why = _complaint(log)
+        if not beside or not _ran([*pip, "install", *beside, *wanted], log, progress, f"trying {more_indexes[0]} too"):
+            raise ServerError(f"{' '.join(wanted)} cannot be installed: {why}. pip's log is {log}.")
+    # The ordinary index's torchvision cannot load beside a CPU torch, and takes transformers down with it.
+    if not _ran([pip[0], "-c", "import torchvision"], log, progress, "looking whether torchvision loads"):
+        _ran([*pip, "uninstall", "-y", *BESIDE_TORCH], log, progress, "removing a torchvision that does not load")
+    progress.done("installed")
+
+
+def _ran(command: list[str], log: Path, progress: Progress, stage: str) -> bool:
+    """Run a command to its end, and tell of it meanwhile; return whether it went well."""
+    with log.open("ab") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    try:
+        while process.poll() is None:
+            progress.at(stage)
+            time.sleep(LOOK_S)
+        return process.returncode == 0
     finally:
         process.kill()
 

@@ -18,6 +18,8 @@ from atlaskit.usage import Transit, Usage
 Role = Literal["master", "worker"]
 
 MAX_ATTEMPTS = 4
+MOST_IMAGES = 16
+"""Images in one conversation: servers must be started with room for that many."""
 
 
 @runtime_checkable

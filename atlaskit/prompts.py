@@ -8,6 +8,7 @@ Prompts are ordered for prefix caches: fixed words, the image, fixed words, then
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from atlaskit.environment import (
     Observation,
     Zoom,
 )
+from atlaskit.grid import Cell
 from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.model import Image, Message, Request
 from atlaskit.question import Question
@@ -84,13 +86,13 @@ class ProbeCall:
             MASTER,
             _map_intro(view),
             view,
+            _cells(self.observation),
             "Choose the cells that a worker should search next: those whose stretch of time most likely holds "
             "what answers the question, including what happens between the frames you see. Score each from 0 "
             "(hopeless) to 1 (certain).",
             _asked(self.question),
             f"What to look for: {self.search_task}",
             _kept(self.scratchpad),
-            _spoken(self.observation.subtitles),
             f"Name up to {self.top} of these cells, best first: {_listed(self.open_cells)}.",
         )
         return Request("master", "probe", messages, self._schema(), self)
@@ -128,10 +130,10 @@ class StepCall:
             WORKER,
             _map_intro(view),
             view,
+            _cells(self.observation),
             _asked(self.question),
             f"What to look for: {self.search_task}",
             where,
-            _spoken(self.observation.subtitles),
             "\n".join(["So far in this region:", *notes]) if notes else "You have just arrived.",
             _next_move(self.observation.legal, self.steps_left),
         )
@@ -159,6 +161,7 @@ class ReviewCall:
             MASTER,
             _map_intro(view),
             view,
+            _cells(self.observation),
             "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
             self.sheet,
             "Judge it. First say, for each answer, what supports and what contradicts it, whether something "
@@ -223,10 +226,10 @@ class GlanceCall:
             MASTER,
             _map_intro(view),
             view,
+            _cells(self.observation),
             DECIDE,
             "Refer to frames by their cell numbers.",
             _asked(self.question),
-            _spoken(self.observation.subtitles),
         )
         cells, duration_s = self.observation.legal.add, self.observation.state.rules.duration_s
         return Request("master", "decision", messages, decision_schema(self.question, duration_s, cells), self)
@@ -283,13 +286,46 @@ def _map_intro(view: View) -> str:
     )
 
 
-def _spoken(lines: Sequence[Line]) -> str:
-    if not lines:
-        return "Nothing is said, or there are no subtitles."
-    written = [f"[{line.start_s:.1f}–{line.end_s:.1f} s] {json.dumps(line.text, ensure_ascii=False)}" for line in lines]
-    if sum(map(len, written)) > MOST_SUBTITLES:
-        return f"{len(lines)} lines are said in this time, too many to list: open a cell to read its lines."
-    return "\n".join(["Said in this time:", *written])
+def _cells(observation: Observation) -> str:
+    """Tell what the picture does not: which cells are ruled out, and what is said when; or every cell, one by one.
+
+    This varies with the picture only, so it stands right behind it: calls about one picture have the start in common.
+    """
+    view, lines = observation.view, observation.subtitles
+    said = _said_in(observation)
+    if sum(len(text) for texts in said.values() for text in texts) > MOST_SUBTITLES:
+        said, much = {}, [f"{len(lines)} lines are said in this time, too many to list: open a cell to read its lines."]
+    else:
+        much = [] if lines else ["Nothing is said, or there are no subtitles."]
+    if observation.cells == "full":
+        told = [_one_cell(view, cell, said.get(cell.index, [])) for cell in view.cells]
+        return "\n".join(["The cells:", *told, *much])
+    told = [f"Cell {index}: {' '.join(texts)}" for index, texts in said.items()]
+    ruled_out = [f"Ruled out, and black: {_listed(sorted(view.dead))}."] if view.dead else []
+    return "\n".join([*ruled_out, *(["Said in this time, by cell:"] if told else []), *told, *much])
+
+
+def _said_in(observation: Observation) -> dict[int, list[str]]:
+    """Return what is said in each open cell, by its index: a line stands in the first cell in which it is heard, or in
+    the paper's form in all of them."""
+    cells, dead = observation.view.cells, observation.view.dead
+    starts_s, said = [cell.start_s for cell in cells], dict[int, list[str]]()
+    for line in observation.subtitles:
+        first = max(0, bisect_right(starts_s, line.start_s) - 1)
+        last = max(first, bisect_left(starts_s, line.end_s) - 1)
+        heard = [index for index in range(first, last + 1) if index not in dead]
+        for index in heard if observation.cells == "full" else heard[:1]:
+            said.setdefault(index, []).append(_quoted(line))
+    return dict(sorted(said.items()))
+
+
+def _one_cell(view: View, cell: Cell, said: Sequence[str]) -> str:
+    told = "ruled out" if cell.index in view.dead else " ".join([f"frame at {view.moments[cell.index]:.3f} s", *said])
+    return f"Cell {cell.index}, {cell.start_s:.3f}–{cell.end_s:.3f} s: {told}"
+
+
+def _quoted(line: Line) -> str:
+    return f"[{line.start_s:.1f}–{line.end_s:.1f} s] {json.dumps(line.text, ensure_ascii=False)}"
 
 
 def _kept(scratchpad: Scratchpad) -> str:

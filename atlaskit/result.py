@@ -8,6 +8,7 @@ from typing import Any
 
 from atlaskit.cache import canonical_json
 from atlaskit.errors import InputError
+from atlaskit.ledger import Call
 from atlaskit.memory import DeadZones, Scratchpad
 from atlaskit.model import Role
 from atlaskit.question import Question, Span
@@ -15,7 +16,7 @@ from atlaskit.render import Sheet, clock
 from atlaskit.trace import Trace
 from atlaskit.usage import Usage
 
-RESULT_VERSION = 1
+RESULT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ class Result:
     trace: Trace
     sheet: Sheet = field(compare=False, repr=False)
     """The evidence as an image."""
+    calls: tuple[Call, ...] = field(compare=False, repr=False, default=())
+    """Every call of this run, in the order in which they ended, with times; not part of the result's JSON. For a table:
+    `pd.DataFrame(call.row() for call in result.calls)`."""
     spent: Spent = field(compare=False, default=Spent())
     """What this run paid just now; not part of the result's JSON."""
 
@@ -90,6 +94,7 @@ class Result:
                 "calls": usage.calls,
                 "prompt": usage.prompt_tokens,
                 "cached": usage.cached_tokens,
+                "image": usage.image_tokens,
                 "completion": usage.completion_tokens,
                 "effective": usage.effective_tokens,
             }

@@ -15,9 +15,10 @@ from typing import Any, Literal
 from atlaskit.agents import Errand, Master, Report, Worker, prediction
 from atlaskit.budget import Bill, Budget, Meter
 from atlaskit.cache import Cache, default_cache
-from atlaskit.environment import Atlas, legal_set
+from atlaskit.environment import Atlas, Cells, legal_set
 from atlaskit.errors import InputError, ModelError, Unreachable
 from atlaskit.grid import Grid
+from atlaskit.ledger import Ledger
 from atlaskit.memory import DeadZones, Scratchpad
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply
 from atlaskit.question import Question
@@ -246,6 +247,7 @@ def ask(
     fit: Fit = "contain",
     subtitles: bool = True,
     sampling: Sampling = "midpoint",
+    cells: Cells = "compact",
     threads: int | None = None,
     cache: Cache | None = None,
     on_event: Callable[[Event], None] | None = None,
@@ -263,8 +265,8 @@ def ask(
         if count is not None and count < 1:
             raise InputError(f"{name} is at least 1, got {count}.")
     cache = cache or default_cache()
-    atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cache=cache)
-    model = Cached(vlm, cache)
+    atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cells=cells, cache=cache)
+    model = Ledger(Cached(vlm, cache))
     emit = on_event or (lambda event: None)
     meter = Meter(budget)
     search = Search(
@@ -288,15 +290,16 @@ def ask(
         "max_depth": atlas.rules.max_depth,
         "subtitles": subtitles,
         "sampling": sampling,
+        "cells": cells,
         "workers": workers,
         "steps": steps,
         "max_rounds": max_rounds,
         "budget": vars(budget),
     }
-    return _run(search, settings, decoded=video.frames_decoded)
+    return _run(search, settings, model, decoded=video.frames_decoded)
 
 
-def _run(search: Search, settings: dict[str, Any], decoded: int) -> Result:
+def _run(search: Search, settings: dict[str, Any], ledger: Ledger, decoded: int) -> Result:
     """Search, decide, and put together what was found; `decoded` frames had been decoded before."""
     question, atlas = search.master.question, search.master.atlas
     search.log(Event("start", data={"question": question.to_json(), "settings": settings}))
@@ -325,6 +328,7 @@ def _run(search: Search, settings: dict[str, Any], decoded: int) -> Result:
         settings=settings,
         trace=Trace(tuple(search.events)),
         sheet=search.master.sheet(evidence),
+        calls=tuple(ledger.calls),
         spent=Spent(
             calls=sum(bill.paid.calls for bill in bills.values()),
             tokens=sum(bill.paid.tokens for bill in bills.values()),

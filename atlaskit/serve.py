@@ -8,31 +8,28 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-from tqdm import tqdm
 
 from atlaskit import install, keeper
 from atlaskit.dialect import VLLM
 from atlaskit.endpoint import Endpoint, Failed, parsed
 from atlaskit.errors import InputError, ServerError
+from atlaskit.model import MOST_IMAGES
+from atlaskit.progress import Progress
+from atlaskit.vllm_log import complaint, stage
 from atlaskit.vlm import VLM
 
 USUAL_PORT = 8000
 """Where `make serve` puts a server, and where one is looked for that runs already."""
 LOOK_S = 0.25
-MOST_IMAGES = 16
-"""Images in one conversation; the kit's own never hold more."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +90,14 @@ class Server:
         python: str | Path | None = None,
         start_s: float = 3600.0,
         in_flight: int | None = None,
-        progress: bool = True,
+        is_quiet: bool = False,
     ) -> None:
         self.model, self.flags, self.port = _resolved(str(model)), flags, port
         self.vlm: VLM | None = None
         """The way to the server, while it runs."""
         self.log: Path | None = None
         """What the server says, if it was started here."""
-        self._python, self._start_s, self._in_flight, self._progress = python, start_s, in_flight, progress
+        self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
         self._keeper: subprocess.Popen[bytes] | None = None
 
     def start(self) -> VLM:
@@ -108,6 +105,8 @@ class Server:
 
         Raises ServerError, with the server's own reason, where it does not come up.
         """
+        if self._keeper is not None and self._keeper.poll() is not None:
+            self.stop()  # it has died: another takes its place
         if self.vlm is None:
             self.vlm = self._found() or self._started()
         return self.vlm
@@ -134,9 +133,9 @@ class Server:
         port = self.port or USUAL_PORT
         url = f"http://127.0.0.1:{port}/v1"
         served = _served(url)
-        for name, root in served.items():
-            if self.model in (name, root) or name == served_name(self.model):
-                self._say(f"a server of {name} runs already at {url}")
+        for name in served:
+            if name in (self.model, served_name(self.model)):
+                Progress(f"taking the server of {name} that runs already at {url}", self._is_quiet)
                 return VLM(url, name, in_flight=self._in_flight)
         if self.port is not None and not _is_free(self.port):
             there = f"serves {', '.join(served)}" if served else "is taken"
@@ -145,7 +144,7 @@ class Server:
 
     def _started(self) -> VLM:
         build = install.fitting_build()
-        python = str(self._python or install.interpreter(build, progress=self._progress))
+        python = str(self._python or install.interpreter(build, is_quiet=self._is_quiet))
         port, name = self.port or _free_port(), served_name(self.model)
         folder = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"))
         media = folder / "media"
@@ -171,21 +170,21 @@ class Server:
 
     def _wait_for_health(self, name: str, url: str) -> None:
         endpoint, until_s = Endpoint(url), time.monotonic() + self._start_s
-        with tqdm(bar_format="▸ {desc} {elapsed}", disable=not self._progress, file=sys.stderr) as bar:
-            while True:
-                assert self._keeper is not None and self.log is not None
-                if self._keeper.poll() is not None:
-                    raise self._failure("did not start")
-                if time.monotonic() > until_s:
-                    raise self._failure(f"was not ready within {self._start_s:g} s")
-                try:
-                    endpoint.get("health", timeout_s=5)
-                except Failed:
-                    bar.set_description_str(f"starting vLLM with {name}: {last_words(self.log)}")
-                    time.sleep(LOOK_S)
-                else:
-                    bar.set_description_str(f"vLLM serves {name} at {url}/v1")
-                    return
+        progress = Progress(f"starting vLLM with {name}", self._is_quiet)
+        while True:
+            assert self._keeper is not None and self.log is not None
+            if self._keeper.poll() is not None:
+                raise self._failure("did not start")
+            if time.monotonic() > until_s:
+                raise self._failure(f"was not ready within {self._start_s:g} s")
+            progress.at(stage(self.log))
+            try:
+                endpoint.get("health", timeout_s=5)
+            except Failed:
+                time.sleep(LOOK_S)
+            else:
+                progress.done(f"vLLM serves {name} at {url}/v1")
+                return
 
     def _failure(self, what: str) -> ServerError:
         assert self.log is not None
@@ -195,10 +194,6 @@ class Server:
             killed = status == 128 + 9
             why = "it was killed, most likely for want of memory" if killed else f"it ended with status {status}"
         return ServerError(f"The server of {self.model} {what}: {why}. Its log is {self.log}.")
-
-    def _say(self, what: str) -> None:
-        if self._progress:
-            print(f"▸ {what}", file=sys.stderr)
 
     def __enter__(self) -> VLM:
         return self.start()
@@ -237,7 +232,7 @@ def serve(
     for what cannot be served, and ServerError, with vLLM's own reason, where it does not come up in `start_s` seconds.
     """
     flags = Flags(tensor_parallel, data_parallel, images, tuple(arguments))
-    return Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, progress=progress)
+    return Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
 
 
 def served_name(model: str) -> str:
@@ -255,38 +250,6 @@ def served_name(model: str) -> str:
     return f"{folder.name}@{whole.hexdigest()[:12]}"
 
 
-GENERIC = ("Engine core initialization failed", "failed to be inspected", "Error raised in subprocess", "non-zero exit")
-"""What vLLM says of an error that it has told of before."""
-
-
-def complaint(log: str) -> str:
-    """Return the reason for which a server did not start, out of its log; "" where it gives none."""
-    lines = [
-        re.sub(r"^(\(.*?pid=\d+\) )?((ERROR|CRITICAL) [\d-]+ [\d:]+ \[.*?\] ?)?", "", line) for line in log.splitlines()
-    ]
-    reasons = []
-    for number, line in enumerate(lines):
-        found = re.match(r"(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)|\S+: error: (.+)", line)
-        if not found:
-            continue
-        said = found[3] or found[2]
-        if found[1] == "ValidationError":  # pydantic's: the reason is in the lines that follow
-            rest = "\n".join(lines[number + 1 : number + 12]).partition("For further information")[0]
-            said = re.sub(r"\[type=.*|Value error, ", "", rest, flags=re.DOTALL)
-        reasons.append(" ".join(said.split())[:400].rstrip(". "))
-    telling = [said for said in reasons if said and not any(phrase in said for phrase in GENERIC)]
-    return (telling or reasons or [""])[-1]
-
-
-def last_words(log: Path, most: int = 70) -> str:
-    """Return the last thing a server said, without where and when."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
-        lines = file.read().decode(errors="replace").replace("\r", "\n").splitlines()
-    told = [re.sub(r"^\(.*?pid=\d+\) |[A-Z]+ [\d-]+ [\d:]+ \[.*?\] ?", "", line).strip() for line in lines]
-    return next((line[:most] for line in reversed(told) if line), "…")
-
-
 def _resolved(model: str) -> str:
     """Return a model's folder in full, and any other name as it is."""
     path = Path(model).expanduser()
@@ -301,13 +264,12 @@ def _is_address(model: str) -> bool:
     return model.startswith(("http://", "https://"))
 
 
-def _served(url: str) -> Mapping[str, str | None]:
-    """Return the models that are served at an address, each with where it comes from; none where nobody answers."""
+def _served(url: str) -> list[str]:
+    """Return the names of the models that are served at an address; none where nobody answers."""
     try:
-        listed: Any = parsed(Endpoint(url).get("models", timeout_s=2))
-        return {str(each["id"]): each.get("root") for each in listed["data"]}
-    except (Failed, KeyError, TypeError, AttributeError):
-        return {}
+        return [str(model["id"]) for model in parsed(Endpoint(url).get("models", timeout_s=2))["data"]]
+    except (Failed, KeyError, TypeError):
+        return []
 
 
 def _is_free(port: int) -> bool:
