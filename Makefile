@@ -9,11 +9,11 @@ BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint experiments lab serve bench clean
+.PHONY: help demo test test-server lint experiments lab serve bench clean
 
 help: ## Say what can be made
 	@echo "atlaskit: a long video as a map. What can be made:"
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 demo: $(VENV)/notebook ## Run the quickstart notebook, end to end: make a video, ask it questions
 	@$(TIMED) "quickstart notebook" $(BIN)/python -m atlaskit run notebooks/01_quickstart.ipynb --out figures
@@ -21,6 +21,10 @@ demo: $(VENV)/notebook ## Run the quickstart notebook, end to end: make a video,
 
 test: $(VENV)/test ## Run the tests
 	@$(TIMED) "tests" $(BIN)/python -m pytest --durations=8
+
+test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model made on the spot
+	@$(BIN)/python -c "from atlaskit.install import interpreter; interpreter()"
+	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8
 
 lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
 	@$(TIMED) "style"     $(BIN)/ruff check .

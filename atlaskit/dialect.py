@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -153,17 +154,16 @@ def _image(image: Image, dialect: Dialect, is_named: bool) -> dict[str, Any]:
 
 
 def _address(image: Image, media: Path | None) -> str:
-    if media is None:
-        return f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
-    path = media / f"{hashlib.sha256(image.key.encode()).hexdigest()}.jpg"
-    if not path.exists():
-        half = path.with_suffix(f".{os.getpid()}-{id(image)}.part")
-        try:
-            half.write_bytes(image.jpeg())
-            half.replace(path)
-        except OSError as error:
-            raise InputError(f"The image folder {media} cannot be written ({error.strerror}).") from error
-    return path.as_uri()
+    """Return where the endpoint finds an image: in the folder it reads from, if that can be written; else in here."""
+    if media is not None:
+        path = media / f"{hashlib.sha256(image.key.encode()).hexdigest()}.jpg"
+        half = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+        with contextlib.suppress(OSError):  # the folder goes with the server
+            if not path.exists():
+                half.write_bytes(image.jpeg())
+                half.replace(path)
+            return path.as_uri()
+    return f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
 
 
 def _rank(request: Request, ranks: int) -> int:

@@ -62,7 +62,7 @@ class Endpoint:
         """Take an address; raise InputError for one that is none. Where no key is given, OPENAI_API_KEY is taken."""
         import httpx  # here, so that `import atlaskit` stays light
 
-        self.base_url = base_url.rstrip("/")
+        self.base_url = str(base_url).rstrip("/")
         try:
             url = httpx.URL(self.base_url)
         except (httpx.InvalidURL, TypeError) as error:

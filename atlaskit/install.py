@@ -79,7 +79,7 @@ def install(folder: Path, wanted: Sequence[str], more_indexes: Sequence[str] = (
     progress = Progress(f"installing {' '.join(wanted)} into {folder}", is_quiet)
     try:
         venvs.create(folder, with_pip=True, symlinks=True)
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
         raise ServerError(f"The environment {folder} cannot be made ({reason(error)}).") from error
     log = folder / "install.log"
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]

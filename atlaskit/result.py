@@ -132,13 +132,14 @@ class Result:
         total, spent, verdict = self.total, self.spent, {True: " – right", False: " – wrong", None: ""}[self.is_right]
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         about = "about " if total.estimated else ""
+        cached = f" ({total.cached_tokens:,} cached by the server)" if total.cached_tokens else ""
         evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in self.evidence)
         lines = [
             printable(self.question.text),
             f"  answer    {self.answer or 'none'}{verdict}",
             *([f"  truth     {self._truth()}"] if self.is_right is False else []),
             f"  evidence  {evidence or 'none'}",
-            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens in {rounds}",
+            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
         ]

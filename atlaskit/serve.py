@@ -92,6 +92,8 @@ class Server:
         in_flight: int | None = None,
         is_quiet: bool = False,
     ) -> None:
+        if port is not None and not 0 < port < 2**16:
+            raise InputError(f"A port is a number from 1 to 65535, got {port}.")
         self.model, self.flags, self.port = _resolved(str(model)), flags, port
         self.vlm: VLM | None = None
         """The way to the server, while it runs."""

@@ -11,7 +11,7 @@ STAGES = {
     r"Initializing a V1 LLM engine": "starting the engine",
     r"Starting to load model": "loading the weights",
     r"Loading weights took": "weights loaded, reserving memory",
-    r"torch.compile|Dynamo bytecode": "compiling",
+    r"Dynamo bytecode transform|Compiling a graph": "compiling",
     r"Capturing CUDA graph": "capturing CUDA graphs",
     r"Route: /health": "opening the port",
 }

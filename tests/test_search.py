@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from checks import check_books, check_grounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Babbler, Counting, Flaky, Slow
@@ -34,35 +35,6 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Cache:
     return Cache(tmp_path_factory.mktemp("cache"))
 
 
-def check_grounded(result: Result, world: World) -> None:
-    """Promise 4, read from the trace: each item was a visible, open cell of the view in which it was given."""
-    given = {}
-    for event in (*result.trace.of("step"), *result.trace.of("cite")):
-        for item in event["found"]:
-            start_s, end_s = event["interval_s"]
-            assert start_s <= item["start_s"] <= item["timestamp_s"] <= item["end_s"] <= end_s
-            given[item["timestamp_s"]] = item
-    for item in result.evidence:
-        assert 0 <= item.timestamp_s < world.drawn.duration_s
-        assert given[item.timestamp_s]["start_s"] == item.start_s
-
-
-def check_books(result: Result, budget: Budget, largest: int = 3200, workers: int = 4) -> None:
-    """Promise 10: what is charged is what the events cost, and within the budget but for the calls in flight."""
-    calls = sum(event["usage"]["calls"] for event in result.trace if event.data and "usage" in event.data)
-    tokens = sum(
-        event["usage"]["prompt_tokens"] + event["usage"]["completion_tokens"]
-        for event in result.trace
-        if event.data and "usage" in event.data
-    )
-    assert result.total.tokens == tokens
-    assert result.total.calls == calls
-    if budget.calls is not None:
-        assert result.total.calls <= budget.calls
-    if budget.tokens is not None:
-        assert result.total.tokens <= budget.tokens + workers * largest
-
-
 def test_the_perfect_oracle_answers_from_frames_of_the_events(world: World, shared_cache: Cache) -> None:
     oracle = Oracle(world)
     for question in world.questions:
@@ -85,7 +57,7 @@ def test_two_hundred_questions(tmp_path_factory: pytest.TempPathFactory, shared_
             for miss in right:
                 result = ask(world.drawn, question, vlm=Oracle(world, miss), cache=shared_cache, cell=48)
                 right[miss] += bool(result.is_right)
-                check_grounded(result, world)
+                check_grounded(result)
                 check_books(result, Budget(calls=200))
                 for item in result.evidence:
                     event = world.script.event_at(item.timestamp_s)
@@ -171,7 +143,7 @@ def test_no_promise_breaks_whatever_a_model_says(
         steps=5,
         max_rounds=6,
     )
-    check_grounded(result, world)
+    check_grounded(result)
     check_books(result, budget, workers=workers)
     if model.failed == 0 and tokens is None:
         assert result.prediction is not None, "a call is always kept for the answer"
@@ -303,7 +275,7 @@ def test_depth_zero_answers_from_the_root_alone(world: World, cache: Cache) -> N
     result = run(world, CHOICE, Babbler(4), cache, max_depth=0)
     assert (result.stop, result.rounds, result.total.calls) == ("depth", 0, 1)
     assert [event.kind for event in result.trace] == ["start", "decision", "cite", "stop"]
-    check_grounded(result, world)
+    check_grounded(result)
 
 
 def test_a_short_video_needs_no_depth(tmp_path: Path, cache: Cache) -> None:

@@ -1,0 +1,49 @@
+"""Stands in for an interpreter that has vLLM, where a test is about starting and stopping, not about a model.
+
+Takes vLLM's command line and starts a second process as vLLM's engine. By the model folder's name it serves, says
+why it cannot, or dies after a while. The processes' ids are left in the model folder.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+
+def main(arguments: list[str]) -> None:
+    """Behave as the model folder says."""
+    flags = dict(zip(arguments, arguments[1:], strict=False))
+    folder = Path(flags["--model"])
+    engine = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    (folder / ".pids").write_text(f"{os.getpid()} {engine.pid}")
+    if folder.name == "broken":
+        print("(EngineCore pid=7) ERROR 11-21 10:00:00 [core.py:1] ValueError: The weights are of another shape.")
+        print("RuntimeError: Engine core initialization failed. See root cause above.", flush=True)
+        sys.exit(1)
+    if folder.name == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if folder.name == "slow":
+        time.sleep(600)
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            listed = f'{{"data":[{{"id":"{flags["--served-model-name"]}","owned_by":"vllm"}}]}}'
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(listed.encode())
+            if folder.name == "mortal" and self.path == "/health":
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    HTTPServer(("127.0.0.1", int(flags["--port"])), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,269 @@
+"""Starting and stopping a server, with a stand-in for vLLM: what needs the real one is in test_server.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from loopback import loopback
+
+from atlaskit import keeper
+from atlaskit.errors import InputError, ServerError
+from atlaskit.model import MOST_IMAGES
+from atlaskit.serve import Flags, Server, serve, served_name
+from atlaskit.vllm_log import complaint, stage
+
+ROOM = sys.modules["atlaskit.serve"]  # the package's own `serve` is the function
+
+
+@pytest.fixture
+def stub(tmp_path: Path) -> Path:
+    """An interpreter that behaves as tests/stub_vllm.py."""
+    path = tmp_path / "python"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).parent / "stub_vllm.py"}" "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def folder(tmp_path: Path, name: str = "model") -> Path:
+    path = tmp_path / name
+    path.mkdir()
+    (path / "config.json").write_text("{}")
+    return path
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs: one that ended and is not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def pids(model: Path) -> list[int]:
+    return [int(pid) for pid in (model / ".pids").read_text().split()]
+
+
+def wait_until_gone(model: Path, within_s: float = 30.0) -> None:
+    until_s = time.monotonic() + within_s
+    while any(map(alive, pids(model))):
+        assert time.monotonic() < until_s, f"left behind: {pids(model)}"
+        time.sleep(0.05)
+
+
+def quiet(model: Path | str, stub: Path, **options: object) -> Server:
+    return serve(model, python=stub, progress=False, **options)  # type: ignore[arg-type]
+
+
+def test_a_block_starts_the_server_and_stops_all_of_it(tmp_path: Path, stub: Path) -> None:
+    model = folder(tmp_path)
+    server = quiet(model, stub)
+    with server as vlm:
+        assert vlm.name == served_name(str(model)) and vlm.base_url.startswith("http://127.0.0.1:")
+        assert vlm.dialect.name == "vllm" and vlm.dialect.media and vlm.dialect.media.is_dir()
+        assert all(map(alive, pids(model)))
+        media = vlm.dialect.media
+    assert not any(map(alive, pids(model)))
+    assert not media.exists() and server.log is not None and server.log.exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_it_is_stopped_whatever_ends_the_block(tmp_path: Path, stub: Path, error: type[BaseException]) -> None:
+    model = folder(tmp_path)
+    with pytest.raises(error), quiet(model, stub):
+        raise error
+    assert not any(map(alive, pids(model)))
+
+
+def test_one_that_does_not_listen_is_made_to_stop(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = folder(tmp_path, "stubborn")
+    source = Path(keeper.__file__ or "").read_text()
+    hasty = tmp_path / "keeper.py"
+    hasty.write_text(source.replace("GRACE_S = 15.0", "GRACE_S = 0.5"))
+    monkeypatch.setattr(keeper, "__file__", str(hasty))
+    with quiet(model, stub):
+        pass
+    assert not any(map(alive, pids(model)))
+
+
+START = """
+    import sys, time
+    from atlaskit.serve import serve
+    server = serve({model!r}, python={stub!r}, progress=False)
+    server.start()
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("when", ["serving", "starting"])
+def test_no_orphans(tmp_path: Path, stub: Path, number: signal.Signals, when: str) -> None:
+    """A kernel that is restarted, a terminal that is closed, a Ctrl-C: the server goes with its user."""
+    model = folder(tmp_path, "model" if when == "serving" else "slow")
+    code = textwrap.dedent(START.format(model=str(model), stub=str(stub)))
+    user = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert user.stdout is not None
+    if when == "serving":
+        assert user.stdout.readline() == "ready\n"
+    else:
+        while not (model / ".pids").exists() or not (model / ".pids").read_text():
+            time.sleep(0.05)
+    assert all(map(alive, pids(model)))
+    user.send_signal(number)
+    user.wait(30)
+    wait_until_gone(model)
+    user.stdout.close()
+
+
+def test_a_failure_is_told_in_its_own_words(tmp_path: Path, stub: Path) -> None:
+    model = folder(tmp_path, "broken")
+    server = quiet(model, stub)
+    with pytest.raises(ServerError, match="did not start: The weights are of another shape") as caught:
+        server.start()
+    assert str(server.log) in str(caught.value) and "\n" not in str(caught.value)
+    assert not any(map(alive, pids(model)))
+
+
+def test_one_that_takes_too_long_is_given_up(tmp_path: Path, stub: Path) -> None:
+    model = folder(tmp_path, "slow")
+    with pytest.raises(ServerError, match=r"not ready within 1 s"):
+        quiet(model, stub, start_s=1.0).start()
+    wait_until_gone(model)
+
+
+def test_a_death_is_noticed_and_another_can_be_started(tmp_path: Path, stub: Path) -> None:
+    model = folder(tmp_path, "mortal")
+    server = quiet(model, stub)
+    server.start()
+    with pytest.raises(ServerError, match="has died: it was killed"):
+        server.wait()
+    wait_until_gone(model)
+    (model.parent / "mortal").rename(model.parent / "model")
+    again = quiet(model.parent / "model", stub)
+    with again as vlm:
+        assert vlm.name.startswith("model@")
+
+
+def test_an_endpoint_that_runs_is_used_as_it_is(tmp_path: Path, stub: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with loopback() as running:
+        with serve(running.url) as vlm:
+            assert (vlm.base_url, vlm.name) == (running.url, "loop")
+        port = int(running.url.split(":")[2].split("/")[0])
+        with serve("loop", port=port) as vlm:
+            assert vlm.base_url == running.url
+        assert "runs already" in capsys.readouterr().err
+        assert vlm.counters is not None
+        with pytest.raises(InputError, match=rf"Port {port} serves loop"):
+            quiet(folder(tmp_path), stub, port=port).start()
+
+
+def test_a_folder_that_was_trained_on_is_another_model(tmp_path: Path) -> None:
+    model = folder(tmp_path)
+    first = served_name(str(model))
+    assert first.startswith("model@")
+    (model / "model.safetensors").write_bytes(b"1")
+    second = served_name(str(model))
+    (tmp_path / "there").mkdir()
+    moved = model.rename(tmp_path / "there" / "model")
+    assert first != second == served_name(str(moved))
+    assert served_name("Qwen/Qwen3-VL-8B-Instruct") == "Qwen/Qwen3-VL-8B-Instruct"
+
+
+@pytest.mark.parametrize("model", ["/nowhere/at/all", "./nothing", " ", "~/no such model"])
+def test_a_model_that_is_not_there_is_one_sentence(model: str) -> None:
+    with pytest.raises(InputError, match="no model folder") as caught:
+        serve(model)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"tensor_parallel": 0}, {"data_parallel": -1}, {"images": 0}, {"port": 70000}])
+def test_what_cannot_be_served(options: dict[str, int]) -> None:
+    with pytest.raises(InputError):
+        serve("some/model", **options)
+
+
+def flags_of(command: list[str]) -> dict[str, str]:
+    return {word: after for word, after in zip(command, [*command[1:], ""], strict=True) if word.startswith("--")}
+
+
+def test_the_flags(tmp_path: Path) -> None:
+    flags = Flags(tensor_parallel=2, data_parallel=4, arguments=("--max-model-len", "32768"))
+    gpu = flags.command("python", "a/model", "name", 8123, tmp_path, "serve-gpu")
+    told = flags_of(gpu)
+    assert gpu[:3] == ["python", "-m", "vllm.entrypoints.openai.api_server"]
+    assert (told["--model"], told["--served-model-name"], told["--port"]) == ("a/model", "name", "8123")
+    assert (told["--host"], told["--seed"]) == ("127.0.0.1", "0")
+    assert (told["--tensor-parallel-size"], told["--data-parallel-size"]) == ("2", "4")
+    assert json.loads(told["--limit-mm-per-prompt"]) == {"image": MOST_IMAGES}
+    assert json.loads(told["--structured-outputs-config"])["disable_any_whitespace"] is True
+    assert told["--allowed-local-media-path"] == str(tmp_path)
+    assert {"--enable-prefix-caching", "--enable-prompt-tokens-details"} <= told.keys()
+    # The user's word is the last.
+    assert told["--max-model-len"] == "32768" and gpu[-2:] == [
+        "--max-model-len",
+        "32768",
+    ]
+    assert not {"--enforce-eager", "--dtype"} & told.keys()
+    cpu = flags_of(Flags().command("python", "a/model", "name", 8123, tmp_path, "serve-cpu"))
+    assert cpu["--dtype"] == "bfloat16" and "--enforce-eager" in cpu
+
+
+LOGS = {
+    "api_server.py: error: unrecognized arguments: --bogus-flag": "unrecognized arguments: --bogus-flag",
+    "OSError: [Errno 98] Address already in use": "[Errno 98] Address already in use",
+    "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
+    "  Value error, max_model_len (99999999) is too large. [type=value_error, input_value=1]\n"
+    "    For further information visit https://errors.pydantic.dev": "max_model_len (99999999) is too large",
+    "(APIServer pid=1) ERROR 11-21 16:25:44 [registry.py:1120] ModuleNotFoundError: No module named 'torchvision'\n"
+    "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
+    "  Value error, Model architectures ['X'] failed to be inspected. Please check the logs. [type=value_error]\n"
+    "": "No module named 'torchvision'",
+    "(EngineCore pid=3) ERROR 11-21 16:28:02 [core.py:1510] ValueError: the cache is too small.\n"
+    "RuntimeError: Engine core initialization failed. See root cause above.": "the cache is too small",
+    "INFO: all is well": "",
+}
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_the_reason_in_a_log(log: str) -> None:
+    """Lines that vLLM 0.32 wrote here."""
+    assert complaint(log) == LOGS[log]
+
+
+def test_how_far_it_has_come(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    told = []
+    for line in ("", "INFO Resolved architecture: X\n", "Starting to load model\n", "Route: /health, Methods: GET\n"):
+        with log.open("a") as file:
+            file.write(line)
+        told.append(stage(log))
+    assert told == ["importing vLLM", "reading the model's configuration", "loading the weights", "opening the port"]
+
+
+def test_the_command_line_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "atlaskit", "serve", "./nothing"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "no model folder" in done.stderr
+
+
+@pytest.fixture(autouse=True)
+def _nobody_on_the_usual_port(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """So that a server that someone runs while testing is not taken for one of ours."""
+    monkeypatch.setattr(ROOM, "USUAL_PORT", 9)
+    yield
+
+
+def test_the_keeper_needs_only_python() -> None:
+    source = Path(keeper.__file__ or "").read_text()
+    assert "atlaskit" not in source.partition('"""')[2].partition('"""')[2]
+    assert os.name == "posix"

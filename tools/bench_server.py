@@ -1,0 +1,163 @@
+"""The kit on a real vLLM server, beside raw httpx: the last part of `make bench`.
+
+The server runs on this machine's CPU with a tiny untrained model, made on the spot: the figures are about the way to a
+model, not about one. What travels is that of real use: 8×8 cells of 320 px.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+
+import atlaskit as ak
+from atlaskit import install
+from atlaskit.agents import Errand, Worker
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.budget import Allotment
+from atlaskit.dialect import HOSTED, VLLM, letter, sampling
+from atlaskit.memory import DeadZones
+from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.schemas import Confidence, one_of, reply_model
+from atlaskit.usage import Transit, Usage
+
+TINY = Path(__file__).parents[1] / "tests" / "tiny_model.py"
+IN_FLIGHT = (1, 4, 16)
+REQUESTS, ROUNDS = 48, 5
+STEPS = 12
+
+
+def requests(world: World, cache: ak.Cache) -> list[Request]:
+    """Return requests that differ, about the eight largest pictures of a video, with short answers."""
+    root = ak.view(world.video, cache=cache)
+    views = [root, *(root.expand(cell) for cell in range(7))]
+    schema = reply_model("Pick", cell=one_of(tuple(range(64))), score=Confidence)
+    system = Message("system", ("Look at the map of a video and pick the cell that matters most.",))
+    return [
+        Request("worker", "step", (system, Message("user", (views[i % 8], f"Pick number {i}."))), schema, max_tokens=48)
+        for i in range(REQUESTS)
+    ]
+
+
+def bench_throughput(vlm: ak.VLM, asked: Sequence[Request]) -> None:
+    """Requests a second through the kit and by httpx alone, which sends the same bytes and reads the same answers."""
+    for request in asked:  # the images are sent, and all is warm
+        vlm.complete(request)
+    sampled = sampling(vlm.dialect, 0.0, 0)
+    known = {image.key for request in asked for image in request.images}
+    bodies = [letter(request, vlm.name, vlm.dialect, sampled, known).body for request in asked]
+    address, headers = f"{vlm.base_url}/chat/completions", {"Content-Type": "application/json"}
+    client = httpx.Client(timeout=120, limits=httpx.Limits(max_connections=None))
+
+    def raw(body: bytes) -> str:
+        answer = client.post(address, content=body, headers=headers).raise_for_status().json()
+        return str(answer["choices"][0]["message"]["content"])
+
+    def rate(call: Callable[..., object], given: Sequence[object], threads: int) -> float:
+        with ThreadPoolExecutor(threads) as pool:
+            began = time.perf_counter()
+            list(pool.map(call, given))
+            return len(given) / (time.perf_counter() - began)
+
+    print(f"Requests a second, {REQUESTS} requests, the median of {ROUNDS} rounds in turn")
+    for threads in IN_FLIGHT:
+        rounds = [(rate(vlm.complete, asked, threads), rate(raw, bodies, threads)) for _ in range(ROUNDS)]
+        kit, alone = (statistics.median(column) for column in zip(*rounds, strict=True))
+        ratio = statistics.median(kit / alone for kit, alone in rounds)
+        print(
+            f"  {threads:>2} in flight: {kit:6.1f}/s, httpx alone {alone:6.1f}/s, ratio {ratio:.2f} (goal 0.9)",
+            flush=True,
+        )
+
+
+class Scripted:
+    """Asks the server as a worker does, and goes on as written: looks closely, looks around, keeps."""
+
+    def __init__(self, vlm: ak.VLM) -> None:
+        self.vlm, self.name, self.parameters = vlm, f"scripted {vlm.name}", vlm.parameters
+        self.usages: list[Usage] = []
+        self.transits: list[Transit] = []
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Ask, and answer the next line of the script."""
+        step = len(self.usages)
+        reply = self.vlm.complete(request, max_attempts=max_attempts)
+        self.usages.append(reply.usage)
+        self.transits.append(reply.transit)
+        actions = (
+            {"action": "zoom", "cell": step},
+            {"action": "investigate", "direction": "after", "cell": step},
+            {
+                "action": "add_to_scratchpad",
+                "items": [{"cell": step, "description": "A red circle on a beach.", "confidence": 0.8}],
+            },
+        )
+        answer = request.schema.model_validate(
+            {"thought": "That may be what is asked for.", "action": actions[step % 3]}
+        )
+        return replace(reply, answer=answer, text=answer.model_dump_json())
+
+
+def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -> Scripted:
+    """Have a worker take its twelve steps in one cell of the video."""
+    atlas = ak.Atlas(world.video, cache=cache)
+    model = Scripted(vlm)
+    errand = Errand("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
+    Worker(atlas, model, world.questions[0]).explore(errand)
+    assert len(model.usages) == STEPS
+    return model
+
+
+def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
+    """The prefix cache in a worker's conversation, and what its calls send, by the way that images travel."""
+    ways = {
+        "the image's bytes every time": HOSTED,
+        "bytes once, then its uuid": VLLM,
+        "file:// once, then its uuid": vlm.dialect,
+    }
+    print(f"A worker's conversation of {STEPS} steps")
+    for cell, (way, dialect) in enumerate(ways.items()):
+        counted = vlm.counters()
+        model = worker_conversation(ak.VLM(vlm.base_url, vlm.name, dialect=dialect), world, cache, 20 + cell)
+        counted = vlm.counters() - counted
+        later = sum(model.usages[1:], Usage())
+        sent = sum(transit.sent_bytes for transit in model.transits) / STEPS
+        took = statistics.median(transit.wall_s for transit in model.transits[1:])
+        print(
+            f"  {way:<30} {sent / 1e3:8.1f} kB sent a call, {took * 1e3:6.0f} ms a call; prefix hits after the first "
+            f"step {later.cached_tokens / later.prompt_tokens:.0%} of {later.prompt_tokens:,} tokens (goal 75 %); "
+            f"the server counts {counted}",
+            flush=True,
+        )
+
+
+def main() -> int:
+    """Start the server and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--media", type=Path, default=Path("cache/bench"))
+    media = parser.parse_args().media
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([install.interpreter(), TINY, f"{folder}/tiny"], check=True, capture_output=True)
+        world = ak.benchmarks.atlasworld(1, 600, size=(1280, 720), questions=8, directory=media, progress=True)
+        cache = ak.Cache(f"{folder}/cache")
+        asked = requests(world, cache)
+        with ak.serve(f"{folder}/tiny") as vlm:
+            bench_throughput(vlm, asked)
+            bench_conversation(vlm, world, cache)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
