@@ -93,6 +93,8 @@ class Meter:
     longest_s: float = 0.0
     """Seconds of the longest call so far."""
     began: float = field(default_factory=lambda: time.monotonic())
+    is_abandoned: bool = False
+    """Whether nobody waits for the answer any more: the run was interrupted."""
 
     def charge(self, role: Role, bill: Bill, largest: int, longest_s: float) -> None:
         """Add what an agent spent, and the tokens and seconds of its largest call."""
@@ -132,7 +134,8 @@ class Meter:
     def out_of_time(self, longest_s: float = 0.0) -> bool:
         """Tell whether the time is too short for another call and the decision, if both take as long as the longest."""
         kept_s = 2 * max(self.longest_s, longest_s)
-        return self.budget.seconds is not None and self.seconds + kept_s >= self.budget.seconds
+        is_over = self.budget.seconds is not None and self.seconds + kept_s >= self.budget.seconds
+        return is_over or self.is_abandoned
 
     def spent(self) -> Limit | None:
         """Return the limit that leaves no room for exploring, if any."""

@@ -144,7 +144,12 @@ class Search:
                 Errand(self.search_task, root.expand(cell), self.dead_zones, allotment, self.rounds, number)
                 for number, (cell, allotment) in enumerate(zip(cells, allotments, strict=True))
             ]
-            return list(pool.map(self.explore, errands))
+            try:
+                return list(pool.map(self.explore, errands))
+            except BaseException:  # a Ctrl-C must not wait for all that the workers still mean to do
+                self.meter.is_abandoned = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def merge(self, frontier: Frontier, reports: Sequence[Report]) -> None:
         """Take in the reports, in the order in which the regions were handed out."""

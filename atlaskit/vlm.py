@@ -43,7 +43,7 @@ class VLM:
         api_key: str | None = None,
         temperature: float = 0.0,
         seed: int = 0,
-        timeout_s: float = 120.0,
+        timeout_s: float = 300.0,
         in_flight: int | None = None,
         dialect: str | Dialect | None = None,
     ) -> None:

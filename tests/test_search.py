@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from atlaskit.model import Model
 from atlaskit.question import Question
 from atlaskit.result import Result
 from atlaskit.search import ask
-from atlaskit.trace import Trace
+from atlaskit.trace import Event, Trace
 from atlaskit.usage import Usage
 
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
@@ -224,6 +226,22 @@ def test_a_model_that_dies_mid_run_leaves_a_result_with_its_evidence(world: Worl
 def _named(oracle: Oracle, name: str) -> Oracle:
     oracle.name = name
     return oracle
+
+
+def test_an_interrupted_run_ends_with_the_calls_in_flight(world: World, cache: Cache) -> None:
+    """The workers' first steps are under way when it comes; none of them takes a second one."""
+    model, together = Counting(Babbler(3)), threading.Barrier(4)
+
+    def interrupt(event: Event) -> None:
+        if event.kind == "step":
+            together.wait(30)
+            if event.worker == 0:
+                raise KeyboardInterrupt
+            time.sleep(0.5)  # until it has been noticed
+
+    with pytest.raises(KeyboardInterrupt):
+        run(world, CHOICE, model, cache, workers=4, on_event=interrupt)
+    assert model.calls.count("step") == 4
 
 
 def test_nobody_there_at_all_is_an_error(world: World, cache: Cache) -> None:

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import av
+import bench_server
 import bench_video
 import numpy as np
 from bench_video import seconds
@@ -126,6 +127,7 @@ def main() -> int:
         bench_calls(folder)
     bench_video.atlasworld(MEDIA)
     bench_video.table(MEDIA)
+    bench_server.main()
     return 0
 
 

@@ -6,7 +6,6 @@ model, not about one. What travels is that of real use: 8×8 cells of 320 px.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -39,7 +38,7 @@ STEPS = 12
 
 def requests(world: World, cache: ak.Cache) -> list[Request]:
     """Return requests that differ, about the eight largest pictures of a video, with short answers."""
-    root = ak.view(world.video, cache=cache)
+    root = ak.view(world.drawn, cache=cache)
     views = [root, *(root.expand(cell) for cell in range(7))]
     schema = reply_model("Pick", cell=one_of(tuple(range(64))), score=Confidence)
     system = Message("system", ("Look at the map of a video and pick the cell that matters most.",))
@@ -110,7 +109,7 @@ class Scripted:
 
 def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -> Scripted:
     """Have a worker take its twelve steps in one cell of the video."""
-    atlas = ak.Atlas(world.video, cache=cache)
+    atlas = ak.Atlas(world.drawn, cache=cache)
     model = Scripted(vlm)
     errand = Errand("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
     Worker(atlas, model, world.questions[0]).explore(errand)
@@ -143,14 +142,11 @@ def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
 
 def main() -> int:
     """Start the server and measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--media", type=Path, default=Path("cache/bench"))
-    media = parser.parse_args().media
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([install.interpreter(), TINY, f"{folder}/tiny"], check=True, capture_output=True)
-        world = ak.benchmarks.atlasworld(1, 600, size=(1280, 720), questions=8, directory=media, progress=True)
+        world = ak.benchmarks.atlasworld(1, 600, size=(1280, 720), questions=8, directory=folder)
         cache = ak.Cache(f"{folder}/cache")
         asked = requests(world, cache)
         with ak.serve(f"{folder}/tiny") as vlm:
