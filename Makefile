@@ -4,6 +4,7 @@
 PYTHON  ?= python3
 MODEL   ?=
 PORT    ?= 8000
+ARGS    ?=
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
@@ -41,7 +42,7 @@ lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 
 serve: $(VENV)/notebook ## Serve a model by vLLM on this machine: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct
 	@$(if $(MODEL),,echo "Name a model, by hub id or folder: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct" >&2; exit 2)
-	@$(BIN)/python -m atlaskit serve "$(MODEL)" --port "$(PORT)" -- $(ARGS)
+	@$(BIN)/python -m atlaskit serve "$(MODEL)" --port "$(PORT)" --vllm="$(ARGS)"
 
 bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 GB of disk for some minutes)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -97,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--port", type=int, default=USUAL_PORT, help=f"on 127.0.0.1 ({USUAL_PORT})")
     serving.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy (1)")
     serving.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (1)")
-    serving.add_argument("arguments", nargs="*", metavar="-- ARGUMENT", help="arguments of vLLM itself, after a --")
+    serving.add_argument("--vllm", default="", metavar="ARGUMENTS", help='of vLLM itself: --vllm="--max-num-seqs 8"')
 
     running = commands.add_parser("run", help="run notebooks headless")
     running.set_defaults(run=_run)
@@ -180,12 +181,15 @@ def _serve(options: argparse.Namespace) -> int:
         port=options.port,
         tensor_parallel=options.tensor_parallel,
         data_parallel=options.data_parallel,
-        arguments=options.arguments,
+        arguments=shlex.split(options.vllm),
     )
-    with server as vlm:
-        log = f" Its log is {server.log}." if server.log else ""
-        print(f"{vlm.name} answers at {vlm.base_url}; Ctrl-C stops it.{log}", flush=True)
-        server.wait()
+    try:
+        with server as vlm:
+            log = f" Its log is {server.log}." if server.log else ""
+            print(f"{vlm.name} answers at {vlm.base_url}; Ctrl-C stops it.{log}", flush=True)
+            server.wait()
+    except KeyboardInterrupt:
+        print("The server is stopped.")
     return 0
 
 

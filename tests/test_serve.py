@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -57,6 +59,12 @@ def wait_until_gone(model: Path, within_s: float = 30.0) -> None:
     while any(map(alive, pids(model))):
         assert time.monotonic() < until_s, f"left behind: {pids(model)}"
         time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def quiet(model: Path | str, stub: Path, **options: object) -> Server:
@@ -249,11 +257,46 @@ def test_how_far_it_has_come(tmp_path: Path) -> None:
     assert told == ["importing vLLM", "reading the model's configuration", "loading the weights", "opening the port"]
 
 
-def test_the_command_line_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "atlaskit", "serve", "./nothing"], capture_output=True, text=True, cwd=tmp_path
+@pytest.fixture
+def with_vllm(tmp_path: Path) -> dict[str, str]:
+    """An environment in which this interpreter has a vLLM: the stand-in."""
+    package = tmp_path / "packages" / "vllm" / "entrypoints" / "openai"
+    package.mkdir(parents=True)
+    for folder_above in (package, package.parent, package.parent.parent):
+        (folder_above / "__init__.py").write_text("")
+    (package / "api_server.py").write_text("import sys\nfrom stub_vllm import main\nmain(sys.argv[1:])\n")
+    return {**os.environ, "PYTHONPATH": f"{tmp_path / 'packages'}{os.pathsep}{Path(__file__).parent}"}
+
+
+def test_the_command_line_serves_until_it_is_told_to_stop(tmp_path: Path, with_vllm: dict[str, str]) -> None:
+    model = folder(tmp_path)
+    command = [sys.executable, "-m", "atlaskit", "serve", str(model), "--port", str(free_port())]
+    user = subprocess.Popen(
+        [*command, "--vllm=--max-num-seqs 8"], env=with_vllm, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "no model folder" in done.stderr
+    assert user.stdout is not None
+    assert re.fullmatch(
+        r"model@\w+ answers at http://127\S+/v1; Ctrl-C stops it. Its log is .*\n", user.stdout.readline()
+    )
+    assert b"--max-num-seqs\x008" in Path(f"/proc/{pids(model)[0]}/cmdline").read_bytes()
+    user.send_signal(signal.SIGINT)
+    said, told = user.communicate(timeout=60)
+    assert user.returncode == 0 and said == "The server is stopped.\n"
+    assert told.startswith("▸ starting vLLM with model@") and "✓ vLLM serves" in told and "Traceback" not in told
+    assert not any(map(alive, pids(model)))
+
+
+def test_a_mistake_on_the_command_line_is_one_sentence(tmp_path: Path, with_vllm: dict[str, str]) -> None:
+    for model, sentence in {"./nothing": "no model folder", str(folder(tmp_path, "broken")): "did not start"}.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "atlaskit", "serve", model, "--port", str(free_port())],
+            env=with_vllm,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("atlaskit: ") and sentence in done.stderr
 
 
 @pytest.fixture(autouse=True)
