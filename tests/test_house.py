@@ -52,6 +52,12 @@ def test_nothing_heavy_is_in_git() -> None:
     assert heavy == []
 
 
+def test_what_make_clean_removes_is_not_in_git() -> None:
+    ignored = (ROOT / ".gitignore").read_text().replace("/", "").split()
+    (removed,) = re.findall(r"^\trm -rf (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert ".venv-serve" in removed and not set(removed.split()) - set(ignored)
+
+
 def test_no_registry_is_named() -> None:
     """An index's address belongs to the machine, not to the project; PyTorch's own, a second one, is no machine's."""
     pattern = re.compile(rb"pypi\.org|pythonhosted|registry\.npmjs|deb\.debian")
