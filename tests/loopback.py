@@ -172,14 +172,18 @@ def broken_off(body: dict[str, Any], rng: random.Random) -> Fault:
     return break_off
 
 
-def page_of_html(handler: BaseHTTPRequestHandler) -> None:
+def page_of_html(status: int) -> Fault:
     """A fault: somebody else's page."""
-    page = b"<html>\n<body>Welcome!\n</body></html>\n"
-    handler.send_response(200)
-    handler.send_header("Content-Type", "text/html")
-    handler.send_header("Content-Length", str(len(page)))
-    handler.end_headers()
-    handler.wfile.write(page)
+    page = b"<html>\n<body>Sorry!\r\n\xff</body></html>\n"
+
+    def show(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", "text/html")
+        handler.send_header("Content-Length", str(len(page)))
+        handler.end_headers()
+        handler.wfile.write(page)
+
+    return show
 
 
 def overloaded(body: dict[str, Any], rng: random.Random) -> Fault:
@@ -248,7 +252,8 @@ STORM: dict[str, Draw] = {
     "hang-up": always(hanging_up),
     "flood": always(flooding),
     "drip": always(dripping),
-    "a page": always(page_of_html),
+    "a page": always(page_of_html(200)),
+    "502": always(page_of_html(502)),
     "odd usage": odd_usage,
     "thinking": thinking,
     "forgetful": forgetful,
@@ -267,6 +272,12 @@ def names_images(body: dict[str, Any]) -> bool:
     return any(part.get("image_url", part) is None for part in parts_of(body) if isinstance(part, dict))
 
 
+def has_found(body: dict[str, Any]) -> bool:
+    """Tell whether a worker asks that has kept something in its region."""
+    texts = [part if isinstance(part, str) else part.get("text", "") for part in parts_of(body)]
+    return any(re.search("^(Kept:|- kept)", text, re.MULTILINE) for text in texts)
+
+
 def identity(body: dict[str, Any]) -> str:
     """Return what a request asks, however its images travel."""
     told = [part if isinstance(part, str) else part.get("uuid") or part["text"] for part in parts_of(body)]
@@ -279,6 +290,8 @@ class Weather:
 
     seed: int
     share: float = 0.0
+    share_after_a_find: float = 0.0
+    """The same for a worker that has kept something, if it is larger: what was found must not be lost then."""
     faults: tuple[str, ...] = ()
     think_s: float = 0.0
     """How long an answer takes."""
@@ -305,11 +318,12 @@ class Weather:
             draw = random.Random(f"{self.seed} {key} {self.seen[key]}")
             self.resent += key in self.complained and not is_naming
             self.complained.discard(key)
-            name = draw.choice(self.faults) if draw.random() < self.share else ""
+            share = max(self.share, self.share_after_a_find) if has_found(body) else self.share
+            name = draw.choice(self.faults) if draw.random() < share else ""
             self.met[name] += 1
             self.inside += 1
             self.most_inside = max(self.most_inside, self.inside)
-            if is_naming and name in ("500", "503", "429", "forgetful"):
+            if is_naming and name in ("500", "502", "503", "429", "forgetful"):
                 self.complained.add(key)
         time.sleep(self.think_s)
         with self.lock:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 import ssl
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +18,7 @@ import pytest
 from checks import check_grounded
 from loopback import (
     CHUNKED,
+    PATIENCE_S,
     STORM,
     Fault,
     Loop,
@@ -70,7 +73,7 @@ class Run:
     weather: Weather
     budget: Budget
     workers: int
-    outcome: Result | AtlasError
+    outcome: Result | Exception
     seconds: float
 
 
@@ -116,15 +119,21 @@ def budget_of(draw: random.Random) -> Budget:
 def one_run(seed: int, world: World, cache: Cache, loop: Loop) -> Run:
     draw = random.Random(seed)
     share = draw.choice([0.1, 0.2, 0.4, 0.7])
-    weather = Weather(seed, share, tuple(draw.sample(list(STORM), draw.randint(1, 6))))
+    share_after_a_find = draw.choice([0.0, 0.0, 0.9])
+    weather = Weather(seed, share, share_after_a_find, tuple(draw.sample(list(STORM), draw.randint(1, 6))))
     budget, workers = budget_of(draw), draw.randint(1, 4)
     vlm = VLM(loop.under(weather), f"model {seed}", dialect="vllm", timeout_s=draw.uniform(0.1, 0.2))
-    options: dict[str, Any] = {"workers": workers, "max_depth": draw.randint(1, 2), "steps": 4, "max_rounds": 3}
+    options: dict[str, Any] = {
+        "workers": workers,
+        "max_depth": draw.randint(1, 2),
+        "steps": draw.choice([4, 8]),
+        "max_rounds": 3,
+    }
     began = time.monotonic()
-    outcome: Result | AtlasError
+    outcome: Result | Exception
     try:
         outcome = ask(world.drawn, draw.choice(QUESTIONS), vlm=vlm, k=4, cell=48, cache=cache, budget=budget, **options)
-    except AtlasError as error:
+    except Exception as error:  # which one it may be is checked beside the seed
         outcome = error
     return Run(weather, budget, workers, outcome, time.monotonic() - began)
 
@@ -147,6 +156,7 @@ def priced(result: Result) -> list[Usage]:
 def check_books(run: Run, result: Result) -> None:
     costs = priced(result)
     assert result.total == sum(costs, Usage())
+    assert all(0 <= count < 2**50 for cost in costs for count in vars(cost).values())
     assert result.total == sum((call.usage for call in result.calls), Usage())
     assert result.spent.calls == sum(call.usage.calls for call in result.calls if call.live)
     assert result.spent.calls <= result.total.calls  # what a run asks twice is charged twice and paid once
@@ -188,7 +198,7 @@ def check_nothing_is_lost(result: Result) -> None:
     assert {item.label: item.timestamp_s for item in result.evidence} == kept
 
 
-def check_words(outcome: Result | AtlasError) -> None:
+def check_words(outcome: Result | Exception) -> None:
     if isinstance(outcome, Result):
         told = [outcome.failure, *(event["reason"] for event in outcome.trace.of("failure"))]
         outcome.to_json().encode()
@@ -198,6 +208,7 @@ def check_words(outcome: Result | AtlasError) -> None:
 
 
 def check(run: Run) -> None:
+    assert isinstance(run.outcome, Result | AtlasError), repr(run.outcome)
     check_words(run.outcome)
     assert run.weather.outlasted == []
     if run.budget.seconds is not None:
@@ -389,18 +400,32 @@ def test_a_proxy_is_for_the_outside_only(loop: Loop, monkeypatch: pytest.MonkeyP
 
 def test_a_call_whose_time_is_up_at_the_gate_costs_nothing(loop: Loop) -> None:
     vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
-    with gate_to(vlm.base_url).place(), pytest.raises(ModelError, match="before the time was up") as caught:
-        vlm.complete(pick(deadline_s=time.monotonic() + 0.05))
-    assert (caught.value.usage, loop.bodies) == (Usage(), [])
-    assert caught.value.transit.sent_bytes == 0
+    is_held, is_over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with gate_to(vlm.base_url).place():
+            is_held.set()
+            is_over.wait(PATIENCE_S)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(hold)
+        assert is_held.wait(PATIENCE_S)
+        with pytest.raises(ModelError, match="before the time was up") as caught:
+            vlm.complete(pick(deadline_s=time.monotonic() + 0.05))
+        assert gate_to(vlm.base_url).inside == 1, "the call gave up before the place came free"
+        is_over.set()
+    assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
     assert vlm.complete(pick(deadline_s=time.monotonic() + 60)).usage.calls == 1
 
 
-def test_questions_at_once_keep_to_the_gate_and_get_what_they_get_alone(world: World, tmp_path: Path) -> None:
+def test_questions_at_once_keep_to_the_gate_and_get_what_they_get_alone(
+    world: World, warm: Cache, tmp_path: Path
+) -> None:
     questions = [Question(f"What is it that comes {number} times?", ("a circle", "a star")) for number in range(8)]
 
     def answers(name: str, at_once: int, **settings: Any) -> tuple[list[str], int]:
-        cache, weather = Cache(tmp_path / name), Weather(seed=7, think_s=0.005)
+        cache = Cache(shutil.copytree(warm.directory, tmp_path / name))
+        weather = Weather(seed=7, think_s=0.005)
         with loopback() as loop:
 
             def answer(question: Question) -> str:
