@@ -18,11 +18,10 @@ from tqdm import tqdm
 
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
-from atlaskit.errors import AtlasError, InputError
+from atlaskit.errors import AtlasError, InputError, printable
 from atlaskit.grid import Grid
 from atlaskit.question import Question
 from atlaskit.render import Picture, Still, View
-from atlaskit.result import printable
 from atlaskit.search import ask
 from atlaskit.serve import USUAL_PORT, serve
 from atlaskit.trace import Event

@@ -221,5 +221,5 @@ def _strict(text: str) -> str:
         json.loads(text)
     except (ValueError, RecursionError):
         with contextlib.suppress(ValueError, RecursionError):
-            return json.dumps(json.loads(text, strict=False), ensure_ascii=False)
+            return _clean(json.dumps(json.loads(text, strict=False), ensure_ascii=False))
     return text

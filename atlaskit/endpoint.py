@@ -12,11 +12,13 @@ import os
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-from atlaskit.errors import InputError, reason
+from atlaskit.errors import InputError, printable, reason
 
 if TYPE_CHECKING:
-    import httpx
+    import httpcore
 
 CONNECT_S = 10.0
 """How long a connection may take: a model may think for long, but a server that is there answers the door."""
@@ -39,7 +41,7 @@ class Failed(Exception):
         status: int = 0,
         is_passing: bool = True,
         was_reached: bool = True,
-        was_sent: bool = True,
+        is_call: bool = True,
         wait_s: float | None = None,
     ) -> None:
         super().__init__(words)
@@ -49,8 +51,8 @@ class Failed(Exception):
         """Whether it may go better the next time."""
         self.was_reached = was_reached
         """Whether anybody answers there at all."""
-        self.was_sent = was_sent
-        """Whether the request left the house: if so, it counts as a call."""
+        self.is_call = is_call
+        """Whether it counts as a call: the model was asked, or would have been."""
         self.wait_s = wait_s
         """How long the endpoint asks to wait."""
 
@@ -60,21 +62,22 @@ class Endpoint:
 
     def __init__(self, base_url: str, api_key: str | None = None) -> None:
         """Take an address; raise InputError for one that is none. Where no key is given, OPENAI_API_KEY is taken."""
-        import httpx  # here, so that `import atlaskit` stays light
+        from atlaskit.wire import pool  # here, so that `import atlaskit` loads no HTTP client
 
         self.base_url = str(base_url).rstrip("/")
         try:
-            url = httpx.URL(self.base_url)
-        except (httpx.InvalidURL, TypeError) as error:
+            address = urlsplit(self.base_url)
+            host, _ = address.hostname, address.port
+        except ValueError as error:
             raise InputError(f"{base_url!r} is not an address ({reason(error)}).") from error
-        if url.scheme not in ("http", "https") or not url.host:
+        if address.scheme not in ("http", "https") or not host:
             raise InputError(f"An endpoint's address begins with http:// or https://, got {base_url!r}.")
         key = api_key or os.environ.get("OPENAI_API_KEY")
-        self._client = httpx.Client(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=KEEP_ALIVE_S),
-            trust_env=not _is_loopback(url.host),  # a proxy for the outside cannot reach this machine
-        )
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # A proxy for the outside cannot reach this machine.
+        is_direct = _is_loopback(host) or proxy_bypass(host)
+        proxies = {} if is_direct else getproxies()
+        self._pool = pool(proxies.get(address.scheme) or proxies.get("all"), KEEP_ALIVE_S)
 
     def get(self, path: str, timeout_s: float = CONNECT_S) -> bytes:
         """Fetch a path below the address, or an address of its own."""
@@ -85,33 +88,45 @@ class Endpoint:
         return self._exchange("POST", path, body, headers, timeout_s)
 
     def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> bytes:
-        import httpx
+        import httpcore
+
+        from atlaskit.wire import until
 
         url = path if "://" in path else f"{self.base_url}/{path}"
-        until_s = time.monotonic() + timeout_s
-        timeout: dict[str, float | None] = dict.fromkeys(("read", "write"), timeout_s)
-        timeout |= {"connect": min(CONNECT_S, timeout_s), "pool": None}
-        asked = {"content": body, "headers": headers, "extensions": {"timeout": timeout}}
+        told = {"Accept-Encoding": "identity", **self._headers, **headers, "Content-Length": str(len(body))}
+        connect_s, until_s = min(CONNECT_S, timeout_s), time.monotonic() + timeout_s
+        asked: dict[str, Any] = {"content": body, "extensions": {"timeout": {"connect": connect_s}}}
+        page = bytearray()
         try:
-            with self._client.stream(method, url, **asked) as response:  # type: ignore[arg-type]
-                # A time-out of httpx is one for each read: without this, an answer that drips would never end.
-                timeout["read"] = max(0.01, until_s - time.monotonic())
-                page = bytearray()
-                for chunk in response.iter_bytes():
+            with until(until_s), self._pool.stream(method, url, headers=list(told.items()), **asked) as response:
+                for chunk in response.iter_stream():
                     page += chunk
-                    if len(page) > LONGEST_ANSWER or time.monotonic() > until_s:
-                        raise Failed(f"does not come to an end ({len(page):,} bytes in {timeout_s:.3g} s)")
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Failed("gives no answer", was_reached=False) from error
-        except httpx.TimeoutException as error:
+                    if len(page) > LONGEST_ANSWER:
+                        raise Failed(f"does not come to an end ({len(page):,} bytes so far)")
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+            if time.monotonic() < until_s:
+                raise Failed("gives no answer", was_reached=False) from error
             raise Failed(f"gives no answer within {timeout_s:.3g} s") from error
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            raise Failed(f"breaks off ({reason(error)[:200]})") from error
-        if response.status_code < 300:
-            return bytes(page)
-        is_passing = response.status_code in PASSING or response.status_code >= 500
-        words = f"answers {response.status_code}: {_words(bytes(page)) or response.reason_phrase}"
-        raise Failed(words, status=response.status_code, is_passing=is_passing, wait_s=_asked_wait(response))
+        except httpcore.TimeoutException as error:
+            words = f"does not come to an end within {timeout_s:.3g} s ({len(page):,} bytes so far)"
+            raise Failed(words if page else f"gives no answer within {timeout_s:.3g} s") from error
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
+            raise Failed(f"breaks off ({printable(reason(error), 200)})") from error
+        return _read(response, bytes(page))
+
+
+def _read(response: httpcore.Response, page: bytes) -> bytes:
+    """Return the answer's body; raise Failed for an answer that is an error."""
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+    encoding = headers.get("content-encoding", "identity")
+    if encoding != "identity":
+        raise Failed(f"answers in an encoding that was not asked for ({printable(encoding, 40)})")
+    if response.status < 300:
+        return page
+    is_passing = response.status in PASSING or response.status >= 500
+    words = f"answers {response.status}: {_words(page)}" if _words(page) else f"answers {response.status}"
+    wait_s = _asked_wait(headers.get("retry-after", ""))
+    raise Failed(words, status=response.status, is_passing=is_passing, wait_s=wait_s)
 
 
 def parsed(page: bytes) -> Any:
@@ -119,12 +134,12 @@ def parsed(page: bytes) -> Any:
     try:
         return json.loads(page)
     except (ValueError, RecursionError) as error:
-        raise Failed(f"answers what is no JSON ({reason(error)[:200]})") from error
+        raise Failed(f"answers what is no JSON ({printable(reason(error), 200)})") from error
 
 
 def _is_loopback(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 
@@ -139,13 +154,13 @@ def _words(page: bytes) -> str:
     match body:
         case {"error": {"message": str(message)}} | {"message": str(message)} | {"detail": str(message)}:
             text = message
-    return " ".join(text.split())[:300].rstrip(". ")
+    return printable(" ".join(text.split()), 300).rstrip(". ")
 
 
-def _asked_wait(response: httpx.Response) -> float | None:
+def _asked_wait(text: str) -> float | None:
     """Return the seconds of Retry-After, if it tells any; a date is not read, the client's own wait does."""
     try:
-        wait_s = float(response.headers["retry-after"])
-    except (KeyError, ValueError):
+        wait_s = float(text)
+    except ValueError:
         return None
     return min(wait_s, LONGEST_WAIT_S) if 0 <= wait_s < math.inf else None

@@ -88,3 +88,9 @@ class DamagedVideo(UserWarning):
 def reason(error: BaseException) -> str:
     """Return another library's error as a few words, to be told in a sentence of ours."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def printable(text: str, most: int | None = None) -> str:
+    """Return a text that a terminal only shows: escape sequences and line breaks of a stranger become a sign each."""
+    cut = text if most is None or len(text) <= most else f"{text[:most]}…"
+    return "".join(letter if letter.isprintable() else "�" for letter in cut)

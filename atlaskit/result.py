@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.cache import canonical_json
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
 from atlaskit.ledger import Call
 from atlaskit.memory import DeadZones, Scratchpad
 from atlaskit.model import Role
@@ -150,8 +150,3 @@ class Result:
         if isinstance(truth, int):
             return self.question.choices[truth]
         return "unknown" if truth is None else f"{truth[0]:.2f}–{truth[1]:.2f} s"
-
-
-def printable(text: str) -> str:
-    """Return a text that a terminal only shows: a model's escape sequences and line breaks become a sign each."""
-    return "".join(letter if letter.isprintable() else "�" for letter in text)

@@ -89,7 +89,7 @@ class Search:
             return spent
         task = self.call("task", self.master.extract_task, lambda answer: {"search_task": answer.search_task})
         if task is None:
-            return "model"
+            return self.no_answer()
         self.search_task = task.answer.search_task
         while frontier.open_cells:
             if self.max_rounds is not None and self.rounds >= self.max_rounds:
@@ -116,7 +116,7 @@ class Search:
             },
         )
         if probe is None:
-            return "model"
+            return self.no_answer()
         frontier.rank({ranked.cell: ranked.score for ranked in probe.answer.top})
         if (spent := self.meter.spent()) is not None:
             return spent
@@ -125,7 +125,7 @@ class Search:
         self.merge(frontier, reports)
         if reports and all(report.got_no_answer for report in reports):
             self.failure = str(reports[-1].events[-1]["reason"])
-            return "model"
+            return self.no_answer()
         if set(self.scratchpad.labels) == known:
             return None  # nothing new to judge
         spent = self.meter.spent()
@@ -222,6 +222,10 @@ class Search:
         usage = {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning}
         self.log(Event(kind, self.rounds, data={**record(reply.answer), **usage}))
         return reply
+
+    def no_answer(self) -> Stop:
+        """Return why a call got none: the model, or a time that was up while it was waited for."""
+        return "seconds" if self.meter.out_of_time() else "model"
 
     def log(self, event: Event) -> None:
         """Add an event to the trace and tell whoever watches."""

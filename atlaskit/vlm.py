@@ -17,14 +17,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from atlaskit.counters import Counters, read_counters
-from atlaskit.dialect import HOSTED, Answer, Dialect, dialect_named, dialect_of, letter, read_answer, sampling
-from atlaskit.endpoint import Endpoint, Failed, parsed
-from atlaskit.errors import BadReply, InputError, ModelError, Unreachable
+from atlaskit.dialect import HOSTED, Answer, Dialect, Letter, dialect_named, dialect_of, letter, read_answer, sampling
+from atlaskit.endpoint import CONNECT_S, Endpoint, Failed, parsed
+from atlaskit.errors import BadReply, InputError, ModelError, Unreachable, printable
 from atlaskit.gate import gate_to
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.usage import Transit, Usage
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
+FORGOTTEN = frozenset({400, 404, 422, 500})
+"""How a server answers that was named an image which it does not have (any more)."""
 
 
 class VLM:
@@ -69,15 +71,11 @@ class VLM:
 
     @property
     def dialect(self) -> Dialect:
-        """What the endpoint takes; where that was not said, the endpoint is asked once what it is."""
-        if self._dialect is None:
-            try:
-                self._dialect = dialect_of(parsed(self._endpoint.get("models")))
-            except Failed as failure:
-                if failure.is_passing:
-                    raise
-                self._dialect = HOSTED  # it keeps no list, or not for everyone
-        return self._dialect
+        """What the endpoint takes; where that was not said, it is asked once. Raises ModelError if that fails."""
+        try:
+            return self._spoken(CONNECT_S)
+        except Failed as failure:
+            raise self._error(failure, _Trip()) from failure.__cause__
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer a request; raise Unreachable, BadReply or ModelError, which say what the attempts cost."""
@@ -87,14 +85,16 @@ class VLM:
             try:
                 answer = self._ask(request, trip)
             except Failed as failure:
-                trip.spent += Usage(calls=int(failure.was_sent))
+                trip.attempts += 1
+                trip.spent += Usage(calls=int(failure.is_call))
                 pause_s = failure.wait_s if failure.wait_s is not None else wait_s * random.uniform(0.5, 1.5)
-                is_last = trip.spent.calls >= max_attempts or trip.left_s <= pause_s
+                is_last = trip.attempts >= max_attempts or trip.left_s <= pause_s
                 if is_last or not failure.is_passing:
                     raise self._error(failure, trip) from failure.__cause__
                 time.sleep(pause_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
                 continue
+            trip.attempts += 1
             trip.spent += answer.usage
             try:
                 fitting = request.schema.model_validate_json(answer.text)
@@ -102,7 +102,7 @@ class VLM:
                 complaint = _complaint(error, answer)
             else:
                 return Reply(fitting, answer.text, trip.spent, answer.reasoning, transit=trip.transit)
-            if is_corrected or trip.spent.calls >= max_attempts:
+            if is_corrected or trip.attempts >= max_attempts:
                 words = (
                     f"{self.name} does not answer in the asked-for form: {complaint}. It said: {answer.text[:200]!r}."
                 )
@@ -112,9 +112,9 @@ class VLM:
 
     def counters(self) -> Counters:
         """Return the server's own counts so far; raise InputError where it keeps none, ModelError where it fails."""
+        if not self.dialect.counters:
+            raise InputError(f"{self.base_url} speaks {self.dialect.name!r}, which tells no counters; vLLM does.")
         try:
-            if not self.dialect.counters:
-                raise InputError(f"{self.base_url} speaks {self.dialect.name!r}, which tells no counters; vLLM does.")
             page = self._endpoint.get(f"{self.base_url.removesuffix('/v1')}/metrics")
         except Failed as failure:
             raise self._error(failure, _Trip()) from failure.__cause__
@@ -122,22 +122,14 @@ class VLM:
 
     def _ask(self, request: Request, trip: _Trip) -> Answer:
         """Send a request; and send it whole where the endpoint may have forgotten an image that was only named."""
-        dialect, known = self.dialect, self._known
+        dialect, known = self._spoken(min(CONNECT_S, trip.left_s)), self._known
         sampled = sampling(dialect, self.parameters["temperature"], self.parameters["seed"])
         while True:
             sent = letter(request, self.name, dialect, sampled, known)
             try:
-                with self._gate.place(trip.left_s) as queue_s:
-                    trip.queue_s += queue_s
-                    timeout_s = min(self._timeout_s, trip.left_s)
-                    if timeout_s <= 0:
-                        raise TimeoutError
-                    trip.sent_bytes += len(sent.body)
-                    page = self._endpoint.post("chat/completions", sent.body, sent.headers, timeout_s)
-            except TimeoutError as error:
-                raise Failed("could not be asked before the time was up", is_passing=False, was_sent=False) from error
+                page = self._send(sent, trip)
             except Failed as failure:
-                if failure.status < 400 or not sent.named:
+                if not (sent.named and failure.status in FORGOTTEN):
                     raise
                 # Whatever it complains of, it can be that. The model was not asked, so this is no call.
                 self._known -= sent.named
@@ -149,6 +141,31 @@ class VLM:
                 raise Failed(f"answers what is {error}") from error
             self._known |= sent.carried
             return answer
+
+    def _send(self, sent: Letter, trip: _Trip) -> bytes:
+        """Send a letter when there is a place for it among the requests in flight."""
+        began_s = time.monotonic()
+        try:
+            with self._gate.place(trip.left_s):
+                trip.queue_s += time.monotonic() - began_s
+                timeout_s = min(self._timeout_s, trip.left_s)
+                if timeout_s > 0:
+                    trip.sent_bytes += len(sent.body)
+                    return self._endpoint.post("chat/completions", sent.body, sent.headers, timeout_s)
+        except TimeoutError:
+            trip.queue_s += time.monotonic() - began_s
+        raise Failed("could not be asked before the time was up", is_passing=False, is_call=False)
+
+    def _spoken(self, timeout_s: float) -> Dialect:
+        if self._dialect is None:
+            try:
+                self._dialect = dialect_of(parsed(self._endpoint.get("models", timeout_s)))
+            except Failed as failure:
+                if failure.is_passing:
+                    failure.is_call = not failure.was_reached
+                    raise
+                self._dialect = HOSTED  # it keeps no list, or not for everyone
+        return self._dialect
 
     def _first_model(self) -> str:
         try:
@@ -179,6 +196,7 @@ class _Trip:
     """What a call has cost and taken so far."""
 
     deadline_s: float | None = None
+    attempts: int = 0
     spent: Usage = Usage()
     queue_s: float = 0.0
     sent_bytes: int = 0
@@ -210,7 +228,7 @@ def _corrected(request: Request, said: str, complaint: str) -> Request:
 
 def _complaint(error: ValidationError, answer: Answer) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(map(str, first["loc"]))
+    where = printable(".".join(map(str, first["loc"])), 80)
     complaint = f"{first['msg']} at {where}" if where else str(first["msg"])
     return (
         f"{complaint} (it was cut off after {answer.usage.completion_tokens} tokens)"

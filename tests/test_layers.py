@@ -25,6 +25,7 @@ FLOORS = {
     "model": 1,
     "gate": 1,
     "counters": 1,
+    "wire": 0,
     "endpoint": 1,
     "replies": 2,
     "ledger": 2,
@@ -52,7 +53,7 @@ FLOORS = {
     "__init__": 11,
     "__main__": 12,
 }
-HEAVY = {"av", "charset_normalizer", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
+HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
 HEAVY |= {"torch", "transformers", "vllm", "decord"}
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -1,0 +1,99 @@
+"""Connections that keep to a deadline.
+
+A time-out of an HTTP client is one for each read: an answer that drips, be it in its head, its body or between, has
+none. Here the thread that waits says until when, and no read or write of its connection takes longer.
+"""
+
+from __future__ import annotations
+
+import math
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import httpcore
+
+from atlaskit.errors import InputError
+
+_now = threading.local()
+
+
+@contextmanager
+def until(deadline_s: float) -> Iterator[None]:
+    """Have all that this thread reads and writes end by then, on the clock of `time.monotonic`."""
+    _now.deadline_s = deadline_s
+    try:
+        yield
+    finally:
+        _now.deadline_s = math.inf
+
+
+def pool(proxy: str | None, keep_alive_s: float) -> httpcore.ConnectionPool:
+    """Return connections that are kept for a while and shared between threads, by way of a proxy if one is named."""
+    return httpcore.ConnectionPool(
+        max_connections=None,
+        max_keepalive_connections=64,
+        keepalive_expiry=keep_alive_s,
+        network_backend=_Backend(),
+        proxy=_proxy(proxy) if proxy else None,
+    )
+
+
+def _proxy(address: str) -> httpcore.Proxy:
+    url = urlsplit(address if "://" in address else f"http://{address}")
+    if url.scheme not in ("http", "https"):
+        raise InputError(f"The environment names a proxy of the kind {url.scheme}: http and https can be used.")
+    auth = (unquote(url.username), unquote(url.password or "")) if url.username else None
+    return httpcore.Proxy(url.geturl(), auth=auth)
+
+
+def _left(timeout_s: float | None) -> float | None:
+    """Return the shorter of a time-out and what is left."""
+    left_s = getattr(_now, "deadline_s", math.inf) - time.monotonic()
+    if left_s <= 0:
+        raise httpcore.ReadTimeout("the time is up")
+    shortest_s = min(left_s, math.inf if timeout_s is None else timeout_s)
+    return None if shortest_s == math.inf else shortest_s
+
+
+class _Backend(httpcore.NetworkBackend):
+    """TCP as httpcore has it, with streams that keep to the deadline."""
+
+    def __init__(self) -> None:
+        self._tcp = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._tcp.connect_tcp(host, port, _left(timeout), local_address, socket_options))
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _left(timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, _left(timeout)))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
