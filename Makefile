@@ -40,9 +40,10 @@ experiments: $(VENV)/notebook ## Run all notebooks headless
 lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks
 
+serve: export SERVE_ARGS = $(ARGS)
 serve: $(VENV)/notebook ## Serve a model by vLLM on this machine: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct
 	@$(if $(MODEL),,echo "Name a model, by hub id or folder: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct" >&2; exit 2)
-	@$(BIN)/python -m atlaskit serve "$(MODEL)" --port "$(PORT)" --vllm="$(ARGS)"
+	@$(BIN)/python -m atlaskit serve "$(MODEL)" --port "$(PORT)" --vllm="$$SERVE_ARGS"
 
 bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 GB of disk for some minutes)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py

@@ -7,6 +7,7 @@ from atlaskit import benchmarks, plots
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
+from atlaskit.dialect import Dialect
 from atlaskit.environment import (
     AddToScratchpad,
     Atlas,
@@ -37,6 +38,7 @@ __all__ = [
     "Budget",
     "Cache",
     "Claim",
+    "Dialect",
     "Expand",
     "Finished",
     "Investigate",

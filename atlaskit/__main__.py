@@ -175,17 +175,23 @@ def _frame(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    try:
+        arguments = shlex.split(options.vllm)
+    except ValueError as error:
+        raise InputError(f"The arguments of vLLM cannot be read ({error}): {options.vllm}") from error
     server = serve(
         options.model,
         port=options.port,
         tensor_parallel=options.tensor_parallel,
         data_parallel=options.data_parallel,
-        arguments=shlex.split(options.vllm),
+        arguments=arguments,
     )
     try:
         with server as vlm:
-            log = f" Its log is {server.log}." if server.log else ""
-            print(f"{vlm.name} answers at {vlm.base_url}; Ctrl-C stops it.{log}", flush=True)
+            if not server.is_ours:
+                print(f"{vlm.name} answers at {vlm.base_url} already; it was not started here, nor is it stopped here.")
+                return 0
+            print(f"{vlm.name} answers at {vlm.base_url}; Ctrl-C stops it. Its log is {server.log}.", flush=True)
             server.wait()
     except KeyboardInterrupt:
         print("The server is stopped.")

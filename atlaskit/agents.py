@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from atlaskit.budget import Allotment, Bill
 from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Observation, State
-from atlaskit.errors import IllegalAction, ModelError
+from atlaskit.errors import BadReply, IllegalAction, ModelError, Refused
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.model import MAX_ATTEMPTS, MOST_IMAGES, Message, Model, Reply
@@ -108,14 +108,15 @@ class Worker:
                 break
             left, began = allotment.calls - bill.usage.calls, time.monotonic()
             call = visit.call(self.question, errand.search_task, left)
-            request = replace(call.request(), deadline_s=allotment.deadline_s)
+            request = replace(call.request(), deadline_s=allotment.deadline_s, is_over=allotment.is_over)
             try:
                 reply = self.model.complete(request, max_attempts=min(left, MAX_ATTEMPTS))
             except ModelError as error:
                 cost = Bill.of(error)
                 bill += cost
                 failures += 1
-                visit.begin_anew()
+                if isinstance(error, Refused | BadReply):  # the same again would fail again
+                    visit.begin_anew()
                 data = {"step": "step", "reason": str(error), "usage": cost.usage.to_json()}
                 events.append(Event("failure", round, number, data))
                 self.emit(events[-1])
@@ -154,7 +155,7 @@ class _Visit:
         return replace(call, earlier=self.conversation)
 
     def begin_anew(self) -> None:
-        """Drop the conversation: a call failed, and may have because of it. The notes tell what was done."""
+        """Drop the conversation, which may be too long; the notes tell what was done."""
         self.conversation = ()
 
     def act(self, reply: Reply, call: StepCall, steps_left: int, round: int, number: int) -> Event:

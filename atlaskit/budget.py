@@ -7,6 +7,7 @@ Knows nothing of agents or rounds.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -73,6 +74,8 @@ class Allotment:
     out_of_time: Callable[[float], bool] = lambda longest_s: False
     deadline_s: float | None = None
     """When retries must end, on the clock of `time.monotonic`."""
+    is_over: threading.Event | None = None
+    """Comes when the run is interrupted."""
 
     def is_spent(self, usage: Usage, largest: int, longest_s: float) -> bool:
         """Tell whether another call would not fit, given this worker's largest and longest call so far."""
@@ -93,8 +96,8 @@ class Meter:
     longest_s: float = 0.0
     """Seconds of the longest call so far."""
     began: float = field(default_factory=lambda: time.monotonic())
-    is_abandoned: bool = False
-    """Whether nobody waits for the answer any more: the run was interrupted."""
+    is_over: threading.Event = field(default_factory=threading.Event)
+    """Comes when nobody waits for the answer any more: the run was interrupted."""
 
     def charge(self, role: Role, bill: Bill, largest: int, longest_s: float) -> None:
         """Add what an agent spent, and the tokens and seconds of its largest call."""
@@ -134,8 +137,8 @@ class Meter:
     def out_of_time(self, longest_s: float = 0.0) -> bool:
         """Tell whether the time is too short for another call and the decision, if both take as long as the longest."""
         kept_s = 2 * max(self.longest_s, longest_s)
-        is_over = self.budget.seconds is not None and self.seconds + kept_s >= self.budget.seconds
-        return is_over or self.is_abandoned
+        is_late = self.budget.seconds is not None and self.seconds + kept_s >= self.budget.seconds
+        return is_late or self.is_over.is_set()
 
     def spent(self) -> Limit | None:
         """Return the limit that leaves no room for exploring, if any."""
@@ -166,7 +169,7 @@ class Meter:
             shares = [min(steps, free // regions + (i < free % regions)) for i in range(regions)]
         share = None if tokens is None else tokens // regions
         return [
-            Allotment(calls, calls == steps, share, self.call_tokens, self.out_of_time, self.deadline_s)
+            Allotment(calls, calls == steps, share, self.call_tokens, self.out_of_time, self.deadline_s, self.is_over)
             for calls in shares
             if calls > 0
         ]

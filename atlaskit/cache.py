@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 import sqlite3
 import threading
 from collections import Counter
@@ -81,6 +83,7 @@ class Cache:
         self._corrupt: Counter[str] = Counter()
         self._guard = threading.Lock()
         self._flights: dict[str, tuple[threading.Lock, int]] = {}
+        self._process = os.getpid()
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._store = diskcache.Cache(
@@ -137,15 +140,20 @@ class Cache:
             return value
 
     @contextmanager
-    def alone(self, key: str) -> Iterator[None]:
-        """Hold the key against the other threads of this process."""
+    def alone(self, key: str, timeout_s: float = math.inf) -> Iterator[None]:
+        """Hold the key against the other threads of this process; who cannot wait longer goes on beside them."""
+        if self._process != os.getpid():  # forked: whoever held a lock is not here to let go of it
+            self._guard, self._flights, self._process = threading.Lock(), {}, os.getpid()
         with self._guard:
             lock, users = self._flights.get(key, (threading.Lock(), 0))
             self._flights[key] = (lock, users + 1)
+        is_alone = False
         try:
-            with lock:
-                yield
+            is_alone = lock.acquire(timeout=max(0.0, min(timeout_s, threading.TIMEOUT_MAX)))
+            yield
         finally:
+            if is_alone:
+                lock.release()
             with self._guard:
                 lock, users = self._flights[key]
                 if users == 1:

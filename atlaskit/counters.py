@@ -50,10 +50,13 @@ class Counters:
 
 
 def read_counters(page: str, model: str) -> Counters:
-    """Read a model's counters off a server's /metrics page, the sum of its engines."""
-    sums = dict.fromkeys(NAMES, 0)
+    """Read a model's counters off a server's /metrics page, the sum of its engines; ValueError where it has none."""
+    label = 'model_name="{}"'.format(model.replace("\\", r"\\").replace('"', r"\""))
+    sums: dict[str, int] = {}
     for field, name in NAMES.items():
         for labels, value in re.findall(rf"^{re.escape(name)}\{{(.*)\}} (\S+)$", page, re.MULTILINE):
-            if f'model_name="{model}"' in labels:
-                sums[field] += round(float(value))
+            if label in labels:
+                sums[field] = sums.get(field, 0) + round(float(value))
+    if not sums:
+        raise ValueError(f"no counters of {model}")
     return Counters(**sums)

@@ -10,9 +10,8 @@ import base64
 import contextlib
 import hashlib
 import json
-import os
 import re
-import threading
+import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,6 +79,8 @@ class Letter:
     """Keys of the images that are in it, or that it says where to find."""
     named: frozenset[str]
     """Keys of the images that it only names, since the endpoint has them."""
+    files: tuple[Path, ...] = ()
+    """What it says where to find: to be deleted when it is answered."""
 
 
 def letter(
@@ -96,12 +97,13 @@ def letter(
     else:
         words = f"Answer with one JSON object that fits this JSON Schema, and nothing else: {json.dumps(schema)}"
         last = replace(last, parts=(*last.parts, words))
-    body["messages"] = [_message(message, dialect, named) for message in (*earlier, last)]
+    files = _Files(dialect.media)
+    body["messages"] = [_message(message, dialect, named, files) for message in (*earlier, last)]
     headers = {"Content-Type": "application/json"}
     if dialect.ranks > 1:
         headers["X-data-parallel-rank"] = str(_rank(request, dialect.ranks))
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return Letter(data, headers, frozenset(keys - named), frozenset(named))
+    return Letter(data, headers, frozenset(keys - named), frozenset(named), tuple(files.written))
 
 
 def sampling(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
@@ -136,34 +138,37 @@ def read_answer(completion: Any) -> Answer:
     return Answer(_strict(_unfenced(text)), thinking + apart, _usage(completion.get("usage")), is_cut_off)
 
 
-def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
+def _message(message: Message, dialect: Dialect, named: Collection[str], files: _Files) -> dict[str, Any]:
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
     content = [
-        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, part.key in named)
+        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, part.key in named, files)
         for part in message.parts
     ]
     return {"role": message.speaker, "content": content}
 
 
-def _image(image: Image, dialect: Dialect, is_named: bool) -> dict[str, Any]:
+def _image(image: Image, dialect: Dialect, is_named: bool, files: _Files) -> dict[str, Any]:
     if is_named:
         return {"type": "image_url", "image_url": None, "uuid": image.key}
-    part: dict[str, Any] = {"type": "image_url", "image_url": {"url": _address(image, dialect.media)}}
+    part: dict[str, Any] = {"type": "image_url", "image_url": {"url": files.address(image)}}
     return {**part, "uuid": image.key} if dialect.image_names else part
 
 
-def _address(image: Image, media: Path | None) -> str:
-    """Return where the endpoint finds an image: in the folder it reads from, if that can be written; else in here."""
-    if media is not None:
-        path = media / f"{hashlib.sha256(image.key.encode()).hexdigest()}.jpg"
-        half = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        with contextlib.suppress(OSError):  # the folder goes with the server
-            if not path.exists():
-                half.write_bytes(image.jpeg())
-                half.replace(path)
-            return path.as_uri()
-    return f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
+class _Files:
+    """Where the endpoint finds a letter's images: in the folder it reads from, if that can be written; else in it."""
+
+    def __init__(self, media: Path | None) -> None:
+        self.media, self.written = media, list[Path]()
+
+    def address(self, image: Image) -> str:
+        if self.media is not None:
+            path = self.media / f"{uuid.uuid4().hex}.jpg"
+            with contextlib.suppress(OSError):  # the folder goes with the server
+                path.write_bytes(image.jpeg())
+                self.written.append(path)
+                return path.as_uri()
+        return f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
 
 
 def _rank(request: Request, ranks: int) -> int:

@@ -9,7 +9,9 @@ import ipaddress
 import json
 import math
 import os
+import threading
 import time
+import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -26,7 +28,6 @@ KEEP_ALIVE_S = 3.0
 """How long an idle connection is kept; vLLM hangs up after five seconds, and would do so in the middle of a request."""
 LONGEST_ANSWER = 8_000_000
 """Bytes of the longest answer that is read."""
-LONGEST_WAIT_S = 8.0
 PASSING = frozenset({408, 409, 425, 429})
 """What a client may try again, beside all that is the server's own fault."""
 
@@ -61,33 +62,55 @@ class Endpoint:
     """An address that requests go to. Connections are kept and shared between threads."""
 
     def __init__(self, base_url: str, api_key: str | None = None) -> None:
-        """Take an address; raise InputError for one that is none. Where no key is given, OPENAI_API_KEY is taken."""
+        """Take an address and its key; raise InputError for one that cannot be.
+
+        Where no key is given, that in the environment's OPENAI_API_KEY is taken, but for a server on this machine,
+        which has no need to know it.
+        """
+        self.base_url = str(base_url).rstrip("/")
+        self._scheme, self._host = _checked(self.base_url)
+        self.is_local = _is_loopback(self._host)
+        if api_key is None and not self.is_local:
+            api_key = os.environ.get("OPENAI_API_KEY")
+        key = (api_key or "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise InputError("The endpoint's key has characters in it that no key has: copy it anew.")
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._process, self._pool = os.getpid(), self._new_pool()
+
+    def _new_pool(self) -> httpcore.ConnectionPool:
         from atlaskit.wire import pool  # here, so that `import atlaskit` loads no HTTP client
 
-        self.base_url = str(base_url).rstrip("/")
-        try:
-            address = urlsplit(self.base_url)
-            host, _ = address.hostname, address.port
-        except ValueError as error:
-            raise InputError(f"{base_url!r} is not an address ({reason(error)}).") from error
-        if address.scheme not in ("http", "https") or not host:
-            raise InputError(f"An endpoint's address begins with http:// or https://, got {base_url!r}.")
-        key = api_key or os.environ.get("OPENAI_API_KEY")
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         # A proxy for the outside cannot reach this machine.
-        is_direct = _is_loopback(host) or proxy_bypass(host)
+        is_direct = self.is_local or proxy_bypass(self._host)
         proxies = {} if is_direct else getproxies()
-        self._pool = pool(proxies.get(address.scheme) or proxies.get("all"), KEEP_ALIVE_S)
+        return pool(proxies.get(self._scheme) or proxies.get("all"), KEEP_ALIVE_S)
+
+    def _connections(self) -> httpcore.ConnectionPool:
+        """Return this process's connections: a forked one that used its parent's would read the other's answers."""
+        if self._process != os.getpid():
+            self._process, self._pool = os.getpid(), self._new_pool()
+        return self._pool
 
     def get(self, path: str, timeout_s: float = CONNECT_S) -> bytes:
         """Fetch a path below the address, or an address of its own."""
         return self._exchange("GET", path, b"", {}, timeout_s)
 
-    def post(self, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> bytes:
-        """Send a body and return the answer to it."""
-        return self._exchange("POST", path, body, headers, timeout_s)
+    def post(
+        self, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float, is_over: threading.Event | None
+    ) -> bytes:
+        """Send a body and return the answer to it; leave it when the event comes."""
+        return self._exchange("POST", path, body, headers, timeout_s, is_over)
 
-    def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> bytes:
+    def _exchange(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeout_s: float,
+        is_over: threading.Event | None = None,
+    ) -> bytes:
         import httpcore
 
         from atlaskit.wire import until
@@ -98,14 +121,17 @@ class Endpoint:
         asked: dict[str, Any] = {"content": body, "extensions": {"timeout": {"connect": connect_s}}}
         page = bytearray()
         try:
-            with until(until_s), self._pool.stream(method, url, headers=list(told.items()), **asked) as response:
+            with (
+                until(until_s, is_over),
+                self._connections().stream(method, url, headers=list(told.items()), **asked) as response,
+            ):
                 for chunk in response.iter_stream():
                     page += chunk
                     if len(page) > LONGEST_ANSWER:
                         raise Failed(f"does not come to an end ({len(page):,} bytes so far)")
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             if time.monotonic() < until_s:
-                raise Failed("gives no answer", was_reached=False) from error
+                raise Failed(printable(reason(error), 200), was_reached=False) from error
             raise Failed(f"gives no answer within {timeout_s:.3g} s") from error
         except httpcore.TimeoutException as error:
             words = f"does not come to an end within {timeout_s:.3g} s ({len(page):,} bytes so far)"
@@ -118,9 +144,7 @@ class Endpoint:
 def _read(response: httpcore.Response, page: bytes) -> bytes:
     """Return the answer's body; raise Failed for an answer that is an error."""
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-    encoding = headers.get("content-encoding", "identity")
-    if encoding != "identity":
-        raise Failed(f"answers in an encoding that was not asked for ({printable(encoding, 40)})")
+    page = _unpacked(page, headers.get("content-encoding", "identity").lower())
     if response.status < 300:
         return page
     is_passing = response.status in PASSING or response.status >= 500
@@ -129,12 +153,46 @@ def _read(response: httpcore.Response, page: bytes) -> bytes:
     raise Failed(words, status=response.status, is_passing=is_passing, wait_s=wait_s)
 
 
+def _unpacked(page: bytes, encoding: str) -> bytes:
+    """Unpack what a gateway has packed, though nobody asked for it, as far as an answer may go."""
+    if encoding == "identity":
+        return page
+    if encoding not in ("gzip", "deflate"):
+        raise Failed(f"answers in an encoding that was not asked for ({printable(encoding, 40)})", is_passing=False)
+    try:
+        unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(page, LONGEST_ANSWER + 1)
+    except zlib.error as error:
+        raise Failed(f"breaks off ({reason(error)})") from error
+    if len(unpacked) > LONGEST_ANSWER:
+        raise Failed(f"does not come to an end (more than {LONGEST_ANSWER:,} bytes)")
+    return unpacked
+
+
 def parsed(page: bytes) -> Any:
     """Return an answer's JSON; raise Failed for what is none."""
     try:
         return json.loads(page)
     except (ValueError, RecursionError) as error:
         raise Failed(f"answers what is no JSON ({printable(reason(error), 200)})") from error
+
+
+def _checked(base_url: str) -> tuple[str, str]:
+    """Return an address's scheme and host; raise InputError for what is no address."""
+    try:
+        address = urlsplit(base_url)
+        host, _ = address.hostname or "", address.port
+        host.encode("idna")
+    except (ValueError, UnicodeError) as error:
+        raise InputError(f"{printable(base_url)} is not an address ({reason(error)}).") from error
+    if address.username or address.password:
+        raise InputError("An endpoint's address has no user name in it: give a key with api_key=.")
+    if address.scheme not in ("http", "https") or not host:
+        raise InputError(f"An endpoint's address begins with http:// or https://, got {printable(base_url)!r}.")
+    if not base_url.isascii() or not base_url.isprintable() or " " in base_url:
+        raise InputError(
+            f"An endpoint's address has only letters of ASCII, and no blanks: got {printable(base_url)!r}."
+        )
+    return address.scheme, host
 
 
 def _is_loopback(host: str) -> bool:
@@ -152,7 +210,12 @@ def _words(page: bytes) -> str:
     except (ValueError, RecursionError):
         body = None
     match body:
-        case {"error": {"message": str(message)}} | {"message": str(message)} | {"detail": str(message)}:
+        case (
+            {"error": {"message": str(message)}}
+            | {"error": str(message)}
+            | {"message": str(message)}
+            | {"detail": str(message)}
+        ):
             text = message
     return printable(" ".join(text.split()), 300).rstrip(". ")
 
@@ -163,4 +226,4 @@ def _asked_wait(text: str) -> float | None:
         wait_s = float(text)
     except ValueError:
         return None
-    return min(wait_s, LONGEST_WAIT_S) if 0 <= wait_s < math.inf else None
+    return wait_s if 0 <= wait_s < math.inf else None

@@ -10,6 +10,7 @@
     ├── ServerError      a model server that does not start
     └── ModelError       a model call that failed for good, retries included
         ├── Unreachable      nothing answers at the endpoint
+        ├── Refused          the endpoint does not take the request, which may be too long for it
         └── BadReply         the model answered, but not what the schema asks for
 
 and, for what can be lived with, a warning: DamagedVideo.
@@ -75,6 +76,10 @@ class ModelError(AtlasError):
 
 class Unreachable(ModelError):
     """Nothing answers at the endpoint."""
+
+
+class Refused(ModelError):
+    """The endpoint does not take the request, and would not take it again."""
 
 
 class BadReply(ModelError):

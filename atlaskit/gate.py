@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections import deque
@@ -18,6 +19,10 @@ class Gate:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget who is inside and who waits: in a forked process, none of them is there."""
         self.inside = 0
         self._lock = threading.Lock()
         self._waiting: deque[threading.Event] = deque()
@@ -30,7 +35,7 @@ class Gate:
             self._waiting.append(turn)
             self._let_in()
         try:
-            if not turn.wait(None if timeout_s == math.inf else timeout_s):
+            if not turn.wait(min(timeout_s, threading.TIMEOUT_MAX)):
                 raise TimeoutError
             yield time.monotonic() - began
         finally:
@@ -55,6 +60,16 @@ class Gate:
 
 _gates: dict[str, Gate] = {}
 _gates_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _gates_lock
+    _gates_lock = threading.Lock()
+    for gate in _gates.values():
+        gate.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def gate_to(address: str, limit: int | None = None) -> Gate:

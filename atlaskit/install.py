@@ -6,6 +6,7 @@ extras `serve-gpu` and `serve-cpu` of pyproject.toml.
 
 from __future__ import annotations
 
+import fcntl
 import importlib.metadata
 import importlib.util
 import os
@@ -15,7 +16,8 @@ import subprocess
 import sys
 import time
 import venv as venvs
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -27,25 +29,41 @@ Build = Literal["serve-gpu", "serve-cpu"]
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds for CPUs, for where the machine's package index does not carry them."""
 LOOK_S = 0.5
+LOADS = "import importlib.util as u\nif u.find_spec('torchvision'): import torchvision"
 BESIDE_TORCH = ("torchvision", "torchaudio", "torchcodec")
 
 
 def interpreter(build: Build | None = None, folder: Path | None = None, *, is_quiet: bool = False) -> str:
     """Return a Python that has vLLM: this one, or that of `folder`, into which vLLM is installed where it is not yet.
 
-    The folder is `.venv-serve` in the checkout that the kit runs from, or below ~/.cache/atlaskit. Raises ServerError
-    where it cannot be installed.
+    The folder is below `.venv-serve` in the checkout that the kit runs from, or below ~/.cache/atlaskit, one for each
+    build. Raises ServerError where it cannot be installed.
     """
-    if importlib.util.find_spec("vllm") is not None:
+    here = importlib.util.find_spec("vllm")
+    if here is not None and here.origin is not None:  # a mere folder of that name has none
         return sys.executable
     build = build or fitting_build()
-    folder = folder or default_folder()
-    python, mark = folder / "bin" / "python", folder / build
-    wanted = requirements(build)
-    if not (mark.exists() and mark.read_text() == "\n".join(wanted)):
-        install(folder, wanted, (TORCH_CPU_INDEX,) if build == "serve-cpu" else (), is_quiet=is_quiet)
-        mark.write_text("\n".join(wanted))
+    folder = folder or default_folder() / build
+    python, mark, wanted = folder / "bin" / "python", folder / "installed", requirements(build)
+    with _alone(folder):
+        is_there = mark.exists() and mark.read_text() == "\n".join(wanted) and os.access(python, os.X_OK)
+        if not is_there:
+            install(folder, wanted, (TORCH_CPU_INDEX,) if build == "serve-cpu" else (), is_quiet=is_quiet)
+            mark.write_text("\n".join(wanted))
     return str(python)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a folder against all other processes, two notebooks of one person's for example."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = folder.with_name(f"{folder.name}.lock").open("w")
+    except OSError as error:
+        raise ServerError(f"The environment {folder} cannot be made ({reason(error)}).") from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # let go of when the file is closed
+        yield
 
 
 def fitting_build() -> Build:
@@ -57,7 +75,7 @@ def fitting_build() -> Build:
 
 
 def default_folder() -> Path:
-    """Return where vLLM is kept."""
+    """Return where environments of vLLM are kept."""
     checkout = Path(__file__).resolve().parents[1]
     if (checkout / "pyproject.toml").exists():
         return checkout / ".venv-serve"
@@ -78,7 +96,8 @@ def install(folder: Path, wanted: Sequence[str], more_indexes: Sequence[str] = (
     """
     progress = Progress(f"installing {' '.join(wanted)} into {folder}", is_quiet)
     try:
-        venvs.create(folder, with_pip=True, symlinks=True)
+        is_broken = not os.access(folder / "bin" / "python", os.X_OK)
+        venvs.create(folder, clear=is_broken, with_pip=True, symlinks=True)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
         raise ServerError(f"The environment {folder} cannot be made ({reason(error)}).") from error
     log = folder / "install.log"
@@ -86,11 +105,11 @@ def install(folder: Path, wanted: Sequence[str], more_indexes: Sequence[str] = (
     log.write_bytes(b"")
     if not _ran([*pip, "install", *wanted], log, progress, "downloading"):
         beside = [f"--extra-index-url={index}" for index in more_indexes]
-        why = _complaint(log)
+        why = _pips_reason(log)
         if not beside or not _ran([*pip, "install", *beside, *wanted], log, progress, f"trying {more_indexes[0]} too"):
             raise ServerError(f"{' '.join(wanted)} cannot be installed: {why}. pip's log is {log}.")
     # The ordinary index's torchvision cannot load beside a CPU torch, and takes transformers down with it.
-    if not _ran([pip[0], "-c", "import torchvision"], log, progress, "looking whether torchvision loads"):
+    if not _ran([pip[0], "-c", LOADS], log, progress, "looking whether torchvision loads"):
         _ran([*pip, "uninstall", "-y", *BESIDE_TORCH], log, progress, "removing a torchvision that does not load")
     progress.done("installed")
 
@@ -108,7 +127,7 @@ def _ran(command: list[str], log: Path, progress: Progress, stage: str) -> bool:
         process.kill()
 
 
-def _complaint(log: Path) -> str:
+def _pips_reason(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return (errors or lines or ["pip said nothing"])[-1].rstrip(". ")

@@ -10,6 +10,7 @@ file by itself, so that it needs nothing but Python.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ import threading
 import time
 
 LOOK_S = 0.2
+PR_SET_PDEATHSIG = 1
 GRACE_S = 15.0
 """How long the command may take to stop by itself."""
 
@@ -28,14 +30,22 @@ def keep(parent: int, folder: str, command: list[str]) -> int:
     told = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, lambda number, frame: told.set())
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
-        while child.poll() is None and os.getppid() == parent and not told.wait(LOOK_S):
-            pass
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_me)
+        try:
+            while child.poll() is None and os.getppid() == parent and not told.wait(LOOK_S):
+                pass
+        finally:
+            _stop(child)
+        return child.returncode
     finally:
-        _stop(child)
         shutil.rmtree(folder, ignore_errors=True)
-    return child.returncode
+
+
+def _die_with_me() -> None:
+    """Have the system stop the command if this process is killed; only Linux can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
@@ -55,6 +65,8 @@ def _is_alive(child: subprocess.Popen[bytes]) -> bool:
         os.killpg(child.pid, 0)
     except ProcessLookupError:
         return False
+    except PermissionError:
+        return True
     return True
 
 

@@ -6,6 +6,7 @@ double, or a wrapper around one. Knows nothing of prompts, grids, agents or netw
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -60,6 +61,8 @@ class Request:
     max_tokens: int = 1024
     deadline_s: float | None = field(default=None, compare=False)
     """When the last attempt must end, on the clock of `time.monotonic`. Only carries the request."""
+    is_over: threading.Event | None = field(default=None, compare=False)
+    """Comes when nobody waits for the answer any more. Only carries the request."""
 
     @property
     def images(self) -> tuple[Image, ...]:

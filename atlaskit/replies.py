@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,7 +34,8 @@ class Cached:
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer out of the cache, or ask the model and keep what it says."""
         key = reply_key(self.model, request)
-        with self.cache.alone(key):
+        left_s = math.inf if request.deadline_s is None else request.deadline_s - time.monotonic()
+        with self.cache.alone(key, left_s):
             kept = self._recall(key, request, max_attempts)
             if kept is not None:
                 return kept

@@ -146,8 +146,8 @@ class Search:
             ]
             try:
                 return list(pool.map(self.explore, errands))
-            except BaseException:  # a Ctrl-C must not wait for all that the workers still mean to do
-                self.meter.is_abandoned = True
+            except BaseException:  # a Ctrl-C does not wait for what the workers are at
+                self.meter.is_over.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 

@@ -8,23 +8,28 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
-from atlaskit import install, keeper
+from atlaskit import install
+from atlaskit import keeper as keeper_room
 from atlaskit.dialect import VLLM
 from atlaskit.endpoint import Endpoint, Failed, parsed
-from atlaskit.errors import InputError, ServerError
+from atlaskit.errors import InputError, ServerError, printable, reason
 from atlaskit.model import MOST_IMAGES
 from atlaskit.progress import Progress
-from atlaskit.vllm_log import complaint, stage
+from atlaskit.vllm_log import reason_in, stage
 from atlaskit.vlm import VLM
 
 USUAL_PORT = 8000
@@ -38,11 +43,10 @@ class Flags:
 
     tensor_parallel: int = 1
     data_parallel: int = 1
-    images: int = MOST_IMAGES
     arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("tensor_parallel", "data_parallel", "images"):
+        for name in ("tensor_parallel", "data_parallel"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is at least 1, got {getattr(self, name)}.")
 
@@ -56,7 +60,7 @@ class Flags:
             "seed": 0,
             # As long as the memory allows: by default vLLM refuses to start where a model's whole context does not fit.
             "max-model-len": "auto",
-            "limit-mm-per-prompt": json.dumps({"image": self.images}),
+            "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES}),
             "allowed-local-media-path": media,
             # A weak model under a JSON grammar could emit blanks for ever.
             "structured-outputs-config": json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
@@ -98,35 +102,52 @@ class Server:
         self.vlm: VLM | None = None
         """The way to the server, while it runs."""
         self.log: Path | None = None
-        """What the server says, if it was started here."""
+        """What the server says, if it was started here. It goes with a server that is stopped in good order."""
         self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
         self._keeper: subprocess.Popen[bytes] | None = None
+        self._is_up = False
+        self._starting = threading.RLock()
+        self._blocks = 0
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it was started here and lives, so that it can be stopped here."""
+        return self._keeper is not None and self._keeper.poll() is None
 
     def start(self) -> VLM:
-        """Start the server and wait until it answers, or find it running already.
+        """Start the server and wait until it answers, or find it running already; start it anew where it has died.
 
         Raises ServerError, with the server's own reason, where it does not come up.
         """
-        if self._keeper is not None and self._keeper.poll() is not None:
-            self.stop()  # it has died: another takes its place
-        if self.vlm is None:
-            self.vlm = self._found() or self._started()
-        return self.vlm
+        with self._starting:
+            if self._keeper is not None and not self.is_ours:
+                self.stop()
+            if self.vlm is None:
+                self.vlm = self._found() or self._started()
+            return self.vlm
 
-    def stop(self) -> None:
+    def stop(self, *, keep_log: bool = False) -> None:
         """Stop the server and all its processes, if it was started here."""
-        self.vlm = None
-        if self._keeper is not None:
-            self._keeper.terminate()
-            self._keeper.wait()
-            self._keeper = None
+        keeper, self._keeper, self.vlm = self._keeper, None, None
+        if keeper is None:
+            return
+        was_well, self._is_up = self._is_up and keeper.poll() is None, False
+        keeper.terminate()
+        keeper.wait()
+        if was_well and not keep_log and self.log is not None:
+            shutil.rmtree(self.log.parent, ignore_errors=True)
 
     def wait(self) -> None:
         """Wait until the server, started here, is stopped; raise ServerError when it dies."""
-        while self._keeper is not None:
-            if self._keeper.poll() is not None:
-                raise self._failure("has died")
+        while (keeper := self._keeper) is not None:
+            if keeper.poll() is not None:
+                raise self._failure("has died", keeper)
             time.sleep(LOOK_S)
+
+    @cached_property
+    def name(self) -> str:
+        """The name it serves its model under."""
+        return served_name(self.model, self.flags.arguments)
 
     def _found(self) -> VLM | None:
         """Return the way to a server of this model that runs already."""
@@ -135,10 +156,9 @@ class Server:
         port = self.port or USUAL_PORT
         url = f"http://127.0.0.1:{port}/v1"
         served = _served(url)
-        for name in served:
-            if name in (self.model, served_name(self.model)):
-                Progress(f"taking the server of {name} that runs already at {url}", self._is_quiet)
-                return VLM(url, name, in_flight=self._in_flight)
+        if self.name in served:
+            Progress(f"taking the server of {self.name} that runs already at {url}", self._is_quiet)
+            return VLM(url, self.name, in_flight=self._in_flight)
         if self.port is not None and not _is_free(self.port):
             there = f"serves {', '.join(served)}" if served else "is taken"
             raise InputError(f"Port {self.port} {there}: name another, or none for one that is free.")
@@ -147,66 +167,81 @@ class Server:
     def _started(self) -> VLM:
         build = install.fitting_build()
         python = str(self._python or install.interpreter(build, is_quiet=self._is_quiet))
-        port, name = self.port or _free_port(), served_name(self.model)
-        folder = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"))
-        media = folder / "media"
-        media.mkdir()
-        self.log = folder / "server.log"
-        command = self.flags.command(python, self.model, name, port, media, build)
-        kept = [sys.executable, "-I", keeper.__file__, str(os.getpid()), str(media), *command]
-        environment = {**os.environ, "VLLM_NO_USAGE_STATS": "1"}
-        if build == "serve-cpu":
-            environment.setdefault("VLLM_CPU_KVCACHE_SPACE", str(_cache_gib()))
+        port = self.port or _free_port()
         try:
-            with self.log.open("wb") as log:
-                # In a session of its own: a Ctrl-C is meant for us, and the server is then stopped in good order.
-                self._keeper = subprocess.Popen(
-                    kept, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
-                )
-            self._wait_for_health(name, f"http://127.0.0.1:{port}")
+            folder = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"))
+        except OSError as error:
+            raise ServerError(f"There is no place for the server's log: {reason(error)}.") from error
+        self.log, media = folder / "server.log", folder / "media"
+        media.mkdir()
+        command = self.flags.command(python, self.model, self.name, port, media, build)
+        kept = [sys.executable, "-I", keeper_room.__file__, str(os.getpid()), str(media), *command]
+        with self.log.open("wb") as log:
+            # In a session of its own: a Ctrl-C is meant for us, and the server is then stopped in good order.
+            keeper = self._keeper = subprocess.Popen(
+                kept, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment(build), start_new_session=True
+            )
+        try:
+            self._wait_for_health(f"http://127.0.0.1:{port}", keeper)
         except BaseException:
-            self.stop()
+            self.stop(keep_log=True)
             raise
         dialect = replace(VLLM, media=media, ranks=self.flags.data_parallel)
-        return VLM(f"http://127.0.0.1:{port}/v1", name, in_flight=self._in_flight, dialect=dialect)
+        return VLM(f"http://127.0.0.1:{port}/v1", self.name, in_flight=self._in_flight, dialect=dialect)
 
-    def _wait_for_health(self, name: str, url: str) -> None:
+    def _wait_for_health(self, url: str, keeper: subprocess.Popen[bytes]) -> None:
         endpoint, until_s = Endpoint(url), time.monotonic() + self._start_s
-        progress = Progress(f"starting vLLM with {name}", self._is_quiet)
+        progress = Progress(f"starting vLLM with {self.name}", self._is_quiet)
         while True:
-            assert self._keeper is not None and self.log is not None
-            if self._keeper.poll() is not None:
-                raise self._failure("did not start")
+            if keeper.poll() is not None:
+                raise self._failure("was stopped" if self._keeper is None else "did not start", keeper)
             if time.monotonic() > until_s:
-                raise self._failure(f"was not ready within {self._start_s:g} s")
+                raise self._failure(f"was not ready within {self._start_s:g} s", keeper)
+            assert self.log is not None
             progress.at(stage(self.log))
             try:
                 endpoint.get("health", timeout_s=5)
             except Failed:
                 time.sleep(LOOK_S)
-            else:
-                progress.done(f"vLLM serves {name} at {url}/v1")
-                return
+                continue
+            served = _served(f"{url}/v1")
+            if not served:
+                continue
+            if self.name not in served:
+                raise ServerError(f"Another server has come to {url} meanwhile (of {', '.join(served)}): start again.")
+            self._is_up = True
+            progress.done(f"vLLM serves {self.name} at {url}/v1")
+            return
 
-    def _failure(self, what: str) -> ServerError:
+    def _failure(self, what: str, keeper: subprocess.Popen[bytes]) -> ServerError:
         assert self.log is not None
-        why = complaint(self.log.read_text(errors="replace"))
-        status = self._keeper.poll() if self._keeper else None
+        why, status = reason_in(self.log.read_text(errors="replace")), keeper.poll()
         if not why:
-            killed = status == 128 + 9
-            why = "it was killed, most likely for want of memory" if killed else f"it ended with status {status}"
-        return ServerError(f"The server of {self.model} {what}: {why}. Its log is {self.log}.")
+            was_killed = status == 128 + signal.SIGKILL
+            why = "it was killed, most likely for want of memory" if was_killed else f"it ended with status {status}"
+        return ServerError(f"The server of {self.model} {what}: {printable(why)}. Its log is {self.log}.")
 
     def __enter__(self) -> VLM:
-        return self.start()
+        self._blocks += 1
+        try:
+            return self.start()
+        except BaseException:
+            self._blocks -= 1
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self._blocks -= 1
+        if not self._blocks:
+            self.stop(keep_log=error is not None)
 
     def __repr__(self) -> str:
         return f"Server({self.model!r}, {'stopped' if self.vlm is None else self.vlm.base_url})"
+
+
+_servers: list[Server] = []
+"""Those of this process, so that a notebook's cell that is run twice does not start a second one."""
 
 
 def serve(
@@ -215,7 +250,6 @@ def serve(
     port: int | None = None,
     tensor_parallel: int = 1,
     data_parallel: int = 1,
-    images: int = MOST_IMAGES,
     arguments: Sequence[str] = (),
     python: str | Path | None = None,
     start_s: float = 3600.0,
@@ -228,28 +262,37 @@ def serve(
     is a server of the same model that runs already at `port` (at 8000 if none is given). Otherwise vLLM is installed
     where it is not yet (its build for GPUs where there is an NVIDIA GPU, the one for CPUs elsewhere), and started on
     `port` or a free one of 127.0.0.1. `tensor_parallel` GPUs hold one copy of the model, and there are
-    `data_parallel` copies; a prompt holds at most `images` images; `arguments` are passed on to vLLM; `python` is an
-    interpreter that has vLLM, if it should not be the kit's own. Where a `with` block is too short a life, call
-    `start()` and `stop()`; the server also ends with the process that started it, however that ends. Raises InputError
-    for what cannot be served, and ServerError, with vLLM's own reason, where it does not come up in `start_s` seconds.
+    `data_parallel` copies; `arguments` are passed on to vLLM; `python` is an interpreter that has vLLM, if it should
+    not be the kit's own. Where a `with` block is too short a life, call `start()` and `stop()`: the same line again
+    gives the same server, which also ends with the process that started it, however that ends. Raises InputError for
+    what cannot be served, and ServerError, with vLLM's own reason, where it does not come up in `start_s` seconds.
     """
-    flags = Flags(tensor_parallel, data_parallel, images, tuple(arguments))
-    return Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
+    flags = Flags(tensor_parallel, data_parallel, tuple(arguments))
+    asked = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
+    for server in _servers:
+        same = (server.model, server.flags, server.port) == (asked.model, flags, port)
+        if same and server.is_ours and server.name == asked.name:  # the folder may have been trained on since
+            return server
+    _servers[:] = [server for server in _servers if server.is_ours or server.vlm is not None] + [asked]
+    return asked
 
 
-def served_name(model: str) -> str:
-    """Return the name a model is served under: a folder's has the hash of its content, since replies are kept by name.
+def served_name(model: str, arguments: Sequence[str] = ()) -> str:
+    """Return the name a model is served under: since replies are kept by it, it holds a hash of what else they depend
+    on, which is a folder's content, and the arguments that vLLM is given.
 
     A folder that is trained on is another model each time, and one that is copied or moved stays the same.
     """
-    folder = Path(model)
-    if not folder.is_dir():
+    folder, whole = Path(model), hashlib.sha256(json.dumps(list(arguments)).encode())
+    if folder.is_dir():
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder)
+            if path.is_file() and not any(part.startswith(".") for part in name.parts):
+                with path.open("rb") as file:
+                    whole.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    elif not arguments:
         return model
-    whole = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
-        with path.open("rb") as file:
-            whole.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return f"{folder.name}@{whole.hexdigest()[:12]}"
+    return f"{folder.name if folder.is_dir() else model}@{whole.hexdigest()[:12]}"
 
 
 def _resolved(model: str) -> str:
@@ -283,6 +326,17 @@ def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+def _environment(build: install.Build) -> dict[str, str]:
+    """Return the environment that vLLM runs in."""
+    # It is alone on the loopback address: a key for it would only lock us out.
+    environment = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
+    environment["VLLM_NO_USAGE_STATS"] = "1"
+    environment["PYTHONSAFEPATH"] = "1"  # a queue.py beside the notebook is not the library's
+    if build == "serve-cpu":
+        environment.setdefault("VLLM_CPU_KVCACHE_SPACE", str(_cache_gib()))
+    return environment
 
 
 def _cache_gib() -> int:

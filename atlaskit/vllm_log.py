@@ -35,7 +35,7 @@ def _found(said: str) -> dict[str, list[re.Match[str]]]:
     return {words: matches for words, matches in found.items() if matches}
 
 
-def complaint(log: str) -> str:
+def reason_in(log: str) -> str:
     """Return the reason for which a server did not start; "" where its log gives none."""
     prefix = re.compile(r"^(\(.*?pid=\d+\) )?((ERROR|CRITICAL) [\d-]+ [\d:]+ \[.*?\] ?)?")
     lines = [prefix.sub("", line) for line in log.splitlines()]

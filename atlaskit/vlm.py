@@ -7,8 +7,10 @@ the `Gate` to its address. Knows nothing of prompts and grids.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +21,7 @@ from pydantic import ValidationError
 from atlaskit.counters import Counters, read_counters
 from atlaskit.dialect import HOSTED, Answer, Dialect, Letter, dialect_named, dialect_of, letter, read_answer, sampling
 from atlaskit.endpoint import CONNECT_S, Endpoint, Failed, parsed
-from atlaskit.errors import BadReply, InputError, ModelError, Unreachable, printable
+from atlaskit.errors import BadReply, InputError, ModelError, Refused, Unreachable, printable
 from atlaskit.gate import gate_to
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.usage import Transit, Usage
@@ -51,11 +53,12 @@ class VLM:
     ) -> None:
         """Name an endpoint and one of its models (its first, if none is named; that asks the endpoint).
 
-        The key is taken from the environment's OPENAI_API_KEY where none is given. At most `in_flight` requests (16)
-        are under way at once to this address, of all models and questions of the process together. `dialect` is what
-        the endpoint takes: "vllm", "openai" (OpenAI itself), "hosted" (what most others take), "plain" (the schema
-        told in words) or a `Dialect`; where it is not given, what the endpoint's own list of models declares. Raises
-        Unreachable if the endpoint must be asked and does not answer, InputError for a setting that cannot be.
+        Where no key is given, that in the environment's OPENAI_API_KEY is taken, but for a server on this machine. At
+        most `in_flight` requests (16) are under way at once to this address, of all models and questions of the process
+        together. `dialect` is what the endpoint takes: "vllm", "openai" (OpenAI itself), "hosted" (what most others
+        take), "plain" (the schema told in words) or a `Dialect`; where it is not given, what the endpoint's own list of
+        models declares. Raises Unreachable if the endpoint must be asked and does not answer, InputError for a setting
+        that cannot be.
         """
         for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
             if value is not None and not 0 < value < math.inf:
@@ -87,11 +90,12 @@ class VLM:
             except Failed as failure:
                 trip.attempts += 1
                 trip.spent += Usage(calls=int(failure.is_call))
-                pause_s = failure.wait_s if failure.wait_s is not None else wait_s * random.uniform(0.5, 1.5)
+                pause_s = wait_s * random.uniform(0.5, 1.5)
+                if failure.wait_s is not None:
+                    pause_s = min(failure.wait_s, LONGEST_WAIT_S)
                 is_last = trip.attempts >= max_attempts or trip.left_s <= pause_s
-                if is_last or not failure.is_passing:
+                if is_last or not failure.is_passing or _is_over_after(pause_s, request.is_over):
                     raise self._error(failure, trip) from failure.__cause__
-                time.sleep(pause_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
                 continue
             trip.attempts += 1
@@ -118,7 +122,10 @@ class VLM:
             page = self._endpoint.get(f"{self.base_url.removesuffix('/v1')}/metrics")
         except Failed as failure:
             raise self._error(failure, _Trip()) from failure.__cause__
-        return read_counters(page.decode(errors="replace"), self.name)
+        try:
+            return read_counters(page.decode(errors="replace"), self.name)
+        except ValueError as error:
+            raise ModelError(f"{self.base_url} tells {error}.", Usage()) from error
 
     def _ask(self, request: Request, trip: _Trip) -> Answer:
         """Send a request; and send it whole where the endpoint may have forgotten an image that was only named."""
@@ -127,7 +134,7 @@ class VLM:
         while True:
             sent = letter(request, self.name, dialect, sampled, known)
             try:
-                page = self._send(sent, trip)
+                page = self._send(sent, trip, request.is_over)
             except Failed as failure:
                 if not (sent.named and failure.status in FORGOTTEN):
                     raise
@@ -142,7 +149,7 @@ class VLM:
             self._known |= sent.carried
             return answer
 
-    def _send(self, sent: Letter, trip: _Trip) -> bytes:
+    def _send(self, sent: Letter, trip: _Trip, is_over: threading.Event | None) -> bytes:
         """Send a letter when there is a place for it among the requests in flight."""
         began_s = time.monotonic()
         try:
@@ -151,20 +158,28 @@ class VLM:
                 timeout_s = min(self._timeout_s, trip.left_s)
                 if timeout_s > 0:
                     trip.sent_bytes += len(sent.body)
-                    return self._endpoint.post("chat/completions", sent.body, sent.headers, timeout_s)
+                    return self._endpoint.post("chat/completions", sent.body, sent.headers, timeout_s, is_over)
         except TimeoutError:
             trip.queue_s += time.monotonic() - began_s
+        finally:
+            for path in sent.files:
+                with contextlib.suppress(OSError):
+                    path.unlink()
         raise Failed("could not be asked before the time was up", is_passing=False, is_call=False)
 
     def _spoken(self, timeout_s: float) -> Dialect:
         if self._dialect is None:
             try:
-                self._dialect = dialect_of(parsed(self._endpoint.get("models", timeout_s)))
+                page = self._endpoint.get("models", timeout_s)
             except Failed as failure:
                 if failure.is_passing:
                     failure.is_call = not failure.was_reached
                     raise
-                self._dialect = HOSTED  # it keeps no list, or not for everyone
+                page = b""
+            try:
+                self._dialect = dialect_of(parsed(page))
+            except Failed:  # it keeps no list, or not for everyone
+                self._dialect = HOSTED
         return self._dialect
 
     def _first_model(self) -> str:
@@ -183,9 +198,11 @@ class VLM:
     def _error(self, failure: Failed, trip: _Trip) -> ModelError:
         """Return what a failure is to those who asked."""
         if not failure.was_reached:
-            return Unreachable(how_to_reach(self.base_url), trip.spent, trip.transit)
-        attempts = f" ({trip.spent.calls} attempts)" if trip.spent.calls > 1 else ""
-        return ModelError(f"{self.name} at {self.base_url} {failure}{attempts}.", trip.spent, trip.transit)
+            words = how_to_reach(self.base_url, str(failure), self._endpoint.is_local)
+            return Unreachable(words, trip.spent, trip.transit)
+        attempts = f" ({trip.attempts} attempts)" if trip.attempts > 1 else ""
+        kind = ModelError if failure.is_passing or not failure.is_call else Refused
+        return kind(f"{self.name} at {self.base_url} {failure}{attempts}.", trip.spent, trip.transit)
 
     def __repr__(self) -> str:
         return f"VLM({self.base_url!r}, {self.name!r})"
@@ -212,18 +229,28 @@ class _Trip:
         return Transit(self.queue_s, time.monotonic() - self.began_s, self.sent_bytes)
 
 
-def how_to_reach(base_url: str) -> str:
+def how_to_reach(base_url: str, why: str, is_local: bool) -> str:
     """Say in one sentence how to get a model."""
-    return (
-        f"No model answers at {base_url}: start one with `make serve MODEL=…`, "
-        "or name any OpenAI-compatible endpoint with `--model URL NAME`."
-    )
+    advice = "look whether the address is right"
+    if is_local:
+        advice = "start one with `make serve MODEL=…`, or name the address of another endpoint"
+    return f"No model answers at {base_url} ({why.rstrip('. ')}): {advice}."
+
+
+def _is_over_after(pause_s: float, is_over: threading.Event | None) -> bool:
+    """Wait before another attempt; tell whether nobody waits for it any more."""
+    if is_over is None:
+        time.sleep(pause_s)
+        return False
+    return is_over.wait(pause_s)
 
 
 def _corrected(request: Request, said: str, complaint: str) -> Request:
     """Return the request with what was said to it, and what is wrong with that."""
     words = f"That does not fit the schema: {complaint}. Answer again, in JSON only."
-    return replace(request, messages=(*request.messages, Message("assistant", (said,)), Message("user", (words,))))
+    return replace(
+        request, messages=(*request.messages, Message("assistant", (said or "(nothing)",)), Message("user", (words,)))
+    )
 
 
 def _complaint(error: ValidationError, answer: Answer) -> str:

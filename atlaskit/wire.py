@@ -19,17 +19,21 @@ import httpcore
 
 from atlaskit.errors import InputError
 
+LONGEST_S = 1e6
+"""Seconds that stand for no limit: sockets know no infinity."""
+LOOK_S = 0.5
+"""How long at most nobody looks whether the answer is still wanted."""
 _now = threading.local()
 
 
 @contextmanager
-def until(deadline_s: float) -> Iterator[None]:
-    """Have all that this thread reads and writes end by then, on the clock of `time.monotonic`."""
-    _now.deadline_s = deadline_s
+def until(deadline_s: float, is_over: threading.Event | None = None) -> Iterator[None]:
+    """Have all that this thread reads and writes end by then, on the clock of `time.monotonic`, or with an event."""
+    _now.deadline_s, _now.is_over = deadline_s, is_over
     try:
         yield
     finally:
-        _now.deadline_s = math.inf
+        _now.deadline_s, _now.is_over = math.inf, None
 
 
 def pool(proxy: str | None, keep_alive_s: float) -> httpcore.ConnectionPool:
@@ -51,13 +55,17 @@ def _proxy(address: str) -> httpcore.Proxy:
     return httpcore.Proxy(url.geturl(), auth=auth)
 
 
-def _left(timeout_s: float | None) -> float | None:
-    """Return the shorter of a time-out and what is left."""
+def _left(timeout_s: float | None) -> float:
+    """Return how long a step may take: the shorter of a time-out and what is left."""
     left_s = getattr(_now, "deadline_s", math.inf) - time.monotonic()
-    if left_s <= 0:
+    if left_s <= 0 or _is_over():
         raise httpcore.ReadTimeout("the time is up")
-    shortest_s = min(left_s, math.inf if timeout_s is None else timeout_s)
-    return None if shortest_s == math.inf else shortest_s
+    return min(left_s, math.inf if timeout_s is None else timeout_s, LONGEST_S)
+
+
+def _is_over() -> bool:
+    is_over: threading.Event | None = getattr(_now, "is_over", None)
+    return is_over is not None and is_over.is_set()
 
 
 class _Backend(httpcore.NetworkBackend):
@@ -82,7 +90,13 @@ class _Stream(httpcore.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(timeout))
+        while True:
+            left_s = _left(timeout)
+            try:
+                return self._stream.read(max_bytes, min(left_s, LOOK_S))
+            except httpcore.ReadTimeout:
+                if left_s <= LOOK_S:
+                    raise
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._stream.write(buffer, _left(timeout))

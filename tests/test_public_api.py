@@ -11,6 +11,7 @@ NAMES = [
     "Budget",
     "Cache",
     "Claim",
+    "Dialect",
     "Expand",
     "Finished",
     "Investigate",
