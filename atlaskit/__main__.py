@@ -17,8 +17,8 @@ from typing import Any
 from tqdm import tqdm
 
 from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.errors import AtlasError, InputError, printable
+from atlaskit.cache import Cache, recipe_key
+from atlaskit.errors import AtlasError, InputError, Unreachable, printable
 from atlaskit.grid import Grid
 from atlaskit.question import Question
 from atlaskit.render import Picture, Still, View
@@ -122,7 +122,7 @@ def _ask(options: argparse.Namespace) -> int:
     video = open_video(options.video, options.subtitles)
     Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
     cache = Cache(options.cache)
-    vlm = VLM(*(options.model or (LOCAL_SERVER,)))
+    vlm = VLM(*options.model) if options.model else _local_model(cache)
     with _Progress(options.calls) as progress:
         result = ask(
             video,
@@ -172,6 +172,20 @@ def _frame(options: argparse.Namespace) -> int:
     _write(still, options.out)
     print(f"{options.out}: the frame at {options.seconds:g} s")
     return 0
+
+
+def _local_model(cache: Cache) -> VLM:
+    """Return the model that is served on this machine; where it is gone, the last one, whose replies may be kept."""
+    key = recipe_key("served", 1, address=LOCAL_SERVER)
+    try:
+        vlm = VLM(LOCAL_SERVER)
+    except Unreachable:
+        name = cache.get_json(key)
+        if not isinstance(name, str):
+            raise
+        return VLM(LOCAL_SERVER, name)
+    cache.put_json(key, vlm.name)
+    return vlm
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from loopback import loopback
 from media import song
 from PIL import Image
 
+from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
 
 NOBODY = ["--model", "http://127.0.0.1:9/v1", "nobody"]
@@ -50,6 +51,20 @@ def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> Non
     done = atlaskit("ask", film_path(film), "What?", *CHOICES, "--calls", "3", cwd=in_tmp)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "make serve" in done.stderr and "127.0.0.1:8000" in done.stderr
+
+
+def test_what_was_asked_of_a_server_that_is_gone_is_replayed(
+    film: World, in_tmp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["ask", str(film_path(film)), "What?", *CHOICES, "--calls", "4", "--cell", "32", "--cache", "kept"]
+    with loopback() as server:
+        monkeypatch.setattr("atlaskit.__main__.LOCAL_SERVER", server.url)
+        assert main([*arguments, "--save", "first.json"]) == 0
+    assert main([*arguments, "--save", "second.json"]) == 0
+    assert Path("first.json").read_bytes() == Path("second.json").read_bytes()
+    assert "paid now  0 calls" in capsys.readouterr().out
+    assert main([*arguments, "--calls", "5", "--k", "4"]) == 1, "another question needs the server"
+    assert "No model answers" in capsys.readouterr().err
 
 
 def test_a_model_that_nobody_serves_is_one_sentence(film: World, in_tmp: Path) -> None:
