@@ -88,7 +88,7 @@ def letter(
 ) -> Letter:
     """Put a request into an endpoint's words. Images in `known` are not sent again, where they can be named."""
     keys = {image.key for image in request.images}
-    named = keys & set(known) if dialect.image_names else set()
+    named = {key for key in keys if key in known} if dialect.image_names else set()
     *earlier, last = request.messages
     schema = json_schema(request.schema)
     body: dict[str, Any] = {"model": model, dialect.length: request.max_tokens, **parameters}

@@ -115,6 +115,8 @@ def write_weights(folder: Path, tokenizer: PreTrainedTokenizerFast, seed: int) -
     )
     config.bos_token_id, config.eos_token_id = ends["bos_token_id"], ends["eos_token_id"]
     model = Idefics3ForConditionalGeneration(config).to(torch.bfloat16)
+    with torch.no_grad():  # a loud closing quote, so that its texts come to an end
+        model.lm_head.weight[tokenizer.convert_tokens_to_ids('"')] *= 4
     model.generation_config.eos_token_id = ends["eos_token_id"]
     model.save_pretrained(folder)
 

@@ -32,18 +32,18 @@ from atlaskit.usage import Transit, Usage
 
 TINY = Path(__file__).parents[1] / "tests" / "tiny_model.py"
 IN_FLIGHT = (1, 4, 16)
-REQUESTS, ROUNDS = 48, 5
+REQUESTS, ROUNDS = 48, 8
 STEPS = 12
+PICK = reply_model("Pick", cell=one_of(tuple(range(64))), score=Confidence)
 
 
 def requests(world: World, cache: ak.Cache) -> list[Request]:
     """Return requests that differ, about the eight largest pictures of a video, with short answers."""
     root = ak.view(world.drawn, cache=cache)
     views = [root, *(root.expand(cell) for cell in range(7))]
-    schema = reply_model("Pick", cell=one_of(tuple(range(64))), score=Confidence)
     system = Message("system", ("Look at the map of a video and pick the cell that matters most.",))
     return [
-        Request("worker", "step", (system, Message("user", (views[i % 8], f"Pick number {i}."))), schema, max_tokens=48)
+        Request("worker", "step", (system, Message("user", (views[i % 8], f"Pick number {i}."))), PICK, max_tokens=48)
         for i in range(REQUESTS)
     ]
 
@@ -68,13 +68,16 @@ def bench_throughput(vlm: ak.VLM, asked: Sequence[Request]) -> None:
             list(pool.map(call, given))
             return len(given) / (time.perf_counter() - began)
 
-    print(f"Requests a second, {REQUESTS} requests, the median of {ROUNDS} rounds in turn")
+    print(f"Requests a second, {REQUESTS} requests, the median of {ROUNDS} rounds, first in every other one")
     for threads in IN_FLIGHT:
-        rounds = [(rate(vlm.complete, asked, threads), rate(raw, bodies, threads)) for _ in range(ROUNDS)]
-        kit, alone = (statistics.median(column) for column in zip(*rounds, strict=True))
-        ratio = statistics.median(kit / alone for kit, alone in rounds)
+        rates: dict[str, list[float]] = {"kit": [], "httpx": []}
+        ways = [("kit", vlm.complete, asked), ("httpx", raw, bodies)]
+        for turn in range(ROUNDS):
+            for name, call, given in ways if turn % 2 else reversed(ways):
+                rates[name].append(rate(call, given, threads))
+        kit, alone = (statistics.median(rates[name]) for name in ("kit", "httpx"))
         print(
-            f"  {threads:>2} in flight: {kit:6.1f}/s, httpx alone {alone:6.1f}/s, ratio {ratio:.2f} (goal 0.9)",
+            f"  {threads:>2} in flight: {kit:6.1f}/s, httpx alone {alone:6.1f}/s, ratio {kit / alone:.2f} (goal 0.9)",
             flush=True,
         )
 
@@ -90,7 +93,8 @@ class Scripted:
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Ask, and answer the next line of the script."""
         step = len(self.usages)
-        reply = self.vlm.complete(request, max_attempts=max_attempts)
+        # The prompt is the same for any schema, and what an untrained model says does not matter here.
+        reply = self.vlm.complete(replace(request, schema=PICK), max_attempts=max_attempts)
         self.usages.append(reply.usage)
         self.transits.append(reply.transit)
         actions = (
