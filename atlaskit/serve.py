@@ -83,7 +83,10 @@ class Flags:
 
 
 class Server:
-    """A vLLM server of one model. A `with` block starts it, gives the `VLM` that leads to it, and stops it."""
+    """A vLLM server of one model. A `with` block starts it, gives the `VLM` that leads to it, and stops it.
+
+    One that was started by `start()` runs until `stop()`, also where a block uses it meanwhile.
+    """
 
     def __init__(
         self,
@@ -108,6 +111,7 @@ class Server:
         self._is_up = False
         self._starting = threading.RLock()
         self._blocks = 0
+        self._stays = False
 
     @property
     def is_ours(self) -> bool:
@@ -119,15 +123,23 @@ class Server:
 
         Raises ServerError, with the server's own reason, where it does not come up.
         """
+        self._stays = True
+        return self._up()
+
+    def _up(self) -> VLM:
         with self._starting:
             if self._keeper is not None and not self.is_ours:
-                self.stop()
+                self._end(keep_log=True)
             if self.vlm is None:
                 self.vlm = self._found() or self._started()
             return self.vlm
 
-    def stop(self, *, keep_log: bool = False) -> None:
+    def stop(self) -> None:
         """Stop the server and all its processes, if it was started here."""
+        self._stays = False
+        self._end(keep_log=False)
+
+    def _end(self, *, keep_log: bool) -> None:
         keeper, self._keeper, self.vlm = self._keeper, None, None
         if keeper is None:
             return
@@ -184,7 +196,7 @@ class Server:
         try:
             self._wait_for_health(f"http://127.0.0.1:{port}", keeper)
         except BaseException:
-            self.stop(keep_log=True)
+            self._end(keep_log=True)
             raise
         dialect = replace(VLLM, media=media, ranks=self.flags.data_parallel)
         return VLM(f"http://127.0.0.1:{port}/v1", self.name, in_flight=self._in_flight, dialect=dialect)
@@ -224,7 +236,7 @@ class Server:
     def __enter__(self) -> VLM:
         self._blocks += 1
         try:
-            return self.start()
+            return self._up()
         except BaseException:
             self._blocks -= 1
             raise
@@ -233,8 +245,8 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._blocks -= 1
-        if not self._blocks:
-            self.stop(keep_log=error is not None)
+        if not self._blocks and not self._stays:
+            self._end(keep_log=error is not None)
 
     def __repr__(self) -> str:
         return f"Server({self.model!r}, {'stopped' if self.vlm is None else self.vlm.base_url})"

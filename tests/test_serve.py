@@ -174,15 +174,24 @@ def test_a_line_that_is_run_twice_starts_one_server(tmp_path: Path, stub: Path) 
     model = folder(tmp_path)
     first = quiet(model, stub).start()
     begun = pids(model)
-    with quiet(model, stub) as again:
-        assert again is first and pids(model) == begun
-        with quiet(model, stub) as inner:
-            assert inner is first
-        assert all(map(alive, begun)), "an inner block does not end an outer one's"
+    assert quiet(model, stub).start() is first and pids(model) == begun
+    with quiet(model, stub) as inside:
+        assert inside is first
+    assert all(map(alive, begun)), "a block does not end what it did not begin"
+    quiet(model, stub).stop()
     assert not any(map(alive, begun))
     (model / "model.safetensors").write_bytes(b"trained")
     with quiet(model, stub) as trained:
         assert trained.name != first.name
+
+
+def test_an_inner_block_does_not_end_an_outer_ones_server(tmp_path: Path, stub: Path) -> None:
+    model = folder(tmp_path)
+    with quiet(model, stub) as outer:
+        with quiet(model, stub) as inner:
+            assert inner is outer
+        assert all(map(alive, pids(model)))
+    assert not any(map(alive, pids(model)))
 
 
 def test_starts_from_several_threads_start_one(tmp_path: Path, stub: Path) -> None:
