@@ -183,12 +183,13 @@ def _usage(counts: Any) -> Usage:
     details = details if isinstance(details, dict) else {}
     modalities = details.get("multimodal_tokens")
     prompt = _count(counts, "prompt_tokens")
+    images = modalities if isinstance(modalities, dict) else details
     return Usage(
-        1,
-        prompt,
-        min(prompt, _count(details, "cached_tokens")),
-        min(prompt, _count(modalities if isinstance(modalities, dict) else details, "image", "image_tokens")),
-        _count(counts, "completion_tokens"),
+        calls=1,
+        prompt_tokens=prompt,
+        cached_tokens=min(prompt, _count(details, "cached_tokens")),
+        image_tokens=min(prompt, _count(images, "image", "image_tokens")),
+        completion_tokens=_count(counts, "completion_tokens"),
     )
 
 

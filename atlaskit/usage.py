@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Usage:
     """What calls cost. `calls` counts every attempt, the failed ones too; what an endpoint does not tell counts 0."""
 
@@ -32,12 +32,12 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.image_tokens + other.image_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.estimated or other.estimated,
+            calls=self.calls + other.calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            image_tokens=self.image_tokens + other.image_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            estimated=self.estimated or other.estimated,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Usage:
         return cls(**counts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Transit:
     """What a call took on its way just now; nothing for one that came out of the cache."""
 
@@ -65,6 +65,3 @@ class Transit:
     """Seconds from asking to the answer: queue, retries and their pauses included."""
     sent_bytes: int = 0
     """Bytes of all the requests' bodies."""
-
-    def __add__(self, other: Transit) -> Transit:
-        return Transit(self.queue_s + other.queue_s, self.wall_s + other.wall_s, self.sent_bytes + other.sent_bytes)

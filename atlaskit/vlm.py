@@ -226,7 +226,8 @@ class _Trip:
 
     @property
     def transit(self) -> Transit:
-        return Transit(self.queue_s, time.monotonic() - self.began_s, self.sent_bytes)
+        wall_s = time.monotonic() - self.began_s
+        return Transit(queue_s=self.queue_s, wall_s=wall_s, sent_bytes=self.sent_bytes)
 
 
 def how_to_reach(base_url: str, why: str, is_local: bool) -> str:

@@ -28,7 +28,7 @@ class Babbler:
         schema = request.schema.model_json_schema()
         value = babble(schema, schema.get("$defs", {}), rng)
         text = canonical_json(value)
-        usage = Usage(1, rng.randrange(100, 3000), completion_tokens=rng.randrange(1, 100))
+        usage = Usage(calls=1, prompt_tokens=rng.randrange(100, 3000), completion_tokens=rng.randrange(1, 100))
         return Reply(request.schema.model_validate_json(text), text, usage)
 
 
@@ -85,7 +85,7 @@ class Flaky:
         if request.step in self.steps and draw < self.rate:
             with self._lock:
                 self.failed += 1
-            raise ModelError("the network is down", Usage(max_attempts))
+            raise ModelError("the network is down", Usage(calls=max_attempts))
         return self.model.complete(request, max_attempts=max_attempts)
 
 

@@ -51,3 +51,11 @@ def test_a_failed_call_is_in_the_account(world: World, cache: Cache) -> None:
     failed = [call for call in result.calls if call.failure]
     assert len(failed) == model.failed > 0 and {call.failure for call in failed} == {"the network is down"}
     assert sum((call.usage for call in result.calls), Usage()) == result.total
+
+
+def test_an_oracles_account_is_an_estimate_and_says_so(world: World, cache: Cache) -> None:
+    result = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache, **SMALL)  # type: ignore[arg-type]
+    for call in result.calls:
+        assert call.usage.estimated and call.row()["estimated"] and call.usage.calls == 1
+        assert (call.usage.image_tokens > 0) == bool(call.views)
+        assert call.usage.prompt_tokens > call.usage.image_tokens and call.usage.completion_tokens > 0

@@ -190,7 +190,10 @@ def test_tokens_are_kept_for_the_answer(world: World, cache: Cache, tokens: int,
     class Large(Babbler):
         def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
             reply = super().complete(request, max_attempts=max_attempts)
-            return replace(reply, usage=Usage(1, 5_000 if request.step == "step" else 500, completion_tokens=50))
+            return replace(
+                reply,
+                usage=Usage(calls=1, prompt_tokens=5_000 if request.step == "step" else 500, completion_tokens=50),
+            )
 
     result = run(world, CHOICE, Large(2), cache, workers=workers, budget=Budget(tokens=tokens))
     assert result.prediction is not None

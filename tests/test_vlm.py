@@ -55,7 +55,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
     reply = VLM(loop.url).complete(request())
     assert reply.answer.cell in (3, 5)
-    assert reply.usage == Usage(1, 100, 64, 40, 10)
+    assert reply.usage == Usage(calls=1, prompt_tokens=100, cached_tokens=64, image_tokens=40, completion_tokens=10)
     assert (reply.usage.tokens, reply.usage.effective_tokens) == (110, 46)
     (body,) = loop.bodies
     assert body["model"] == "loop" and body["temperature"] == 0 and body["seed"] == 0

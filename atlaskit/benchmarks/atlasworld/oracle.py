@@ -254,5 +254,11 @@ def estimated_usage(request: Request, text: str) -> Usage:
             characters += len(part)
         else:
             pixels += part.size[0] * part.size[1]
-    prompt = characters // CHARACTERS_A_TOKEN + pixels // PIXELS_A_TOKEN
-    return Usage(1, prompt, 0, max(1, len(text) // CHARACTERS_A_TOKEN), estimated=True)
+    images = pixels // PIXELS_A_TOKEN
+    return Usage(
+        calls=1,
+        prompt_tokens=characters // CHARACTERS_A_TOKEN + images,
+        image_tokens=images,
+        completion_tokens=max(1, len(text) // CHARACTERS_A_TOKEN),
+        estimated=True,
+    )
