@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import sqlite3
 import threading
@@ -29,6 +28,8 @@ from diskcache.core import MODE_BINARY, MODE_RAW
 from atlaskit.errors import CacheError
 
 DIGEST_BYTES = 16
+LOOK_S = 0.2
+"""How long at most nobody looks whether a key is still waited for."""
 
 
 class _RawDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no types
@@ -140,8 +141,8 @@ class Cache:
             return value
 
     @contextmanager
-    def alone(self, key: str, timeout_s: float = math.inf) -> Iterator[None]:
-        """Hold the key against the other threads of this process; who cannot wait longer goes on beside them."""
+    def alone(self, key: str, go_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Hold the key against the other threads of this process, or go on beside them when that is called for."""
         if self._process != os.getpid():  # forked: whoever held a lock is not here to let go of it
             self._guard, self._flights, self._process = threading.Lock(), {}, os.getpid()
         with self._guard:
@@ -149,7 +150,8 @@ class Cache:
             self._flights[key] = (lock, users + 1)
         is_alone = False
         try:
-            is_alone = lock.acquire(timeout=max(0.0, min(timeout_s, threading.TIMEOUT_MAX)))
+            while not is_alone and not (self._flights[key][1] > 1 and go_on()):
+                is_alone = lock.acquire(timeout=LOOK_S)
             yield
         finally:
             if is_alone:

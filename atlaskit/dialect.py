@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -98,12 +98,23 @@ def letter(
         words = f"Answer with one JSON object that fits this JSON Schema, and nothing else: {json.dumps(schema)}"
         last = replace(last, parts=(*last.parts, words))
     files = _Files(dialect.media)
-    body["messages"] = [_message(message, dialect, named, files) for message in (*earlier, last)]
+    try:
+        body["messages"] = [_message(message, dialect, named, files) for message in (*earlier, last)]
+    except BaseException:  # an image that cannot be made, for one
+        discard(files.written)
+        raise
     headers = {"Content-Type": "application/json"}
     if dialect.ranks > 1:
         headers["X-data-parallel-rank"] = str(_rank(request, dialect.ranks))
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return Letter(data, headers, frozenset(keys - named), frozenset(named), tuple(files.written))
+
+
+def discard(files: Iterable[Path]) -> None:
+    """Delete a letter's files, once it is answered."""
+    for path in files:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def sampling(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
@@ -162,13 +173,14 @@ class _Files:
         self.media, self.written = media, list[Path]()
 
     def address(self, image: Image) -> str:
+        data = image.jpeg()
         if self.media is not None:
             path = self.media / f"{uuid.uuid4().hex}.jpg"
+            self.written.append(path)
             with contextlib.suppress(OSError):  # the folder goes with the server
-                path.write_bytes(image.jpeg())
-                self.written.append(path)
+                path.write_bytes(data)
                 return path.as_uri()
-        return f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
+        return f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
 
 
 def _rank(request: Request, ranks: int) -> int:

@@ -5,10 +5,12 @@ Knows nothing of models: it sends bytes and brings bytes back, or says whether t
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import math
 import os
+import socket
 import threading
 import time
 import zlib
@@ -68,7 +70,7 @@ class Endpoint:
         which has no need to know it.
         """
         self.base_url = str(base_url).rstrip("/")
-        self._scheme, self._host = _checked(self.base_url)
+        self._scheme, self._place, self._host = _checked(self.base_url)
         self.is_local = _is_loopback(self._host)
         if api_key is None and not self.is_local:
             api_key = os.environ.get("OPENAI_API_KEY")
@@ -82,9 +84,14 @@ class Endpoint:
         from atlaskit.wire import pool  # here, so that `import atlaskit` loads no HTTP client
 
         # A proxy for the outside cannot reach this machine.
-        is_direct = self.is_local or proxy_bypass(self._host)
+        is_direct = self.is_local or proxy_bypass(self._host) or proxy_bypass(self._place)
         proxies = {} if is_direct else getproxies()
-        return pool(proxies.get(self._scheme) or proxies.get("all"), KEEP_ALIVE_S)
+        proxy = proxies.get(self._scheme) or proxies.get("all")
+        if proxy and ":" in self._host:
+            raise InputError(
+                f"{self.base_url} cannot be reached by way of a proxy: name its host, not its IPv6 address."
+            )
+        return pool(proxy, KEEP_ALIVE_S)
 
     def _connections(self) -> httpcore.ConnectionPool:
         """Return this process's connections: a forked one that used its parent's would read the other's answers."""
@@ -92,9 +99,9 @@ class Endpoint:
             self._process, self._pool = os.getpid(), self._new_pool()
         return self._pool
 
-    def get(self, path: str, timeout_s: float = CONNECT_S) -> bytes:
+    def get(self, path: str, timeout_s: float = CONNECT_S, is_over: threading.Event | None = None) -> bytes:
         """Fetch a path below the address, or an address of its own."""
-        return self._exchange("GET", path, b"", {}, timeout_s)
+        return self._exchange("GET", path, b"", {}, timeout_s, is_over)
 
     def post(
         self, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float, is_over: threading.Event | None
@@ -116,7 +123,8 @@ class Endpoint:
         from atlaskit.wire import until
 
         url = path if "://" in path else f"{self.base_url}/{path}"
-        told = {"Accept-Encoding": "identity", **self._headers, **headers, "Content-Length": str(len(body))}
+        told = {"Host": self._place, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
+        told |= {**self._headers, **headers}
         connect_s, until_s = min(CONNECT_S, timeout_s), time.monotonic() + timeout_s
         asked: dict[str, Any] = {"content": body, "extensions": {"timeout": {"connect": connect_s}}}
         page = bytearray()
@@ -136,7 +144,10 @@ class Endpoint:
         except httpcore.TimeoutException as error:
             words = f"does not come to an end within {timeout_s:.3g} s ({len(page):,} bytes so far)"
             raise Failed(words if page else f"gives no answer within {timeout_s:.3g} s") from error
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
+        except httpcore.ProxyError as error:
+            words = f"cannot be reached: its proxy says {printable(reason(error), 200)}"
+            raise Failed(words, is_passing=False, is_call=False) from error
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise Failed(f"breaks off ({printable(reason(error), 200)})") from error
         return _read(response, bytes(page))
 
@@ -144,9 +155,11 @@ class Endpoint:
 def _read(response: httpcore.Response, page: bytes) -> bytes:
     """Return the answer's body; raise Failed for an answer that is an error."""
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-    page = _unpacked(page, headers.get("content-encoding", "identity").lower())
+    encoding = headers.get("content-encoding", "").lower() or "identity"
     if response.status < 300:
-        return page
+        return _unpacked(page, encoding)
+    with contextlib.suppress(Failed):  # what it says matters less than that it is an error
+        page = _unpacked(page, encoding)
     is_passing = response.status in PASSING or response.status >= 500
     words = f"answers {response.status}: {_words(page)}" if _words(page) else f"answers {response.status}"
     wait_s = _asked_wait(headers.get("retry-after", ""))
@@ -176,8 +189,8 @@ def parsed(page: bytes) -> Any:
         raise Failed(f"answers what is no JSON ({printable(reason(error), 200)})") from error
 
 
-def _checked(base_url: str) -> tuple[str, str]:
-    """Return an address's scheme and host; raise InputError for what is no address."""
+def _checked(base_url: str) -> tuple[str, str, str]:
+    """Return an address's scheme, its host with the port, and the host; raise InputError for what is no address."""
     try:
         address = urlsplit(base_url)
         host, _ = address.hostname or "", address.port
@@ -186,20 +199,31 @@ def _checked(base_url: str) -> tuple[str, str]:
         raise InputError(f"{printable(base_url)} is not an address ({reason(error)}).") from error
     if address.username or address.password:
         raise InputError("An endpoint's address has no user name in it: give a key with api_key=.")
+    if address.query or address.fragment:
+        raise InputError(f"An endpoint's address ends with its path, got {printable(base_url)!r}.")
     if address.scheme not in ("http", "https") or not host:
         raise InputError(f"An endpoint's address begins with http:// or https://, got {printable(base_url)!r}.")
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url:
         raise InputError(
             f"An endpoint's address has only letters of ASCII, and no blanks: got {printable(base_url)!r}."
         )
-    return address.scheme, host
+    return address.scheme, address.netloc, host
 
 
 def _is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine, by whichever of its usual names."""
+    host = host.rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost"
+        try:
+            address = ipaddress.ip_address(socket.inet_aton(host))  # 127.1, for one
+        except (OSError, ValueError):
+            return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 def _words(page: bytes) -> str:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 DEFAULT_LIMIT = 16
 """Requests in flight at once to one address, where nothing else is said."""
+LOOK_S = 0.5
+"""How long at most nobody looks whether a place is still wanted."""
 
 
 class Gate:
@@ -28,16 +30,17 @@ class Gate:
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
-    def place(self, timeout_s: float = math.inf) -> Iterator[float]:
-        """Hold a place; give the seconds spent waiting for it. Raises TimeoutError where none comes free in time."""
-        began, turn = time.monotonic(), threading.Event()
+    def place(self, timeout_s: float = math.inf, is_over: threading.Event | None = None) -> Iterator[None]:
+        """Hold a place. Raises TimeoutError where none comes free in time, or before nobody waits for it any more."""
+        until_s, turn = time.monotonic() + timeout_s, threading.Event()
         with self._lock:
             self._waiting.append(turn)
             self._let_in()
         try:
-            if not turn.wait(min(timeout_s, threading.TIMEOUT_MAX)):
-                raise TimeoutError
-            yield time.monotonic() - began
+            while not turn.wait(max(0.0, min(LOOK_S, until_s - time.monotonic()))):
+                if time.monotonic() >= until_s or (is_over is not None and is_over.is_set()):
+                    raise TimeoutError
+            yield
         finally:
             with self._lock:
                 if turn.is_set():  # also where it came too late to be noticed
@@ -69,7 +72,8 @@ def _after_fork() -> None:
         gate.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def gate_to(address: str, limit: int | None = None) -> Gate:

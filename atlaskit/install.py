@@ -6,7 +6,6 @@ extras `serve-gpu` and `serve-cpu` of pyproject.toml.
 
 from __future__ import annotations
 
-import fcntl
 import importlib.metadata
 import importlib.util
 import os
@@ -29,6 +28,7 @@ Build = Literal["serve-gpu", "serve-cpu"]
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds for CPUs, for where the machine's package index does not carry them."""
 LOOK_S = 0.5
+MARK = "installed"
 LOADS = "import importlib.util as u\nif u.find_spec('torchvision'): import torchvision"
 BESIDE_TORCH = ("torchvision", "torchaudio", "torchcodec")
 
@@ -44,25 +44,39 @@ def interpreter(build: Build | None = None, folder: Path | None = None, *, is_qu
         return sys.executable
     build = build or fitting_build()
     folder = folder or default_folder() / build
-    python, mark, wanted = folder / "bin" / "python", folder / "installed", requirements(build)
-    with _alone(folder):
-        is_there = mark.exists() and mark.read_text() == "\n".join(wanted) and os.access(python, os.X_OK)
-        if not is_there:
-            install(folder, wanted, (TORCH_CPU_INDEX,) if build == "serve-cpu" else (), is_quiet=is_quiet)
-            mark.write_text("\n".join(wanted))
-    return str(python)
+    if not _is_installed(folder, build):
+        with _alone(folder, is_quiet):
+            if not _is_installed(folder, build):
+                wanted = requirements(build)
+                install(folder, wanted, (TORCH_CPU_INDEX,) if build == "serve-cpu" else (), is_quiet=is_quiet)
+                (folder / MARK).write_text("\n".join(wanted))
+    return str(folder / "bin" / "python")
+
+
+def _is_installed(folder: Path, build: Build) -> bool:
+    """Tell whether all that is wanted was installed, by a Python that is still there."""
+    mark = folder / MARK
+    is_whole = mark.exists() and mark.read_text() == "\n".join(requirements(build))
+    return is_whole and os.access(folder / "bin" / "python", os.X_OK)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path, is_quiet: bool) -> Iterator[None]:
     """Hold a folder against all other processes, two notebooks of one person's for example."""
+    import fcntl  # here, since Windows has none, and no vLLM either
+
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = folder.with_name(f"{folder.name}.lock").open("w")
     except OSError as error:
         raise ServerError(f"The environment {folder} cannot be made ({reason(error)}).") from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # let go of when the file is closed
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            progress = Progress(f"waiting for another process that installs into {folder}", is_quiet)
+            fcntl.flock(lock, fcntl.LOCK_EX)  # let go of when the file is closed
+            progress.done("it is done")
         yield
 
 
@@ -70,7 +84,10 @@ def fitting_build() -> Build:
     """Return the build for this machine: that for GPUs where NVIDIA's driver answers."""
     if shutil.which("nvidia-smi") is None:
         return "serve-cpu"
-    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30)
+    except subprocess.TimeoutExpired:
+        return "serve-cpu"
     return "serve-gpu" if listed.returncode == 0 and "GPU" in listed.stdout else "serve-cpu"
 
 

@@ -7,6 +7,7 @@ double, or a wrapper around one. Knows nothing of prompts, grids, agents or netw
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -63,6 +64,12 @@ class Request:
     """When the last attempt must end, on the clock of `time.monotonic`. Only carries the request."""
     is_over: threading.Event | None = field(default=None, compare=False)
     """Comes when nobody waits for the answer any more. Only carries the request."""
+
+    @property
+    def is_pointless(self) -> bool:
+        """Whether an answer would come too late, or to nobody."""
+        is_late = self.deadline_s is not None and time.monotonic() >= self.deadline_s
+        return is_late or (self.is_over is not None and self.is_over.is_set())
 
     @property
     def images(self) -> tuple[Image, ...]:

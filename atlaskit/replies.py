@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -34,8 +32,7 @@ class Cached:
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer out of the cache, or ask the model and keep what it says."""
         key = reply_key(self.model, request)
-        left_s = math.inf if request.deadline_s is None else request.deadline_s - time.monotonic()
-        with self.cache.alone(key, left_s):
+        with self.cache.alone(key, lambda: request.is_pointless):
             kept = self._recall(key, request, max_attempts)
             if kept is not None:
                 return kept

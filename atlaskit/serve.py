@@ -35,6 +35,7 @@ from atlaskit.vlm import VLM
 USUAL_PORT = 8000
 """Where `make serve` puts a server, and where one is looked for that runs already."""
 LOOK_S = 0.25
+SETTLED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class Flags:
         for name in ("tensor_parallel", "data_parallel"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is at least 1, got {getattr(self, name)}.")
+        for argument in self.arguments:
+            if argument.partition("=")[0] in SETTLED:
+                raise InputError(f"{argument} is settled by the kit, which could not reach the server otherwise.")
 
     def command(self, python: str, model: str, name: str, port: int, media: Path, build: install.Build) -> list[str]:
         """Return the command that starts the server. Arguments of the user come last, and so win."""
@@ -109,8 +113,8 @@ class Server:
         self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
         self._keeper: subprocess.Popen[bytes] | None = None
         self._is_up = False
-        self._starting = threading.RLock()
-        self._blocks = 0
+        self._starting, self._state = threading.Lock(), threading.Lock()
+        self._blocks = self._stops = 0
         self._stays = False
 
     @property
@@ -123,27 +127,38 @@ class Server:
 
         Raises ServerError, with the server's own reason, where it does not come up.
         """
+        vlm = self._up()
         self._stays = True
-        return self._up()
+        return vlm
 
     def _up(self) -> VLM:
         with self._starting:
             if self._keeper is not None and not self.is_ours:
                 self._end(keep_log=True)
-            if self.vlm is None:
-                self.vlm = self._found() or self._started()
+            if self._keeper is None:  # one that was found may be gone by now
+                stops = self._stops
+                vlm = self._found() or self._started(stops)
+                with self._state:
+                    self.vlm = vlm
+                    if self._stops == stops:
+                        return vlm
+                self._end(keep_log=False)
+                raise ServerError(f"The server of {self.model} was stopped.")
+            assert self.vlm is not None
             return self.vlm
 
     def stop(self) -> None:
         """Stop the server and all its processes, if it was started here."""
-        self._stays = False
+        with self._state:
+            self._stays, self._stops = False, self._stops + 1
         self._end(keep_log=False)
 
     def _end(self, *, keep_log: bool) -> None:
-        keeper, self._keeper, self.vlm = self._keeper, None, None
+        with self._state:
+            keeper, self._keeper, self.vlm = self._keeper, None, None
+            was_well, self._is_up = self._is_up and keeper is not None and keeper.poll() is None, False
         if keeper is None:
             return
-        was_well, self._is_up = self._is_up and keeper.poll() is None, False
         keeper.terminate()
         keeper.wait()
         if was_well and not keep_log and self.log is not None:
@@ -176,23 +191,31 @@ class Server:
             raise InputError(f"Port {self.port} {there}: name another, or none for one that is free.")
         return None
 
-    def _started(self) -> VLM:
+    def _started(self, stops: int) -> VLM:
         build = install.fitting_build()
         python = str(self._python or install.interpreter(build, is_quiet=self._is_quiet))
         port = self.port or _free_port()
         try:
             folder = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"))
+            self.log, media = folder / "server.log", folder / "media"
+            media.mkdir()
+            command = self.flags.command(python, self.model, self.name, port, media, build)
+            kept = [sys.executable, "-I", keeper_room.__file__, str(os.getpid()), str(media), *command]
+            with self.log.open("wb") as log, self._state:
+                if self._stops != stops:
+                    raise ServerError(f"The server of {self.model} was stopped before it was started.")
+                # In a session of its own: a Ctrl-C is meant for us, and the server is then stopped in good order.
+                keeper = self._keeper = subprocess.Popen(
+                    kept,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=_environment(build),
+                    start_new_session=True,
+                )
         except OSError as error:
-            raise ServerError(f"There is no place for the server's log: {reason(error)}.") from error
-        self.log, media = folder / "server.log", folder / "media"
-        media.mkdir()
-        command = self.flags.command(python, self.model, self.name, port, media, build)
-        kept = [sys.executable, "-I", keeper_room.__file__, str(os.getpid()), str(media), *command]
-        with self.log.open("wb") as log:
-            # In a session of its own: a Ctrl-C is meant for us, and the server is then stopped in good order.
-            keeper = self._keeper = subprocess.Popen(
-                kept, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment(build), start_new_session=True
-            )
+            raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
+        _ours[:] = [server for server in _ours if server.is_ours and server is not self] + [self]
         try:
             self._wait_for_health(f"http://127.0.0.1:{port}", keeper)
         except BaseException:
@@ -218,6 +241,7 @@ class Server:
                 continue
             served = _served(f"{url}/v1")
             if not served:
+                time.sleep(LOOK_S)
                 continue
             if self.name not in served:
                 raise ServerError(f"Another server has come to {url} meanwhile (of {', '.join(served)}): start again.")
@@ -231,29 +255,34 @@ class Server:
         if not why:
             was_killed = status == 128 + signal.SIGKILL
             why = "it was killed, most likely for want of memory" if was_killed else f"it ended with status {status}"
+            why = "it gives no reason" if status is None else why
         return ServerError(f"The server of {self.model} {what}: {printable(why)}. Its log is {self.log}.")
 
     def __enter__(self) -> VLM:
-        self._blocks += 1
+        with self._state:
+            self._blocks += 1
         try:
             return self._up()
         except BaseException:
-            self._blocks -= 1
+            with self._state:
+                self._blocks -= 1
             raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._blocks -= 1
-        if not self._blocks and not self._stays:
+        with self._state:
+            self._blocks -= 1
+            is_last = not self._blocks and not self._stays
+        if is_last:
             self._end(keep_log=error is not None)
 
     def __repr__(self) -> str:
         return f"Server({self.model!r}, {'stopped' if self.vlm is None else self.vlm.base_url})"
 
 
-_servers: list[Server] = []
-"""Those of this process, so that a notebook's cell that is run twice does not start a second one."""
+_ours: list[Server] = []
+"""Those that this process started, so that a notebook's cell that is run twice does not start a second one."""
 
 
 def serve(
@@ -281,11 +310,10 @@ def serve(
     """
     flags = Flags(tensor_parallel, data_parallel, tuple(arguments))
     asked = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
-    for server in _servers:
+    for server in _ours:
         same = (server.model, server.flags, server.port) == (asked.model, flags, port)
         if same and server.is_ours and server.name == asked.name:  # the folder may have been trained on since
             return server
-    _servers[:] = [server for server in _servers if server.is_ours or server.vlm is not None] + [asked]
     return asked
 
 

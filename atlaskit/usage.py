@@ -50,7 +50,8 @@ class Usage:
         names = {each.name for each in fields(cls)}
         if not isinstance(counts, dict) or counts.keys() != names:
             raise ValueError("no usage")
-        if not all(isinstance(count, int) and 0 <= count < 2**53 for count in counts.values()):
+        kinds = {name: bool if name == "estimated" else int for name in names}
+        if not all(type(count) is kinds[name] and 0 <= count < 2**53 for name, count in counts.items()):
             raise ValueError("a count is a number from 0")
         return cls(**counts)
 

@@ -7,7 +7,6 @@ the `Gate` to its address. Knows nothing of prompts and grids.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 import threading
@@ -19,7 +18,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from atlaskit.counters import Counters, read_counters
-from atlaskit.dialect import HOSTED, Answer, Dialect, Letter, dialect_named, dialect_of, letter, read_answer, sampling
+from atlaskit.dialect import (
+    HOSTED,
+    Answer,
+    Dialect,
+    Letter,
+    dialect_named,
+    dialect_of,
+    discard,
+    letter,
+    read_answer,
+    sampling,
+)
 from atlaskit.endpoint import CONNECT_S, Endpoint, Failed, parsed
 from atlaskit.errors import BadReply, InputError, ModelError, Refused, Unreachable, printable
 from atlaskit.gate import gate_to
@@ -27,6 +37,8 @@ from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.usage import Transit, Usage
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
+LONGEST_ASKED_WAIT_S = 60.0
+"""How long a client waits at most because an endpoint asks it to."""
 FORGOTTEN = frozenset({400, 404, 422, 500})
 """How a server answers that was named an image which it does not have (any more)."""
 
@@ -35,8 +47,8 @@ class VLM:
     """A model behind an OpenAI-compatible endpoint.
 
     No connection, a reset, a time-out, 408, 409, 425, 429 and 5xx are tried again after a growing wait with jitter, or
-    the wait that the endpoint asks for; an answer that does not fit the schema is sent back once with what is wrong.
-    Every attempt counts as a call. Safe to share between threads, and meant to be.
+    the wait that the endpoint asks for, up to a minute; an answer that does not fit the schema is sent back once with
+    what is wrong. Every attempt counts as a call. Safe to share between threads, and meant to be.
     """
 
     def __init__(
@@ -92,7 +104,7 @@ class VLM:
                 trip.spent += Usage(calls=int(failure.is_call))
                 pause_s = wait_s * random.uniform(0.5, 1.5)
                 if failure.wait_s is not None:
-                    pause_s = min(failure.wait_s, LONGEST_WAIT_S)
+                    pause_s = min(failure.wait_s, LONGEST_ASKED_WAIT_S)
                 is_last = trip.attempts >= max_attempts or trip.left_s <= pause_s
                 if is_last or not failure.is_passing or _is_over_after(pause_s, request.is_over):
                     raise self._error(failure, trip) from failure.__cause__
@@ -124,12 +136,12 @@ class VLM:
             raise self._error(failure, _Trip()) from failure.__cause__
         try:
             return read_counters(page.decode(errors="replace"), self.name)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise ModelError(f"{self.base_url} tells {error}.", Usage()) from error
 
     def _ask(self, request: Request, trip: _Trip) -> Answer:
         """Send a request; and send it whole where the endpoint may have forgotten an image that was only named."""
-        dialect, known = self._spoken(min(CONNECT_S, trip.left_s)), self._known
+        dialect, known = self._spoken(min(CONNECT_S, trip.left_s), request.is_over), self._known
         sampled = sampling(dialect, self.parameters["temperature"], self.parameters["seed"])
         while True:
             sent = letter(request, self.name, dialect, sampled, known)
@@ -153,7 +165,7 @@ class VLM:
         """Send a letter when there is a place for it among the requests in flight."""
         began_s = time.monotonic()
         try:
-            with self._gate.place(trip.left_s):
+            with self._gate.place(trip.left_s, is_over):
                 trip.queue_s += time.monotonic() - began_s
                 timeout_s = min(self._timeout_s, trip.left_s)
                 if timeout_s > 0:
@@ -162,15 +174,13 @@ class VLM:
         except TimeoutError:
             trip.queue_s += time.monotonic() - began_s
         finally:
-            for path in sent.files:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+            discard(sent.files)
         raise Failed("could not be asked before the time was up", is_passing=False, is_call=False)
 
-    def _spoken(self, timeout_s: float) -> Dialect:
+    def _spoken(self, timeout_s: float, is_over: threading.Event | None = None) -> Dialect:
         if self._dialect is None:
             try:
-                page = self._endpoint.get("models", timeout_s)
+                page = self._endpoint.get("models", timeout_s, is_over)
             except Failed as failure:
                 if failure.is_passing:
                     failure.is_call = not failure.was_reached

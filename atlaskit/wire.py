@@ -23,6 +23,7 @@ LONGEST_S = 1e6
 """Seconds that stand for no limit: sockets know no infinity."""
 LOOK_S = 0.5
 """How long at most nobody looks whether the answer is still wanted."""
+PIECE = 64 * 1024
 _now = threading.local()
 
 
@@ -48,11 +49,14 @@ def pool(proxy: str | None, keep_alive_s: float) -> httpcore.ConnectionPool:
 
 
 def _proxy(address: str) -> httpcore.Proxy:
-    url = urlsplit(address if "://" in address else f"http://{address}")
-    if url.scheme not in ("http", "https"):
-        raise InputError(f"The environment names a proxy of the kind {url.scheme}: http and https can be used.")
-    auth = (unquote(url.username), unquote(url.password or "")) if url.username else None
-    return httpcore.Proxy(url.geturl(), auth=auth)
+    try:
+        url = urlsplit(address if "://" in address else f"http://{address}")
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError("http and https can be used")
+        auth = (unquote(url.username), unquote(url.password or "")) if url.username else None
+        return httpcore.Proxy(httpcore.URL(url.geturl()), auth=auth)
+    except (ValueError, TypeError) as error:  # the address is not told: there may be a password in it
+        raise InputError(f"The proxy that the environment names cannot be used ({error}).") from error
 
 
 def _left(timeout_s: float | None) -> float:
@@ -99,7 +103,10 @@ class _Stream(httpcore.NetworkStream):
                     raise
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(timeout))
+        # In pieces, for httpcore gives each partial send the whole time-out anew. One that timed out is not repeated:
+        # part of it may have gone out.
+        for start in range(0, len(buffer), PIECE):
+            self._stream.write(buffer[start : start + PIECE], _left(timeout))
 
     def close(self) -> None:
         self._stream.close()

@@ -253,6 +253,25 @@ def test_a_key_is_told_to_its_endpoint_and_to_nobody_else(loop: Loop, monkeypatc
     assert Endpoint("https://model.example/v1")._headers == {"Authorization": "Bearer from-the-environment"}
 
 
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.1", "localhost.", "a.localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"]
+)
+def test_this_machine_has_many_names(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert Endpoint(f"http://{host}:8000/v1").is_local and Endpoint(f"http://{host}:8000/v1")._headers == {}
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://proxy:abc", "http://us%C3%A9r:p@proxy:1", "http://[::1", "http://", "socks5://x:1"]
+)
+def test_a_proxy_that_cannot_be_used_is_one_sentence(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(InputError, match="proxy that the environment names"):
+        VLM("http://model.example/v1", "x")
+
+
 def test_nobody_outside_is_not_told_to_start_a_server() -> None:
     with pytest.raises(Unreachable) as caught:
         VLM("http://nobody.invalid/v1", "x", dialect="hosted").complete(request(), max_attempts=1)

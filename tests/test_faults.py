@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -69,8 +70,8 @@ class Pick(BaseModel):
     cell: Literal[3, 5]
 
 
-def pick(*images: View, **rest: Any) -> Request:
-    return Request("worker", "step", (Message("user", ("Pick a cell.", *images)),), Pick, **rest)
+def pick(*images: View, text: str = "Pick a cell.", **rest: Any) -> Request:
+    return Request("worker", "step", (Message("user", (text, *images)),), Pick, **rest)
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits of milliseconds, and an end of what is endless that costs little."""
     monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.004)
     monkeypatch.setattr("atlaskit.vlm.LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.vlm.LONGEST_ASKED_WAIT_S", 0.01)
     monkeypatch.setattr("atlaskit.endpoint.LONGEST_ANSWER", 500_000)
 
 
@@ -171,15 +173,22 @@ def check_books(run: Run, result: Result) -> None:
         assert result.total.tokens <= run.budget.tokens + (run.workers + 1) * largest
 
 
+def lost(run: Run) -> int:
+    """Return how many calls never arrived: a connection may be closed just as it is used again."""
+    if not isinstance(run.outcome, Result):
+        return 0
+    return max(0, run.outcome.spent.calls - (run.weather.received - run.weather.resent))
+
+
 def check_received(run: Run, result: Result) -> None:
     """Each request that arrived is a call that was paid; one sent again since an image was forgotten is the same call.
 
     An error that the client was too late to read, or after which it had no time, may be one or none.
     """
     seen = run.weather
-    once = seen.received - seen.resent
-    assert once - len(seen.complained) <= result.spent.calls <= once
-    assert seen.received_bytes == sum(call.transit.sent_bytes for call in result.calls)
+    assert seen.received - seen.resent - len(seen.complained) <= result.spent.calls
+    if not lost(run):
+        assert seen.received_bytes == sum(call.transit.sent_bytes for call in result.calls)
 
 
 def check_nothing_is_lost(result: Result) -> None:
@@ -247,6 +256,7 @@ def test_no_promise_breaks_in_a_thousand_runs_whatever_a_server_does(block: int,
             except AssertionError as error:
                 broken[run.weather.seed] = str(error)
         assert not broken
+        assert sum(map(lost, runs)) <= 3
     check_the_soak_can_tell(runs)
 
 
@@ -411,7 +421,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.mark.parametrize(("asked", "slept"), [("2.5", 2.5), ("0", 0.0), ("7", 7.0), ("1e9", 8.0)])
+@pytest.mark.parametrize(("asked", "slept"), [("2.5", 2.5), ("0", 0.0), ("7", 7.0), ("1e9", 60.0)])
 def test_the_wait_that_is_asked_for_is_kept(loop: Loop, clock: Clock, asked: str, slept: float) -> None:
     loop.faults = [failing(429, Retry_After=asked), failing(503, Retry_After=asked)]
     assert VLM(loop.url, "loop").complete(pick()).usage.calls == 3
@@ -483,6 +493,39 @@ def test_a_call_whose_time_is_up_at_the_gate_costs_nothing(loop: Loop) -> None:
         is_over.set()
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
     assert vlm.complete(pick(deadline_s=time.monotonic() + 60)).usage.calls == 1
+
+
+def test_a_call_that_nobody_waits_for_leaves_the_gate(loop: Loop) -> None:
+    vlm, is_over = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
+    with gate_to(vlm.base_url).place():
+        threading.Timer(0.1, is_over.set).start()
+        with pytest.raises(ModelError) as caught:
+            vlm.complete(pick(is_over=is_over))
+        assert gate_to(vlm.base_url).inside == 1
+    assert (caught.value.usage, loop.bodies) == (Usage(), [])
+
+
+def test_a_server_that_does_not_read_is_left_when_the_time_is_up() -> None:
+    """A little is read again and again, so that no single write takes long."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        is_back, sipped = threading.Event(), [0]
+
+        def sip() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while not is_back.wait(0.01):
+                    sipped[0] += len(connection.recv(4096))
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(sip)
+            vlm = VLM(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", "slow", dialect="vllm", timeout_s=0.5)
+            with pytest.raises(ModelError, match="within 0.5 s"):
+                vlm.complete(pick(text="x" * 20_000_000), max_attempts=1)
+            is_back.set()
+        assert 0 < sipped[0] < 5_000_000
 
 
 def test_questions_at_once_keep_to_the_gate_and_get_what_they_get_alone(

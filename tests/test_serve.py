@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from loopback import loopback
@@ -218,6 +219,44 @@ def test_a_stop_ends_a_start(tmp_path: Path, stub: Path) -> None:
         wait_until_gone(model)
 
 
+def test_a_stop_during_the_installation_is_not_lost(
+    tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, server = folder(tmp_path), None
+
+    def installing(*_: object, **__: object) -> str:
+        assert server is not None
+        server.stop()
+        return str(stub)
+
+    monkeypatch.setattr("atlaskit.install.interpreter", installing)
+    server = serve(model, progress=False)
+    with pytest.raises(ServerError, match="stopped before it was started"):
+        server.start()
+    assert not server.is_ours and not (model / ".pids").exists()
+
+
+def test_two_models_at_once_are_told_apart(tmp_path: Path, stub: Path) -> None:
+    models = [folder(tmp_path, name) for name in ("one", "other")]
+    servers = [quiet(model, stub) for model in models]
+    first, second = (server.start() for server in servers)
+    assert quiet(models[0], stub).start() is first and quiet(models[1], stub).start() is second
+    quiet(models[0], stub).stop()
+    assert not any(map(alive, pids(models[0]))) and all(map(alive, pids(models[1])))
+    servers[1].stop()
+
+
+def test_a_start_that_failed_leaves_no_server_for_the_next_block_to_forget(tmp_path: Path, stub: Path) -> None:
+    model = folder(tmp_path, "broken")
+    server = quiet(model, stub)
+    with pytest.raises(ServerError):
+        server.start()
+    server.model = str(folder(tmp_path))
+    with server:
+        pass
+    assert not server.is_ours and not any(map(alive, pids(Path(server.model))))
+
+
 def test_a_keeper_that_is_killed_leaves_nothing_either(tmp_path: Path, stub: Path) -> None:
     model = folder(tmp_path)
     server = quiet(model, stub)
@@ -286,8 +325,10 @@ def test_a_model_that_is_not_there_is_one_sentence(model: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options", [{"tensor_parallel": 0}, {"data_parallel": -1}, {"port": 70000}])
-def test_what_cannot_be_served(options: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "options", [{"tensor_parallel": 0}, {"data_parallel": -1}, {"port": 70000}, {"arguments": ["--api-key=x"]}]
+)
+def test_what_cannot_be_served(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         serve("some/model", **options)
 
