@@ -27,9 +27,10 @@ class Dialect:
     """What may be sent to an endpoint."""
 
     name: str
-    schema: Literal["grammar", "words"] = "grammar"
-    """How the form of the answer is told: as `response_format` of type json_schema, by which the endpoint decodes; or
-    in words, at the end of the prompt."""
+    schema: Literal["grammar", "strict", "words"] = "grammar"
+    """How the form of the answer is told: as `response_format` of type json_schema, by which the endpoint decodes; the
+    same marked strict, without the bounds of lengths and numbers, which are then only checked; or in words, at the end
+    of the prompt."""
     temperature: bool = True
     seed: bool = False
     length: str = "max_tokens"
@@ -45,7 +46,7 @@ class Dialect:
 
 
 VLLM = Dialect("vllm", seed=True, image_names=True, counters=True)
-OPENAI = Dialect("openai", seed=True, length="max_completion_tokens")
+OPENAI = Dialect("openai", schema="strict", seed=True, length="max_completion_tokens")
 HOSTED = Dialect("hosted")
 PLAIN = Dialect("plain", schema="words")
 DIALECTS = {dialect.name: dialect for dialect in (VLLM, OPENAI, HOSTED, PLAIN)}
@@ -94,6 +95,9 @@ def letter(
     body: dict[str, Any] = {"model": model, dialect.length: request.max_tokens, **parameters}
     if dialect.schema == "grammar":
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": request.step, "schema": schema}}
+    elif dialect.schema == "strict":
+        form = {"name": request.step, "strict": True, "schema": _unbounded(schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     else:
         words = f"Answer with one JSON object that fits this JSON Schema, and nothing else: {json.dumps(schema)}"
         last = replace(last, parts=(*last.parts, words))
@@ -181,6 +185,27 @@ class _Files:
                 path.write_bytes(data)
                 return path.as_uri()
         return f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
+
+
+BOUNDS = frozenset({"maxLength", "minLength", "maximum", "minimum", "maxItems", "minItems"})
+
+
+def _unbounded(schema: Any) -> Any:
+    """Return a schema without the keywords that strict decoding does not know."""
+    match schema:
+        case dict():
+            # Below "properties" and "$defs" stand names of ours, which may be any.
+            return {
+                name: {each: _unbounded(part) for each, part in value.items()}
+                if name in ("properties", "$defs")
+                else _unbounded(value)
+                for name, value in schema.items()
+                if name not in BOUNDS
+            }
+        case list():
+            return [_unbounded(part) for part in schema]
+        case _:
+            return schema
 
 
 def _rank(request: Request, ranks: int) -> int:

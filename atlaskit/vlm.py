@@ -48,7 +48,8 @@ class VLM:
 
     No connection, a reset, a time-out, 408, 409, 425, 429 and 5xx are tried again after a growing wait with jitter, or
     the wait that the endpoint asks for, up to a minute; an answer that does not fit the schema is sent back once with
-    what is wrong. Every attempt counts as a call. Safe to share between threads, and meant to be.
+    what is wrong. Every attempt counts as a call, but one that is made again at once because the server lacks an image
+    that it was only named. Safe to share between threads, and meant to be.
     """
 
     def __init__(

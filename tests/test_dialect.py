@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from loopback import Loop, failing, loopback, page_of_html, saying
+from pydantic import BaseModel, ConfigDict, Field
 from test_vlm import Pick, request
 
 from atlaskit.benchmarks.atlasworld import World
@@ -62,6 +64,26 @@ def test_what_a_dialect_does_not_say_is_not_sent(sheet: View) -> None:
     assert {name for name, each in told.items() if "response_format" in each} == {"vllm", "openai", "hosted"}
     assert {name for name, each in told.items() if "uuid" in images(each)[0]} == {"vllm"}
     assert "temperature" not in body(asked, replace(OPENAI, temperature=False))
+
+
+class Bounded(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    maximum: Literal[3, 5]
+    text: str = Field(max_length=9)
+    cells: list[Pick] = Field(max_length=2)
+
+
+def test_where_decoding_is_strict_bounds_are_only_checked(loop: Loop) -> None:
+    asked = Request("worker", "step", (Message("user", ("Pick.",)),), Bounded)
+    form = body(asked, OPENAI)["response_format"]["json_schema"]
+    assert form["strict"] is True and not {"maxLength", "maxItems"} & set(re.findall(r"\w+", json.dumps(form)))
+    assert form["schema"]["properties"]["maximum"]["enum"] == [3, 5] and "Pick" in form["schema"]["$defs"]
+    assert "maxLength" in json.dumps(body(asked, VLLM))
+    loop.faults = [
+        saying('{"maximum":3,"text":"far too long","cells":[]}'),
+        saying('{"maximum":3,"text":"ok","cells":[]}'),
+    ]
+    assert VLM(loop.url, "loop", dialect="openai").complete(asked).usage.calls == 2
 
 
 def test_where_no_grammar_is_the_schema_is_told(loop: Loop, sheet: View) -> None:
