@@ -137,15 +137,15 @@ class Server:
                 self._end(keep_log=True)
             if self._keeper is None:  # one that was found may be gone by now
                 stops = self._stops
-                vlm = self._found() or self._started(stops)
+                found = self._found() or self._started(stops)
                 with self._state:
-                    self.vlm = vlm
+                    self.vlm = found
                     if self._stops == stops:
-                        return vlm
+                        return found
                 self._end(keep_log=False)
-                raise ServerError(f"The server of {self.model} was stopped.")
-            assert self.vlm is not None
-            return self.vlm
+            elif (running := self.vlm) is not None:
+                return running
+            raise ServerError(f"The server of {self.model} was stopped.")
 
     def stop(self) -> None:
         """Stop the server and all its processes, if it was started here."""
