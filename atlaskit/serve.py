@@ -161,8 +161,9 @@ class Server:
             return
         keeper.terminate()
         keeper.wait()
-        if was_well and not keep_log and self.log is not None:
-            shutil.rmtree(self.log.parent, ignore_errors=True)
+        if self.log is not None:
+            done_with = self.log.parent if was_well and not keep_log else self.log.parent / "media"
+            shutil.rmtree(done_with, ignore_errors=True)
 
     def wait(self) -> None:
         """Wait until the server, started here, is stopped; raise ServerError when it dies."""
@@ -203,6 +204,7 @@ class Server:
             kept = [sys.executable, "-I", keeper_room.__file__, str(os.getpid()), str(media), *command]
             with self.log.open("wb") as log, self._state:
                 if self._stops != stops:
+                    shutil.rmtree(folder, ignore_errors=True)
                     raise ServerError(f"The server of {self.model} was stopped before it was started.")
                 # In a session of its own: a Ctrl-C is meant for us, and the server is then stopped in good order.
                 keeper = self._keeper = subprocess.Popen(

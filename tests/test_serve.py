@@ -29,6 +29,19 @@ from atlaskit.vllm_log import reason_in, stage
 ROOM = sys.modules["atlaskit.serve"]  # the package's own `serve` is the function
 
 
+@pytest.fixture(autouse=True)
+def _no_pictures_are_left(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Images on their way to a server lie in a folder that goes with it, however it goes."""
+    temporary = tmp_path_factory.mktemp("tmp")
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    yield
+    until_s = time.monotonic() + 30.0
+    while left := list(temporary.glob("atlaskit-serve-*/media")):
+        assert time.monotonic() < until_s, left
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def stub(tmp_path: Path) -> Path:
     """An interpreter that behaves as tests/stub_vllm.py."""
