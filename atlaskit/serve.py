@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -111,6 +110,8 @@ class Server:
         self.log: Path | None = None
         """What the server says, if it was started here. It goes with a server that is stopped in good order."""
         self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
+        self.name = ""
+        """The name it serves its model under, once it was started."""
         self._keeper: subprocess.Popen[bytes] | None = None
         self._is_up = False
         self._starting, self._state = threading.Lock(), threading.Lock()
@@ -136,7 +137,7 @@ class Server:
             if self._keeper is not None and not self.is_ours:
                 self._end(keep_log=True)
             if self._keeper is None:  # one that was found may be gone by now
-                stops = self._stops
+                stops, self.name = self._stops, served_name(self.model, self.flags.arguments)
                 found = self._found() or self._started(stops)
                 with self._state:
                     self.vlm = found
@@ -171,11 +172,6 @@ class Server:
             if keeper.poll() is not None:
                 raise self._failure("has died", keeper)
             time.sleep(LOOK_S)
-
-    @cached_property
-    def name(self) -> str:
-        """The name it serves its model under."""
-        return served_name(self.model, self.flags.arguments)
 
     def _found(self) -> VLM | None:
         """Return the way to a server of this model that runs already."""
@@ -314,7 +310,8 @@ def serve(
     asked = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
     for server in _ours:
         same = (server.model, server.flags, server.port) == (asked.model, flags, port)
-        if same and server.is_ours and server.name == asked.name:  # the folder may have been trained on since
+        # The folder may have been trained on since.
+        if same and server.is_ours and server.name == served_name(asked.model, flags.arguments):
             return server
     return asked
 

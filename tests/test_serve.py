@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
@@ -82,12 +81,6 @@ def wait_until_gone(model: Path, within_s: float = 30.0) -> None:
     while any(map(alive, pids(model))):
         assert time.monotonic() < until_s, f"left behind: {pids(model)}"
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def quiet(model: Path | str, stub: Path, **options: object) -> Server:
@@ -197,6 +190,16 @@ def test_a_line_that_is_run_twice_starts_one_server(tmp_path: Path, stub: Path) 
     (model / "model.safetensors").write_bytes(b"trained")
     with quiet(model, stub) as trained:
         assert trained.name != first.name
+
+
+def test_a_server_that_is_started_again_has_the_name_of_what_it_serves_then(tmp_path: Path, stub: Path) -> None:
+    model = folder(tmp_path)
+    server = quiet(model, stub)
+    with server as first:
+        pass
+    (model / "model.safetensors").write_bytes(b"trained")
+    with server as second:
+        assert second.name == served_name(str(model)) != first.name
 
 
 def test_an_inner_block_does_not_end_an_outer_ones_server(tmp_path: Path, stub: Path) -> None:
@@ -417,7 +420,7 @@ def with_vllm(tmp_path: Path) -> dict[str, str]:
 
 def test_the_command_line_serves_until_it_is_told_to_stop(tmp_path: Path, with_vllm: dict[str, str]) -> None:
     model = folder(tmp_path)
-    command = [sys.executable, "-m", "atlaskit", "serve", str(model), "--port", str(free_port())]
+    command = [sys.executable, "-m", "atlaskit", "serve", str(model), "--port", str(ROOM._free_port())]
     user = subprocess.Popen(
         [*command, "--vllm=--max-num-seqs 8"], env=with_vllm, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -436,7 +439,7 @@ def test_the_command_line_serves_until_it_is_told_to_stop(tmp_path: Path, with_v
 def test_a_mistake_on_the_command_line_is_one_sentence(tmp_path: Path, with_vllm: dict[str, str]) -> None:
     for model, sentence in {"./nothing": "no model folder", str(folder(tmp_path, "broken")): "did not start"}.items():
         done = subprocess.run(
-            [sys.executable, "-m", "atlaskit", "serve", model, "--port", str(free_port())],
+            [sys.executable, "-m", "atlaskit", "serve", model, "--port", str(ROOM._free_port())],
             env=with_vllm,
             capture_output=True,
             text=True,
