@@ -150,7 +150,8 @@ class Cache:
             self._flights[key] = (lock, users + 1)
         is_alone = False
         try:
-            while not is_alone and not (self._flights[key][1] > 1 and go_on()):
+            is_alone = lock.acquire(blocking=False)
+            while not is_alone and not go_on():
                 is_alone = lock.acquire(timeout=LOOK_S)
             yield
         finally:

@@ -157,17 +157,18 @@ def _message(message: Message, dialect: Dialect, named: Collection[str], files: 
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
     content = [
-        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, part.key in named, files)
+        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, named, files)
         for part in message.parts
     ]
     return {"role": message.speaker, "content": content}
 
 
-def _image(image: Image, dialect: Dialect, is_named: bool, files: _Files) -> dict[str, Any]:
-    if is_named:
-        return {"type": "image_url", "image_url": None, "uuid": image.key}
+def _image(image: Image, dialect: Dialect, named: Collection[str], files: _Files) -> dict[str, Any]:
+    key = image.key  # a hash of the picture's whole recipe
+    if key in named:
+        return {"type": "image_url", "image_url": None, "uuid": key}
     part: dict[str, Any] = {"type": "image_url", "image_url": {"url": files.address(image)}}
-    return {**part, "uuid": image.key} if dialect.image_names else part
+    return {**part, "uuid": key} if dialect.image_names else part
 
 
 class _Files:

@@ -9,7 +9,6 @@ file by itself, so that it needs nothing but Python.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import shutil
@@ -61,18 +60,18 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
 def _is_alive(child: subprocess.Popen[bytes]) -> bool:
     """Tell whether anyone is left in the child's group."""
     child.poll()  # a child that is not waited for stays in its group for ever
+    return _signal(child.pid, 0)
+
+
+def _signal(group: int, number: int) -> bool:
+    """Send a signal to a group, 0 for none; tell whether anyone is there."""
     try:
-        os.killpg(child.pid, 0)
-    except ProcessLookupError:
-        return False
+        os.killpg(group, number)
     except PermissionError:
         return True
+    except ProcessLookupError:
+        return False
     return True
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 if __name__ == "__main__":

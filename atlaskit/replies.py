@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from atlaskit.cache import Cache, recipe_key
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, json_schema
@@ -17,17 +15,8 @@ class Cached:
     """A model whose replies are kept in a cache."""
 
     def __init__(self, model: Model, cache: Cache) -> None:
-        self.model, self.cache = model, cache
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The model's parameters."""
-        return self.model.parameters
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.cache = cache
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer out of the cache, or ask the model and keep what it says."""

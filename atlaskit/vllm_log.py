@@ -26,13 +26,8 @@ def stage(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - TAIL))
         said = file.read().decode(errors="replace")
-    reached = {words: max(found.start() for found in matches) for words, matches in _found(said).items()}
+    reached = {words: found.start() for pattern, words in STAGES.items() for found in re.finditer(pattern, said)}
     return max(reached, key=lambda words: reached[words], default=FIRST_STAGE)
-
-
-def _found(said: str) -> dict[str, list[re.Match[str]]]:
-    found = {words: list(re.finditer(pattern, said)) for pattern, words in STAGES.items()}
-    return {words: matches for words, matches in found.items() if matches}
 
 
 def reason_in(log: str) -> str:

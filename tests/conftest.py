@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from loopback import Loop, loopback
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.cache import Cache
@@ -39,6 +40,14 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Two minutes, as a real file."""
     directory = tmp_path_factory.mktemp("film")
     return atlasworld(seed=3, duration_s=120, questions=12, size=(320, 180), directory=directory)
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
+    """A model server that fails as it is told to, and a client that does not wait long."""
+    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
+    with loopback() as server:
+        yield server
 
 
 @pytest.fixture

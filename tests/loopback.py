@@ -374,6 +374,19 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
+def running(server: ThreadingHTTPServer) -> Iterator[None]:
+    """Have a server answer for the length of a block."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def loopback() -> Iterator[Loop]:
     """Run the server for the length of a block."""
 
@@ -421,11 +434,5 @@ def loopback() -> Iterator[Loop]:
 
     server = Server(("127.0.0.1", 0), Handler)
     loop = Loop(f"http://127.0.0.1:{server.server_address[1]}/v1")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield loop
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

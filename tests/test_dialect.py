@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from loopback import Loop, failing, loopback, page_of_html, saying
+from loopback import Loop, failing, page_of_html, saying
 from pydantic import BaseModel, ConfigDict, Field
 from test_vlm import Pick, request
 
@@ -27,13 +26,6 @@ from atlaskit.replies import reply_key
 from atlaskit.vlm import VLM
 
 ANSWER = '{"thought":"t","cell":3}'
-
-
-@pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
-    with loopback() as server:
-        yield server
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import base64
 import json
 import socket
 import time
-from collections.abc import Iterator
 from typing import Literal
 
 import pytest
@@ -16,7 +15,6 @@ from loopback import (
     completion,
     failing,
     hanging_up,
-    loopback,
     saying,
     send,
     with_broken_json,
@@ -43,13 +41,6 @@ class Pick(BaseModel):
 
 def request(text: str = "Pick a cell.", **rest: object) -> Request:
     return Request("worker", "step", (Message("user", (text,)),), Pick, **rest)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
-    with loopback() as server:
-        yield server
 
 
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
