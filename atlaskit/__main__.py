@@ -19,12 +19,12 @@ from tqdm import tqdm
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache, recipe_key
 from atlaskit.errors import AtlasError, InputError, Unreachable, printable
+from atlaskit.events import Event
 from atlaskit.grid import Grid
 from atlaskit.question import Question
 from atlaskit.render import Picture, Still, View
 from atlaskit.search import ask
 from atlaskit.serve import USUAL_PORT, serve
-from atlaskit.trace import Event
 from atlaskit.video import SAMPLINGS, open_video
 from atlaskit.vlm import VLM
 

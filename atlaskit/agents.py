@@ -5,16 +5,18 @@ What goes wrong in a call costs a step: the evidence found before it is kept, an
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from atlaskit.budget import Allotment, Bill
-from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Observation, State
+from atlaskit.budget import Allotment, Bill, Peak
+from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Observation, Traversal
 from atlaskit.errors import BadReply, IllegalAction, ModelError, Refused
+from atlaskit.events import Event, described, failed, interval_s, paid, seen_in, shown_in
 from atlaskit.grid import Grid
-from atlaskit.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.memory import DeadZones, Evidence, Scratchpad, gaps
 from atlaskit.model import MAX_ATTEMPTS, MOST_IMAGES, Message, Model, Reply
 from atlaskit.prompts import (
     DecisionCall,
@@ -26,14 +28,13 @@ from atlaskit.prompts import (
     after_action,
     note_of,
 )
-from atlaskit.question import Question, Span
+from atlaskit.question import Answered, Question, Span
 from atlaskit.render import Sheet
 from atlaskit.schemas import to_action
-from atlaskit.trace import Event
 
-WorkerStop = Literal["finished", "steps", "budget", "failed"]
-"""Why a worker came back: it declared its region explored, used up its own steps, was cut short by the budget of the
-whole run, or could not get answers."""
+WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
+"""Why a worker came back: it declared its region explored, found nothing new for too long, used up its own steps, was
+cut short by the budget of the whole run, or could not get answers."""
 
 FAILURES_IN_A_ROW = 2
 """A worker whose calls fail this often in a row gives up; its region stays open."""
@@ -50,6 +51,11 @@ class Errand:
     round: int
     worker: int
     """Its number among the workers of the round."""
+    traversal: Traversal = "dfs"
+    plateau: int = 0
+    """It comes back after this many steps in a row without new evidence, or newly marked cells; 0 is never."""
+    kept: Scratchpad = Scratchpad()
+    """What was found in the region before."""
 
 
 @dataclass(frozen=True)
@@ -58,38 +64,40 @@ class Report:
 
     region: Grid
     evidence: tuple[Evidence, ...]
+    """What it found, without what was known before."""
     stop: WorkerStop
     bill: Bill
     events: tuple[Event, ...]
     longest_s: float = 0.0
     """Seconds of the longest call."""
+    marked: tuple[Grid, ...] = ()
+    """The cells that it put into the queue, first in, first out."""
+    largest: Peak = Peak()
 
     @property
     def is_cut_short(self) -> bool:
         """Whether the region was not searched as far as meant: it stays open."""
         failed = any(event.kind == "failure" for event in self.events)
-        return self.stop in ("failed", "budget") or (self.stop == "steps" and failed)
+        return self.stop in ("failed", "budget") or (self.stop in ("steps", "plateau") and failed)
 
     @property
-    def is_dead(self) -> bool:
-        """Whether the region was searched as far as meant and holds nothing."""
-        return not self.evidence and not self.is_cut_short
+    def unmarked_s(self) -> tuple[Span, ...]:
+        """The parts of the region that were not marked: where there is no evidence, they hold nothing."""
+        marked = DeadZones()
+        for grid in self.marked:
+            marked = marked.add(grid.start_s, grid.end_s)
+        return marked.outside(self.region.start_s, self.region.end_s)
 
     @property
     def got_no_answer(self) -> bool:
         """Whether every call of the visit failed."""
         return bool(self.events) and all(event.kind == "failure" for event in self.events)
 
-    @property
-    def largest(self) -> int:
-        """Tokens of the largest call."""
-        costs = (event["usage"] for event in self.events)
-        return max((cost["prompt_tokens"] + cost["completion_tokens"] for cost in costs), default=0)
-
 
 @dataclass
 class Worker:
-    """Explores one region and reports. Depth-first: it opens cells until it sees what it was sent for."""
+    """Explores one region and reports: opens cells until it sees what it was sent for ("dfs"), or scans one level and
+    marks what others should open ("bfs")."""
 
     atlas: Atlas
     model: Model
@@ -98,40 +106,43 @@ class Worker:
 
     def explore(self, errand: Errand) -> Report:
         """Search a region within its allotment of calls, tokens and time."""
-        region, allotment, round, number = errand.region, errand.allotment, errand.round, errand.worker
-        visit = _Visit(self.atlas, self.atlas.start(region, errand.dead_zones))
-        bill, events, failures, largest, longest_s = Bill(), [], 0, 0, 0.0
+        visit, allotment = _Visit(self.atlas, errand), errand.allotment
+        bill, events, failures, longest_s = Bill(), list[Event](), 0, 0.0
+        largest = Peak()
         stop: WorkerStop = "steps" if allotment.is_whole else "budget"
         while bill.usage.calls < allotment.calls:
             if allotment.is_spent(bill.usage, largest, longest_s):
                 stop = "budget"
                 break
             left, began = allotment.calls - bill.usage.calls, time.monotonic()
-            call = visit.call(self.question, errand.search_task, left)
+            call = visit.call(self.question, left)
             request = replace(call.request(), deadline_s=allotment.deadline_s, is_over=allotment.is_over)
             try:
                 reply = self.model.complete(request, max_attempts=min(left, MAX_ATTEMPTS))
             except ModelError as error:
                 cost = Bill.of(error)
-                bill += cost
+                bill, largest = bill + cost, largest | cost.usage
                 failures += 1
                 if isinstance(error, Refused | BadReply):  # the same again would fail again
                     visit.begin_anew()
-                data = {"step": "step", "reason": str(error), "usage": cost.usage.to_json()}
-                events.append(Event("failure", round, number, data))
+                events.append(visit.event("failure", failed("step", error, cost.usage)))
                 self.emit(events[-1])
                 if failures == FAILURES_IN_A_ROW:
                     stop = "failed"
                     break
                 continue
             bill, failures = bill + Bill.of(reply), 0
-            largest, longest_s = max(largest, reply.usage.tokens), max(longest_s, time.monotonic() - began)
-            events.append(visit.act(reply, call, left - reply.usage.calls, round, number))
+            largest, longest_s = largest | reply.usage, max(longest_s, time.monotonic() - began)
+            events.append(visit.act(reply, call, left - reply.usage.calls))
             self.emit(events[-1])
             if visit.state.finished:
                 stop = "finished"
                 break
-        return Report(region, visit.state.scratchpad.items, stop, bill, tuple(events), longest_s)
+            if visit.without_gain == errand.plateau > 0:
+                stop = "plateau"
+                break
+        found = visit.state.scratchpad.items[len(errand.kept) :]
+        return Report(errand.region, found, stop, bill, tuple(events), longest_s, visit.state.marked, largest)
 
 
 @dataclass
@@ -139,17 +150,21 @@ class _Visit:
     """A worker's stay in its region: the state, the conversation about the current view, and what was done."""
 
     atlas: Atlas
-    state: State
+    errand: Errand
     conversation: tuple[Message, ...] = ()
     done: tuple[Action, ...] = ()
     notes: list[str] = field(default_factory=list)
+    without_gain: int = 0
+    """Steps since something new was found or marked."""
 
     def __post_init__(self) -> None:
+        errand = self.errand
+        self.state = self.atlas.start(errand.region, errand.dead_zones, errand.kept, errand.traversal)
         self.seen = self.atlas.observe(self.state)
 
-    def call(self, question: Question, search_task: str, steps_left: int) -> StepCall:
+    def call(self, question: Question, steps_left: int) -> StepCall:
         """Return the next question to the model. It is appended to what was said before about the same view."""
-        call = StepCall(question, search_task, self.seen, (), self.done, steps_left)
+        call = StepCall(question, self.errand.search_task, self.seen, (), self.done, steps_left)
         if not self.conversation:
             self.conversation = call.opening(self.notes)
         return replace(call, earlier=self.conversation)
@@ -158,7 +173,7 @@ class _Visit:
         """Drop the conversation, which may be too long; the notes tell what was done."""
         self.conversation = ()
 
-    def act(self, reply: Reply, call: StepCall, steps_left: int, round: int, number: int) -> Event:
+    def act(self, reply: Reply, call: StepCall, steps_left: int) -> Event:
         """Do what the model chose; what cannot be done costs the step and is told."""
         before, action, problem = self.seen, to_action(reply.answer), ""
         try:
@@ -175,24 +190,26 @@ class _Visit:
         if not problem:
             self.done = (*self.done, action)
             self.notes.append(note_of(action, before))
-        return Event("step", round, number, self._record(before, after, action, problem, reply))
-
-    def _record(
-        self, before: Observation, after: Observation, action: Action, problem: str, reply: Reply
-    ) -> dict[str, Any]:
-        new = len(self.state.scratchpad) - len(before.state.scratchpad)
-        return {
-            "view": before.view.key,
-            "interval_s": [before.view.grid.start_s, before.view.grid.end_s],
+        found = self.state.scratchpad.items[len(before.state.scratchpad) :]
+        marked = self.state.marked[len(before.state.marked) :]
+        self.without_gain = 0 if found or marked else self.without_gain + 1
+        data = {
+            "view": seen_in(before),
+            "interval_s": interval_s(before.view.grid),
             "depth": before.state.depth,
-            "action": describe(action),
+            "action": described(action),
             "problem": problem,
-            "shown": after.looking_at.key if after.looking_at else None,
-            "found": [item.to_json() for item in self.state.scratchpad.items[-new:]] if new else [],
+            "shown": shown_in(after),
+            "found": [item.to_json() for item in found],
+            "marked": [list(grid.path) for grid in marked],
             "thought": reply.answer.thought,
-            "reasoning_text": reply.reasoning,
-            "usage": reply.usage.to_json(),
+            **paid(reply),
         }
+        return self.event("step", data)
+
+    def event(self, kind: str, data: dict[str, Any]) -> Event:
+        """Return an event of this visit."""
+        return Event(kind, self.errand.round, self.errand.worker, data)
 
 
 @dataclass
@@ -204,46 +221,45 @@ class Master:
     question: Question
     deadline_s: float | None = None
     """When retries must end, on the clock of `time.monotonic`."""
+    is_over: threading.Event | None = None
+    """Comes when the run is interrupted."""
 
-    def extract_task(self, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Turn the question into a search task, before any frame is decoded."""
-        return self._ask(TaskCall(self.question), max_attempts)
+    def extract_task(self, chooses: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Turn the question into a search task, and if asked to choose a traversal, before any frame is decoded."""
+        return self._ask(TaskCall(self.question, chooses), max_attempts)
 
     def probe(
         self,
         search_task: str,
-        dead_zones: DeadZones,
-        open_cells: Sequence[int],
+        seen: Observation,
+        cells: Sequence[int],
         top: int,
         scratchpad: Scratchpad,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> Reply:
-        """Rank the open cells of the masked root grid."""
-        seen = self.look(dead_zones)
-        call = ProbeCall(self.question, search_task, seen, tuple(open_cells), top, scratchpad)
+        """Score at most `top` of these cells of the masked root."""
+        call = ProbeCall(self.question, search_task, seen, tuple(cells), top, scratchpad)
         return self._ask(call, max_attempts)
 
     def review(
         self,
         search_task: str,
-        dead_zones: DeadZones,
-        open_cells: Sequence[int],
+        seen: Observation,
+        cells: Sequence[int],
         scratchpad: Scratchpad,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> Reply:
         """Judge the evidence: sufficient or not, where to look next, what to erase."""
-        sheet, seen = self.sheet(scratchpad), self.look(dead_zones)
-        call = ReviewCall(self.question, search_task, sheet, seen, tuple(open_cells))
+        between = gaps(scratchpad, seen.state.dead_zones, self.atlas.rules.duration_s)
+        call = ReviewCall(self.question, search_task, self.sheet(scratchpad), seen, tuple(cells), between)
         return self._ask(call, max_attempts)
 
-    def decide(self, scratchpad: Scratchpad, dead_zones: DeadZones, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def decide(self, sheet: Sheet | None, seen: Observation | None, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer from the evidence frames; where there are none, from what of the root grid is not ruled out."""
-        call = (
-            DecisionCall(self.question, self.atlas.rules.duration_s, self.sheet(scratchpad))
-            if len(scratchpad)
-            else GlanceCall(self.question, self.look(dead_zones))
-        )
-        return self._ask(call, max_attempts)
+        if sheet is not None:
+            return self._ask(DecisionCall(self.question, self.atlas.rules.duration_s, sheet), max_attempts)
+        assert seen is not None
+        return self._ask(GlanceCall(self.question, seen), max_attempts)
 
     def cite(self, cells: Sequence[int], dead_zones: DeadZones) -> Scratchpad:
         """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded."""
@@ -256,7 +272,8 @@ class Master:
         return state.scratchpad
 
     def _ask(self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int) -> Reply:
-        return self.model.complete(replace(call.request(), deadline_s=self.deadline_s), max_attempts=max_attempts)
+        request = replace(call.request(), deadline_s=self.deadline_s, is_over=self.is_over)
+        return self.model.complete(request, max_attempts=max_attempts)
 
     def look(self, dead_zones: DeadZones) -> Observation:
         """Return the masked root."""
@@ -272,20 +289,11 @@ def _is_full(conversation: Sequence[Message]) -> bool:
     return sum(not isinstance(part, str) for message in conversation for part in message.parts) >= MOST_IMAGES
 
 
-def prediction(question: Question, answer: Any) -> int | Span:
-    """Return what a validated decision predicts: the index of a choice, or an interval.
+def prediction(question: Question, answer: Any) -> Answered:
+    """Return what a validated decision predicts: the index of a choice, an interval, a number or words.
 
     An interval told backwards is that interval: no grammar can keep a model from it.
     """
     if question.kind == "when":
         return min(answer.start_s, answer.end_s), max(answer.start_s, answer.end_s)
-    return int(answer.answer)
-
-
-def describe(action: Action) -> dict[str, Any]:
-    """Return an action as plain JSON values."""
-    match action:
-        case AddToScratchpad(items):
-            return {"name": "AddToScratchpad", "cells": [item.cell for item in items]}
-        case _:
-            return {"name": type(action).__name__, **vars(action)}
+    return answer.answer.strip() if isinstance(answer.answer, str) else int(answer.answer)

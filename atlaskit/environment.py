@@ -351,6 +351,8 @@ class Atlas:
             raise InputError(
                 f'max_depth is "auto" or a number from 0 to D_max, which is {bottom} here; got {self.max_depth!r}.'
             )
+        if self.traversal not in get_args(Traversal):
+            raise InputError(f'traversal is "dfs" or "bfs", got {self.traversal!r}.')
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full", got {self.cells!r}.')
         self.root = Grid(0.0, self.video.duration_s, self.k)
@@ -358,12 +360,23 @@ class Atlas:
         self.look = Look(self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells)
         self.state = self.start()
 
-    def start(self, region: Grid | None = None, dead_zones: DeadZones | None = None) -> State:
-        """Return the state of an agent that is sent to a region (the whole video if none is named)."""
+    def start(
+        self,
+        region: Grid | None = None,
+        dead_zones: DeadZones = DeadZones(),
+        scratchpad: Scratchpad = Scratchpad(),
+        traversal: Traversal | None = None,
+    ) -> State:
+        """Return the state of an agent that is sent to a region (the whole video if none is named).
+
+        It knows the dead zones and the evidence it is given, and may do what a traversal allows (the atlas's own if
+        none is named). Raises InputError for a grid that is no region of this video.
+        """
         grid = region or self.root
         if replace(grid, path=()) != self.root:
             raise InputError(f"{grid} is not a region of {self.video.name}: open it from the atlas's own root.")
-        return State(grid, self.rules, region_depth=grid.depth, dead_zones=dead_zones or DeadZones())
+        rules = replace(self.rules, traversal=traversal or self.rules.traversal)
+        return State(grid, rules, region_depth=grid.depth, dead_zones=dead_zones, scratchpad=scratchpad)
 
     def observe(self, state: State) -> Observation:
         """Return what a state shows."""

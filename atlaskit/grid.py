@@ -164,3 +164,31 @@ def sub_second_depth(duration_s: float, k: int) -> int:
     while resolution_s(duration_s, k, depth) >= SUB_SECOND:
         depth += 1
     return depth
+
+
+def regions_over(root: Grid, start_s: float, end_s: float, max_depth: int) -> tuple[Grid, ...]:
+    """Return the regions that an interval of time becomes: the grids of the smallest cells that are as long as it.
+
+    So these are two at most, or as many of the root's cells as a longer interval meets. The interval is clipped to the
+    root, and nothing deeper than `max_depth`, or in a cell shorter than a second, is returned; an interval that is
+    empty, or that lies outside, becomes none.
+    """
+    start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)
+    if max_depth < 1 or root.resolution_s < SUB_SECOND or not start_s < end_s:
+        return ()
+    levels = [root]
+    while len(levels) < max_depth and levels[-1].expand(0).resolution_s >= max(end_s - start_s, SUB_SECOND):
+        levels.append(levels[-1].expand(0))
+    unit = levels[-1]._unit
+    first = (Fraction(start_s) - root._origin) // unit
+    last = -((root._origin - Fraction(end_s)) // unit) - 1
+    return tuple(_at_place(root, len(levels), place) for place in range(first, last + 1))
+
+
+def _at_place(root: Grid, depth: int, place: int) -> Grid:
+    """Return the grid at a depth by its place among all of that depth, counted from the root's start."""
+    path: list[int] = []
+    for _ in range(depth):
+        place, index = divmod(place, root.size)
+        path.append(index)
+    return Grid(root.root_start_s, root.root_end_s, root.k, tuple(reversed(path)))

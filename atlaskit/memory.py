@@ -76,6 +76,10 @@ class Scratchpad:
         gone = set(labels)
         return Scratchpad(tuple(item for item in self.items if item.label not in gone), self.labelled)
 
+    def within(self, start_s: float, end_s: float) -> Scratchpad:
+        """Return the items whose frame lies in `[start_s, end_s)`."""
+        return Scratchpad(tuple(i for i in self.items if start_s <= i.timestamp_s < end_s), self.labelled)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in use."""
@@ -92,6 +96,30 @@ class Scratchpad:
             if item.label == label:
                 return item
         raise InputError(f"There is no evidence [{label}]; there is {', '.join(self.labels) or 'none'}.")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Time between two frames of evidence that follow one another, or from the video's start or to its end."""
+
+    start_s: float
+    end_s: float
+    after: str = ""
+    """Label of the evidence before it; empty at the video's start."""
+    before: str = ""
+    """Label of the evidence behind it; empty at the video's end."""
+
+
+def gaps(scratchpad: Scratchpad, zones: DeadZones, duration_s: float) -> tuple[Gap, ...]:
+    """Return the gaps between evidence anchors that are not ruled out already, in order of time (paper §3.2).
+
+    What is next to look at often lies there: between two events, or before the first and after the last.
+    """
+    anchors = sorted(scratchpad, key=lambda item: item.timestamp_s)
+    edges = [(0.0, ""), *((item.end_s, item.label) for item in anchors)]
+    nexts = [*((item.start_s, item.label) for item in anchors), (duration_s, "")]
+    found = (Gap(a, b, after, before) for (a, after), (b, before) in zip(edges, nexts, strict=True))
+    return tuple(gap for gap in found if gap.start_s < gap.end_s and not zones.covers(gap.start_s, gap.end_s))
 
 
 def label_of(number: int) -> str:
@@ -127,6 +155,11 @@ class DeadZones:
         """Return the part of the zones that lies in `[start_s, end_s)`."""
         clipped = ((max(a, start_s), min(b, end_s)) for a, b in self.intervals)
         return DeadZones(tuple((a, b) for a, b in clipped if a < b))
+
+    def outside(self, start_s: float, end_s: float) -> tuple[Span, ...]:
+        """Return the parts of `[start_s, end_s)` that the zones leave open, in order."""
+        edges = [start_s, *(edge for span in self.within(start_s, end_s).intervals for edge in span), end_s]
+        return tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b)
 
     def coverage(self, start_s: float, end_s: float) -> float:
         """Return the fraction of `[start_s, end_s)` that is ruled out, in [0, 1]."""

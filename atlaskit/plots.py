@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError
+from atlaskit.events import Event
 from atlaskit.render import clock
 from atlaskit.result import Result
-from atlaskit.trace import Event
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ from atlaskit.errors import InputError, printable
 from atlaskit.ledger import Call
 from atlaskit.memory import DeadZones, Scratchpad
 from atlaskit.model import Role
-from atlaskit.question import Question, Span
+from atlaskit.question import Answered, Question, Span
 from atlaskit.render import Sheet, clock
 from atlaskit.trace import Trace
 from atlaskit.usage import Usage
 
-RESULT_VERSION = 2
+RESULT_VERSION = 3
+
+MASTER_STOPS = ("sufficient", "depth")
+WORKER_STOPS = ("explored",)
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,24 @@ class Spent:
 
 
 @dataclass(frozen=True)
+class Stops:
+    """What stopped a run, by the level that did (paper §3.2)."""
+
+    worker: dict[str, int]
+    """How many visits ended for which reason: finished, plateau, steps, budget, failed."""
+    master: str | None
+    """"sufficient", or "depth" where there was nothing to explore; None if the Master did not stop the run."""
+    overall: str | None
+    """The limit that was reached: rounds, calls, tokens, effective_tokens, seconds; "model", if it did not answer."""
+
+
+@dataclass(frozen=True)
 class Result:
     """The outcome of one question."""
 
     question: Question
-    prediction: int | Span | None
-    """The index of a choice, an interval for a when-question, None if no answer could be had."""
+    prediction: Answered | None
+    """What was answered, in the form of the question's kind; None if no answer could be had."""
     reasoning: str
     evidence: Scratchpad
     """M+: the frames the answer rests on. Show them with `sheet`."""
@@ -60,8 +76,8 @@ class Result:
 
     @property
     def choice(self) -> int | None:
-        """The index of the chosen answer, None for a when-question or where there is no answer."""
-        return self.prediction if isinstance(self.prediction, int) else None
+        """The index of the chosen answer, None for a question without choices or where there is no answer."""
+        return self.prediction if self.question.kind == "choice" and isinstance(self.prediction, int) else None
 
     @property
     def interval(self) -> Span | None:
@@ -71,9 +87,26 @@ class Result:
     @property
     def answer(self) -> str | None:
         """The answer in words."""
-        if self.choice is not None:
-            return self.question.choices[self.choice]
-        return None if self.interval is None else f"{self.interval[0]:.2f}–{self.interval[1]:.2f} s"
+        return None if self.prediction is None else self.question.in_words(self.prediction)
+
+    @property
+    def stops(self) -> Stops:
+        """What each of the paper's three levels of stopping did (§3.2)."""
+        visits = Counter(event["stop"] for event in self.trace.of("report"))
+        is_global = self.stop not in MASTER_STOPS + WORKER_STOPS
+        return Stops(
+            worker=dict(sorted(visits.items())),
+            master=self.stop if self.stop in MASTER_STOPS else None,
+            overall=self.stop if is_global else None,
+        )
+
+    @property
+    def coverage(self) -> float:
+        """The fraction of the video that workers were sent to, in [0, 1]."""
+        visited = DeadZones()
+        for event in self.trace.of("report"):
+            visited = visited.add(*event["interval_s"])
+        return visited.coverage(0.0, self.sheet.video.duration_s)
 
     @property
     def is_right(self) -> bool | None:
@@ -113,6 +146,7 @@ class Result:
                 "evidence": [item.to_json() for item in self.evidence],
                 "dead_zones_s": self.dead_zones.intervals,
                 "stop": self.stop,
+                "stops": {"worker": self.stops.worker, "master": self.stops.master, "global": self.stops.overall},
                 "failure": self.failure,
                 "rounds": self.rounds,
                 "usage": {role: usage.to_json() for role, usage in self.usage.items()},
@@ -130,23 +164,23 @@ class Result:
 
     def __str__(self) -> str:
         total, spent, verdict = self.total, self.spent, {True: " – right", False: " – wrong", None: ""}[self.is_right]
+        visits = ", ".join(f"{count} {stop}" for stop, count in self.stops.worker.items())
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         about = "about " if total.estimated else ""
         cached = f" ({total.cached_tokens:,} cached by the server)" if total.cached_tokens else ""
         evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in self.evidence)
         lines = [
             printable(self.question.text),
-            f"  answer    {self.answer or 'none'}{verdict}",
+            f"  answer    {'none' if self.answer is None else printable(self.answer)}{verdict}",
             *([f"  truth     {self._truth()}"] if self.is_right is False else []),
             f"  evidence  {evidence or 'none'}",
             f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
+            *([f"  workers   {visits}"] if visits else []),
         ]
         return "\n".join(lines)
 
     def _truth(self) -> str:
         truth = self.question.answer
-        if isinstance(truth, int):
-            return self.question.choices[truth]
-        return "unknown" if truth is None else f"{truth[0]:.2f}–{truth[1]:.2f} s"
+        return "unknown" if truth is None else self.question.in_words(truth)

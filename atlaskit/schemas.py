@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from atlaskit.environment import (
     Action,
@@ -23,6 +23,7 @@ from atlaskit.environment import (
     Investigate,
     LegalSet,
     MarkPromising,
+    Traversal,
     Zoom,
 )
 from atlaskit.question import Question
@@ -33,10 +34,16 @@ MOST_ITEMS = 8
 """Evidence items in one action, suggestions in one review."""
 MOST_CITED = 64
 """Frames cited in one judgement."""
+MOST_INTERVALS = 4
+"""Stretches of time that one review may name."""
+MOST_COUNTED = 10_000
+"""The largest number that answers a question of how many."""
 
 Text = Annotated[
     str, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else v), Field(max_length=LONGEST_TEXT)
 ]
+Words = Annotated[Text, Field(min_length=1), AfterValidator(lambda v: v if v.strip() else _blank())]
+"""Text that says something."""
 Confidence = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -50,6 +57,12 @@ class TaskAnswer(Answer):
     """What to look for."""
 
     search_task: Text
+
+
+class PlanAnswer(TaskAnswer):
+    """What to look for, and how."""
+
+    traversal: Traversal
 
 
 @lru_cache(maxsize=1024)  # many states allow the same set, and making a schema takes milliseconds
@@ -103,12 +116,51 @@ def to_action(answer: Any) -> Action:
             return Finished()
 
 
+def review_schema(
+    question: Question, duration_s: float, labels: Sequence[str], open_cells: Sequence[int]
+) -> type[BaseModel]:
+    """Return the schema of an uncertainty analysis.
+
+    To declare the evidence sufficient is to name the labels that prove the answer, and what was looked for that would
+    contradict it: there is no form that leaves them out.
+    """
+    label = one_of(labels)
+    second = Annotated[float, Field(ge=0, le=duration_s)]
+    interval = reply_model("Interval", start_s=second, end_s=second)
+    explore = {"explore": several(one_of(open_cells), 0, MOST_ITEMS)} if open_cells else {}
+    decide = reply_model(
+        "FinalDecision",
+        action=Literal["final_decision"],
+        looked_for_to_contradict=Words,
+        supporting=several(label, 1, MOST_CITED),
+    )
+    go_on = reply_model(
+        "Continue", action=Literal["continue"], **explore, intervals=several(interval, 0, MOST_INTERVALS)
+    )
+    choices = {}
+    if question.choices:
+        weighed = reply_model(
+            "WeighedForNow",
+            choice=one_of(tuple(range(len(question.choices)))),
+            supporting=several(label, 0, MOST_CITED),
+            contradicting=several(label, 0, MOST_CITED),
+            sufficient=bool,
+        )
+        choices = {"choices": several(weighed, 1, len(question.choices))}
+    return reply_model(
+        "ReviewAnswer", reasoning=Text, **choices, erase=several(label, 0, MOST_ITEMS), conclusion=Union[decide, go_on]
+    )
+
+
 def decision_schema(question: Question, duration_s: float, frames: Sequence[int] | Sequence[str]) -> type[BaseModel]:
     """Return the schema of a final decision, citing frames by label or by cell; none where all is ruled out."""
     cited = several(one_of(frames) if frames else int, 0, MOST_CITED if frames else 0)
     if question.kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]
         return reply_model("WhenAnswer", [_has_a_span], supporting=cited, reasoning=Text, start_s=second, end_s=second)
+    if question.kind != "choice":
+        answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if question.kind == "count" else Words
+        return reply_model(f"{question.kind.title()}Answer", supporting=cited, reasoning=Text, answer=answer)
     choice = one_of(tuple(range(len(question.choices))))
     weighed = reply_model("WeighedChoice", choice=choice, supporting=cited, contradicting=cited)
     return reply_model(
@@ -123,6 +175,10 @@ def _has_a_span(answer: Any) -> Any:
     if answer.end_s == answer.start_s:
         raise ValueError("end_s must differ from start_s")
     return answer
+
+
+def _blank() -> str:
+    raise ValueError("is blank; say something")
 
 
 def reply_model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type[BaseModel]:

@@ -12,19 +12,24 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from atlaskit.benchmarks.atlasworld.questions import summary_of
 from atlaskit.benchmarks.atlasworld.script import Event
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.cache import canonical_json
+from atlaskit.environment import Expand, MarkPromising
 from atlaskit.errors import InputError
 from atlaskit.grid import Cell
 from atlaskit.memory import Scratchpad
 from atlaskit.model import MAX_ATTEMPTS, Reply, Request
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
-from atlaskit.question import Question
+from atlaskit.question import Answered, Question
 from atlaskit.render import View
-from atlaskit.schemas import MOST_CITED, MOST_ITEMS
+from atlaskit.schemas import MOST_CITED, MOST_INTERVALS, MOST_ITEMS
 from atlaskit.usage import Usage
 
+COUNTS = ("COUNT", "TALLY")
+FLOW = ("first", "how many times", "summarise")
+"""Words of a question that is about more than one moment: it is searched breadth-first."""
 CHARACTERS_A_TOKEN = 4
 PIXELS_A_TOKEN = 32 * 32
 
@@ -69,7 +74,12 @@ class Oracle:
 
     def _task(self, call: TaskCall) -> dict[str, Any]:
         names = sorted({event.name for event in self._targets(call.question)})
-        return {"search_task": f"Find every moment that shows: {', '.join(names)}."}
+        task = {"search_task": f"Find every moment that shows: {', '.join(names)}."}
+        if not call.chooses:
+            return task
+        is_flow = any(words in call.question.text.lower() for words in FLOW)
+        mistaken = self._draw(call.question, "traversal") < self.confuse
+        return {**task, "traversal": "bfs" if is_flow != mistaken else "dfs"}
 
     def _probe(self, call: ProbeCall) -> dict[str, Any]:
         cells = [call.observation.view.cells[index] for index in call.open_cells]
@@ -101,15 +111,19 @@ class Oracle:
         if shown:
             look = self._closer_look(call, next(iter(shown.values())))
             return look or {"thought": "This is what I was sent for.", "action": self._keep(call.question, shown)}
-        tried = {getattr(action, "cell", None) for action in call.done if type(action).__name__ == "Expand"}
+        tried = {action.cell for action in call.done if isinstance(action, Expand)}
+        tried |= {cell for action in call.done if isinstance(action, MarkPromising) for cell in action.cells}
         inside = {
             index: max(_share(event, cells[index]) for event in missing)
-            for index in legal.expand
+            for index in (*legal.expand, *legal.mark)
             if index not in tried and any(_share(event, cells[index]) for event in missing)
         }
-        if inside:
-            best = max(inside, key=lambda index: (inside[index], -index))
-            return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best}}
+        best = sorted(inside, key=lambda index: (-inside[index], index))
+        if best and legal.expand:
+            return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best[0]}}
+        if best:
+            action = {"action": "mark_promising", "cells": best[:MOST_ITEMS]}
+            return {"thought": "It must lie within these cells.", "action": action}
         region = state.region
         if legal.backtrack and any(e.start_s < region.end_s and region.start_s < e.end_s for e in missing):
             return {"thought": "Not here.", "action": {"action": "backtrack"}}
@@ -147,27 +161,51 @@ class Oracle:
         missing = self._missing(call.question, pad)
         supporting = [item.label for item in pad if any(_holds(event, item.timestamp_s) for event in targets)]
         fooled = self._draw(call.question, "review", len(pad)) < self.confuse
-        cells = [call.observation.view.cells[index] for index in call.open_cells]
-        answer = {
+        suffices, named = not missing or fooled, (supporting or list(pad.labels))[:MOST_CITED]
+        answer: dict[str, Any] = {
             "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
-            "sufficient": bool(not missing or fooled),
-            "supporting": (supporting or list(pad.labels))[:MOST_CITED],
             "erase": [] if self.confuse else [label for label in pad.labels if label not in supporting][:MOST_ITEMS],
         }
-        if cells:
-            found = [
-                c.index for c in cells if any(_share(e, c) and not self._misses(call.question, e, c) for e in missing)
-            ]
-            answer["explore"] = found[:MOST_ITEMS]
-        return answer
+        if call.question.choices:
+            choice = self._answered(call.question, self._found(call.question, pad))
+            weighed = {"choice": choice, "supporting": named, "contradicting": [], "sufficient": suffices}
+            answer["choices"] = [weighed]
+        return {**answer, "conclusion": self._conclude(call, suffices, named, missing)}
+
+    def _conclude(
+        self, call: ReviewCall, suffices: bool, supporting: list[str], missing: list[Event]
+    ) -> dict[str, Any]:
+        if suffices:
+            looked = "A frame of another object at the time of one that is wanted."
+            return {"action": "final_decision", "looked_for_to_contradict": looked, "supporting": supporting}
+        go_on: dict[str, Any] = {"action": "continue", "intervals": self._between(call, missing)}
+        if call.open_cells:
+            cells = [call.observation.view.cells[index] for index in call.open_cells]
+            go_on["explore"] = self._worthwhile(call.question, cells, missing)[:MOST_ITEMS]
+        return go_on
+
+    def _worthwhile(self, question: Question, cells: Iterable[Cell], missing: list[Event]) -> list[int]:
+        """Return the cells in which something wanted lies, as this oracle sees it."""
+        return [c.index for c in cells if any(_share(e, c) and not self._misses(question, e, c) for e in missing)]
+
+    def _between(self, call: ReviewCall, missing: list[Event]) -> list[dict[str, float]]:
+        """Return the gaps in the evidence, shorter than a cell, in which something wanted lies."""
+        within_s = call.observation.view.grid.resolution_s
+        return [
+            {"start_s": gap.start_s, "end_s": gap.end_s}
+            for gap in call.gaps
+            if gap.end_s - gap.start_s <= within_s
+            and any(gap.start_s < event.end_s and event.start_s < gap.end_s for event in missing)
+        ][:MOST_INTERVALS]
 
     def _decide(self, call: DecisionCall) -> dict[str, Any]:
-        pad = call.sheet.scratchpad
-        found = {
-            event.id: [item.label for item in pad if _holds(event, item.timestamp_s)]
-            for event in self._targets(call.question)
-        }
-        return self._verdict(call.question, {id: labels for id, labels in found.items() if labels})
+        return self._verdict(call.question, self._found(call.question, call.sheet.scratchpad))
+
+    def _found(self, question: Question, pad: Scratchpad) -> dict[str, list[Any]]:
+        """Return the labels of the frames that show each wanted event, in order of time."""
+        events = sorted(self._targets(question), key=lambda event: event.start_s)
+        found = {event.id: [item.label for item in pad if _holds(event, item.timestamp_s)] for event in events}
+        return {id: labels for id, labels in found.items() if labels}
 
     def _glance(self, call: GlanceCall) -> dict[str, Any]:
         view, cells = call.observation.view, call.observation.legal.add
@@ -175,29 +213,52 @@ class Oracle:
         return self._verdict(call.question, {id: cells[:8] for id, cells in shown.items()})
 
     def _verdict(self, question: Question, found: Mapping[str, list[Any]]) -> dict[str, Any]:
-        """Answer from the events that were found: the truth if they settle it, else a guess drawn from the seed."""
-        truth, targets = self._truth(question), self._targets(question)
+        """Answer, citing the frames of the events that were found."""
         cited = [frame for frames in found.values() for frame in frames][:MOST_CITED]
-        reasoning = f"{len(found)} of {len(targets)} wanted events are in the evidence."
-        settled = targets[0].id in found and self._draw(question, "decide") >= self.confuse
-        if question.kind == "when":
-            start_s = self._draw(question, "guess") * self.world.script.duration_s * 0.9
-            span = truth.answer if settled else (start_s, start_s + 2.0)
-            assert isinstance(span, tuple)
-            return {"supporting": cited, "reasoning": reasoning, "start_s": span[0], "end_s": span[1]}
-        right = question.choices.index(truth.choices[int(truth.answer)])  # type: ignore[arg-type]
-        answer = right if settled else self._fallback(question, found, targets)
-        return {
-            "weighed": [{"choice": answer, "supporting": cited, "contradicting": []}],
-            "reasoning": reasoning,
-            "answer": answer,
-        }
+        reasoning = f"{len(found)} of {len(self._targets(question))} wanted events are in the evidence."
+        answer = self._answered(question, found)
+        if isinstance(answer, tuple):
+            return {"supporting": cited, "reasoning": reasoning, "start_s": answer[0], "end_s": answer[1]}
+        if question.kind != "choice":
+            return {"supporting": cited, "reasoning": reasoning, "answer": answer}
+        weighed = [{"choice": answer, "supporting": cited, "contradicting": []}]
+        return {"weighed": weighed, "reasoning": reasoning, "answer": answer}
 
-    def _fallback(self, question: Question, found: Mapping[str, Any], targets: list[Event]) -> int:
-        if question.category == "SSS" and found:
-            first = min((event for event in targets if event.id in found), key=lambda event: event.start_s)
-            return next(i for i, choice in enumerate(question.choices) if choice.endswith(first.name))
-        return int(self._draw(question, "guess") * len(question.choices))
+    def _answered(self, question: Question, found: Mapping[str, Any]) -> Answered:
+        """Answer from the events that were found: the truth if they settle it, else what they tell, or a guess."""
+        truth, targets = self._truth(question), self._targets(question)
+        names = [event.name for event in sorted(targets, key=lambda event: event.start_s) if event.id in found]
+        is_right = self._draw(question, "decide") >= self.confuse
+        if question.kind == "summary":
+            return summary_of(names if is_right else reversed(names)) if names else "Nothing appears."
+        if is_right and truth.category in COUNTS:
+            return self._one_of(question, str(len(found))) if question.choices else len(found)
+        if is_right and targets[0].id in found:
+            return self._right(question, truth)
+        if truth.category == "SSS" and names and question.choices:
+            return next(i for i, choice in enumerate(question.choices) if choice.endswith(names[0]))
+        return self._guess(question)
+
+    def _right(self, question: Question, truth: Question) -> Answered:
+        """Return the true answer in the form in which it is asked for, with other choices, or without."""
+        if truth.kind == "choice" and question.kind != "choice":
+            truth = truth.without_choices()
+        assert truth.answer is not None
+        return question.choices.index(truth.in_words(truth.answer)) if question.choices else truth.answer
+
+    def _guess(self, question: Question) -> Answered:
+        """Return an answer drawn from the seed."""
+        draw = self._draw(question, "guess")
+        if question.kind == "when":
+            start_s = draw * self.world.script.duration_s * 0.9
+            return start_s, start_s + 2.0
+        if question.kind == "choice":
+            return int(draw * len(question.choices))
+        return int(draw * 5) if question.kind == "count" else "I cannot tell."
+
+    def _one_of(self, question: Question, words: str) -> Answered:
+        """Return the choice of these words, a guess where there is none."""
+        return question.choices.index(words) if words in question.choices else self._guess(question)
 
     def _shown(
         self, question: Question, view: View, cells: Iterable[int], missing: list[Event]

@@ -1,7 +1,8 @@
 """Questions about a script, with their true answers and where in the video the evidence lies.
 
-Each kind is one function of the script and a random generator, in the table WRITERS under LongVideoBench's code where
-one fits: S2O, S2A, T2O, O3O, SSS; OCR, COUNT and WHEN where none does. Knows nothing of pixels or models.
+Each category is one function of the script and a random generator, in the table WRITERS under LongVideoBench's code
+where one fits: S2O, S2A, T2O, O3O, SSS; a code of our own where none does: OCR, COUNT, WHEN, and OPEN, TALLY and SUM,
+which have no choices and are asked only on demand. Knows nothing of pixels or models.
 """
 
 from __future__ import annotations
@@ -67,20 +68,27 @@ class Material:
 
 
 def write_questions(
-    script: Script, count: int, seed: int = 0, asked: Iterable[Event] | None = None
+    script: Script,
+    count: int,
+    seed: int = 0,
+    asked: Iterable[Event] | None = None,
+    categories: Sequence[str] | None = None,
 ) -> tuple[Question, ...]:
-    """Return up to `count` different questions, the kinds taking turns; the same for the same script and seed.
+    """Return up to `count` different questions, the categories taking turns; the same for the same script and seed.
 
     `asked` are the events that may be asked about, in order of time; all of them, if not given. A short video has
     fewer questions: each object and scene is asked about where the answer is unique. Raises InputError for a count
-    below 1.
+    below 1, and for an unknown category.
     """
+    categories = CATEGORIES if categories is None else categories
     if count < 1:
         raise InputError(f"Ask for at least one question, got {count}.")
+    if not categories or not set(categories) <= WRITERS.keys():
+        raise InputError(f"AtlasWorld asks questions of the categories {', '.join(WRITERS)}; got {categories!r}.")
     material = Material(script, script.events if asked is None else tuple(asked))
     rng = random.Random(f"atlasworld questions {script.seed} {seed}")
     questions: dict[str, Question] = {}
-    kinds = list(WRITERS)
+    kinds = list(categories)
     while kinds and len(questions) < count:
         for kind in list(kinds):
             question = _new_question(material, kind, rng, questions)
@@ -108,7 +116,7 @@ def _shuffled(draft: Question, id: str, kind: str, rng: random.Random) -> Questi
         draft.text,
         tuple(draft.choices[i] for i in order),
         draft.kind,
-        draft.answer if draft.kind == "when" else order.index(0),
+        order.index(0) if draft.kind == "choice" else draft.answer,
         id,
         kind,
         draft.positions_s,
@@ -216,6 +224,34 @@ def _when(material: Material, rng: random.Random) -> Question | None:
     return Question(f"When is the {event.name} on screen?", kind="when", answer=span, positions_s=(span,))
 
 
+def _in_words(material: Material, rng: random.Random) -> Question | None:
+    """OPEN: a colour, or a text on screen, with nothing to pick from."""
+    draft = rng.choice((_colour_in_scene, _text_during))(material, rng)
+    return draft and draft.without_choices()
+
+
+def _tally(material: Material, rng: random.Random) -> Question | None:
+    """TALLY: how many times an object appears, with nothing to pick from."""
+    draft = _how_often(material, rng)
+    return draft and draft.without_choices()
+
+
+def _summary(material: Material, rng: random.Random) -> Question | None:
+    """SUM: what appears in a described scene, in order of time."""
+    busy = [(scene, events) for scene, events in material.scenes if len(events) > 1]
+    if not busy:
+        return None
+    scene, events = rng.choice(busy)
+    text = f"Summarise what appears in {_the(scene)}, in order."
+    answer = summary_of(event.name for event in events)
+    return Question(text, kind="summary", answer=answer, positions_s=tuple(map(_span, events)))
+
+
+def summary_of(names: Iterable[str]) -> str:
+    """Return objects in the order in which they come, as a sentence."""
+    return f"There is {', then '.join(map(_a, names))}."
+
+
 WRITERS: dict[str, Callable[[Material, random.Random], Question | None]] = {
     "S2O": _object_in_scene,
     "S2A": _colour_in_scene,
@@ -225,7 +261,12 @@ WRITERS: dict[str, Callable[[Material, random.Random], Question | None]] = {
     "COUNT": _how_often,
     "T2O": _object_when_said,
     "WHEN": _when,
+    "OPEN": _in_words,
+    "TALLY": _tally,
+    "SUM": _summary,
 }
+CATEGORIES = tuple(WRITERS)[:8]
+"""Those that are asked unless others are named."""
 
 
 def _draft(

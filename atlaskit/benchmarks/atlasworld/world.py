@@ -124,6 +124,7 @@ def atlasworld(
     duration_s: float = 600.0,
     *,
     questions: int = 24,
+    categories: Sequence[str] | None = None,
     size: tuple[int, int] = (640, 360),
     fps: int = 12,
     clip_s: int | None = None,
@@ -133,7 +134,8 @@ def atlasworld(
     """Return the world of a seed: a video of `duration_s` seconds (10 s to 10 h) and up to `questions` questions.
 
     Deterministic: the same seed gives the same video and questions. Films are made when `world.video` is first used,
-    in folders under `directory`, and reused after that.
+    in folders under `directory`, and reused after that. `categories` are those of the questions: any of WRITERS in
+    `questions`, CATEGORIES if not given.
 
     Up to 20 minutes, the video is one film. A longer one is a playlist of clips of `clip_s` seconds (a whole 10 to
     300; 150 if not given), its duration rounded down to whole clips: four clips of the world's own, at random places,
@@ -146,10 +148,11 @@ def atlasworld(
     if clip_s is None and duration_s <= LONGEST_S:
         script = write_script(seed, duration_s, fps=fps, size=size)
         clip = Clip(script, home / f"seed{seed}-{duration_s:g}s-{picture}")
-        return World(script, write_questions(script, questions, seed), (clip,), progress=progress)
+        asked = write_questions(script, questions, seed, categories=categories)
+        return World(script, asked, (clip,), progress=progress)
     clip_s = CLIP_S if clip_s is None else clip_s
     reel = write_reel(seed, duration_s, clip_s, fps=fps, size=size)
     own, bank = (home / f"{name}-clips-{clip_s}s-{picture}" for name in (f"seed{seed}", "bank"))
     clips = tuple(Clip(script, own if index < OWN else bank) for index, script in enumerate(reel.clips))
-    asked = write_questions(reel.script, questions, seed, reel.asked)
+    asked = write_questions(reel.script, questions, seed, reel.asked, categories)
     return World(reel.script, asked, clips, reel.order, progress)

@@ -1,0 +1,124 @@
+"""What there is, in words: a question, a map and its cells, the evidence, the gaps in it.
+
+Knows nothing of what is asked of a model about them; that is `prompts`.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from atlaskit.environment import Observation
+from atlaskit.grid import Cell
+from atlaskit.memory import Evidence, Gap, Scratchpad
+from atlaskit.question import Question
+from atlaskit.render import View
+from atlaskit.subtitles import Line
+
+MOST_SUBTITLES = 24_000
+"""Characters of subtitles in one prompt; beyond that the model is told to open a cell to read them."""
+MOST_GAPS = 8
+"""Gaps between evidence that are told of, the longest."""
+
+FORMS = {
+    "open": "Answer in a few words, no more than needed.",
+    "when": "The answer is an interval in seconds from the start of the video.",
+    "count": "The answer is a whole number. Count each occurrence once, also where several frames show it.",
+    "summary": "The answer is a summary: what happens, in order of time, in a few plain sentences.",
+}
+"""What the answer to a question without choices looks like."""
+
+
+def asked(question: Question) -> str:
+    """Tell the question and the form of its answer."""
+    form = [FORMS[question.kind]] if question.kind in FORMS else []
+    choices = [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
+    return "\n".join([f"The question: {question.text}", *form, *choices])
+
+
+def map_intro(view: View) -> str:
+    """Tell what a sheet shows, and how its cells are numbered."""
+    grid = view.grid
+    return (
+        f"A sheet of {grid.k}×{grid.k} cells of the video from {grid.start_s:.3f} s to {grid.end_s:.3f} s. "
+        f"Cell 0 begins at {grid.start_s:.3f} s and each cell lasts {grid.resolution_s:.3f} s; a cell's number is "
+        "in its corner."
+    )
+
+
+def cells_told(observation: Observation) -> str:
+    """Tell what the picture does not: which cells are ruled out, and what is said when; or every cell, one by one.
+
+    This varies with the picture only, so it stands right behind it: calls about one picture have the start in common.
+    """
+    view, lines = observation.view, observation.subtitles
+    said = _said_in(observation)
+    if sum(len(text) for texts in said.values() for text in texts) > MOST_SUBTITLES:
+        said, much = {}, [f"{len(lines)} lines are said in this time, too many to list: open a cell to read its lines."]
+    else:
+        much = [] if lines else ["Nothing is said, or there are no subtitles."]
+    if observation.cells == "full":
+        told = [_one_cell(view, cell, said.get(cell.index, [])) for cell in view.cells]
+        return "\n".join(["The cells:", *told, *much])
+    told = [f"Cell {index}: {' '.join(texts)}" for index, texts in said.items()]
+    ruled_out = [f"Ruled out, and black: {listed(sorted(view.dead))}."] if view.dead else []
+    return "\n".join([*ruled_out, *(["Said in this time, by cell:"] if told else []), *told, *much])
+
+
+def _said_in(observation: Observation) -> dict[int, list[str]]:
+    """Return what is said in each open cell, by its index: a line stands in the first cell in which it is heard, or in
+    the paper's form in all of them."""
+    cells, dead = observation.view.cells, observation.view.dead
+    starts_s, said = [cell.start_s for cell in cells], dict[int, list[str]]()
+    for line in observation.subtitles:
+        first = max(0, bisect_right(starts_s, line.start_s) - 1)
+        last = max(first, bisect_left(starts_s, line.end_s) - 1)
+        heard = [index for index in range(first, last + 1) if index not in dead]
+        for index in heard if observation.cells == "full" else heard[:1]:
+            said.setdefault(index, []).append(_quoted(line))
+    return dict(sorted(said.items()))
+
+
+def _one_cell(view: View, cell: Cell, said: Sequence[str]) -> str:
+    told = "ruled out" if cell.index in view.dead else " ".join([f"frame at {view.moments[cell.index]:.3f} s", *said])
+    return f"Cell {cell.index}, {cell.start_s:.3f}–{cell.end_s:.3f} s: {told}"
+
+
+def _quoted(line: Line) -> str:
+    return f"[{line.start_s:.1f}–{line.end_s:.1f} s] {json.dumps(line.text, ensure_ascii=False)}"
+
+
+def kept(scratchpad: Scratchpad) -> str:
+    """Tell the evidence, item by item."""
+    if not scratchpad.items:
+        return "No evidence is kept yet."
+    return "\n".join(["Evidence kept:", *map(_described, scratchpad)])
+
+
+def _described(item: Evidence) -> str:
+    said = f", said: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else ""
+    return f"[{item.label}] {item.timestamp_s:.2f} s, sure to {item.confidence:.0%}: {item.description}{said}"
+
+
+def listed(cells: Sequence[int]) -> str:
+    """Write a list of cells with runs shortened: 0–5, 9, 11–63."""
+    runs: list[list[int]] = []
+    for cell in sorted(cells):
+        if runs and cell == runs[-1][1] + 1:
+            runs[-1][1] = cell
+        else:
+            runs.append([cell, cell])
+    return ", ".join(f"{a}–{b}" if b > a else str(a) for a, b in runs) or "none"
+
+
+def open_gaps(found: Sequence[Gap]) -> str:
+    """Tell the longest gaps between evidence, in order of time."""
+    longest = sorted(sorted(found, key=lambda gap: gap.start_s - gap.end_s)[:MOST_GAPS], key=lambda gap: gap.start_s)
+    return "\n".join(["Not ruled out between the evidence, in seconds:", *map(_gap, longest)])
+
+
+def _gap(gap: Gap) -> str:
+    after = f"[{gap.after}]" if gap.after else "the video's start"
+    before = f"[{gap.before}]" if gap.before else "its end"
+    return f"{gap.start_s:.2f}–{gap.end_s:.2f}, between {after} and {before}"
