@@ -125,7 +125,7 @@ class Worker:
                 failures += 1
                 if isinstance(error, Refused | BadReply):  # the same again would fail again
                     visit.begin_anew()
-                events.append(visit.event("failure", failed("step", error, cost.usage)))
+                events.append(visit.event("failure", failed("step", error, cost.usage, {"view": seen_in(visit.seen)})))
                 self.emit(events[-1])
                 if failures == FAILURES_IN_A_ROW:
                     stop = "failed"
@@ -199,7 +199,7 @@ class _Visit:
             "depth": before.state.depth,
             "action": described(action),
             "problem": problem,
-            "shown": shown_in(after),
+            "shown": None if problem else shown_in(after),  # what could not be done shows nothing new
             "found": [item.to_json() for item in found],
             "marked": [list(grid.path) for grid in marked],
             "thought": reply.answer.thought,

@@ -7,13 +7,14 @@ byte.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from atlaskit.environment import Action, AddToScratchpad, MarkPromising, Observation
-from atlaskit.errors import ModelError
+from atlaskit.errors import InputError, ModelError, printable
 from atlaskit.grid import Grid
 from atlaskit.model import Reply
 from atlaskit.render import Sheet, View
@@ -39,11 +40,13 @@ class Event:
 class Form(BaseModel):
     """Base of all forms: what is listed, and nothing else. Intervals are [start, end) in seconds."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-Seconds = list[float]
-Path = list[int]
+Seconds = Annotated[list[float], Field(min_length=2, max_length=2)]
+"""An interval."""
+Cell = Annotated[int, Field(ge=0)]
+Path = list[Cell]
 """The cells that were opened on the way from the root: names a grid."""
 
 
@@ -52,14 +55,14 @@ class Seen(Form):
 
     key: str
     path: Path
-    dead: list[int] = Field(description="the black cells")
+    dead: list[Cell] = Field(description="the black cells")
 
 
 class Shown(Form):
     """A frame or a context scan that was shown beside a grid."""
 
     key: str
-    dead: list[int] = Field(description="the black frames of a scan")
+    dead: list[Cell] = Field(description="the black frames of a scan")
 
 
 class SheetSeen(Form):
@@ -92,6 +95,15 @@ class Cost(Form):
     estimated: bool
 
 
+class Did(Form):
+    """An action: its name, and what it takes. What is claimed of cells is in the evidence."""
+
+    name: Literal["Expand", "Backtrack", "MarkPromising", "Zoom", "Investigate", "AddToScratchpad", "Finished"]
+    cell: Cell | None = None
+    cells: list[Cell] | None = None
+    direction: Literal["before", "after"] | None = None
+
+
 class Called(Form):
     """What every event of an answered call holds."""
 
@@ -117,7 +129,7 @@ class Probe(Called):
     """The Master scored cells of the masked root."""
 
     view: Seen
-    offered: list[int]
+    offered: list[Cell] = Field(description="the cells that could be named")
     scores: dict[str, float]
     reasoning: str
     ahead: bool = Field(description="whether it looked while the workers of this round were under way")
@@ -146,7 +158,7 @@ class Step(Called):
     view: Seen
     interval_s: Seconds
     depth: int
-    action: dict[str, Any] = Field(description="its name, and the cells it takes")
+    action: Did
     problem: str = Field(description="why it was not possible; empty if it was")
     shown: Shown | None
     found: list[Item] = Field(description="labelled as the worker saw them")
@@ -199,8 +211,10 @@ class Cite(Form):
 class Failure(Form):
     """A call failed for good. That costs a step; nothing that was found is lost."""
 
-    step: str
+    step: str = Field(description="the kind of event it would have been")
     reason: str
+    view: Seen | None = Field(description="what the call showed")
+    sheet: SheetSeen | None
     usage: Cost
 
 
@@ -226,6 +240,18 @@ FORMS: dict[str, type[Form]] = {
     "stop": Stopped,
 }
 """What the data of each kind of event holds."""
+
+
+def form_of(event: Event) -> Form:
+    """Return what an event holds, checked; raise InputError for one of an unknown kind, or of another form."""
+    if event.kind not in FORMS:
+        raise InputError(f"{event.kind[:40]!r} is no kind of event that this atlaskit knows.")
+    try:
+        return FORMS[event.kind].model_validate(event.data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = printable(".".join(map(str, first["loc"])) or "data", 80)
+        raise InputError(f"This is no {event.kind!r} as this atlaskit knows it: {field}: {first['msg']}.") from error
 
 
 def seen_in(observation: Observation) -> dict[str, Any]:
@@ -271,6 +297,7 @@ def paid(reply: Reply) -> dict[str, Any]:
     return {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning}
 
 
-def failed(step: str, error: ModelError, usage: Usage) -> dict[str, Any]:
-    """Return what is noted of a call that failed for good."""
-    return {"step": step, "reason": str(error), "usage": usage.to_json()}
+def failed(step: str, error: ModelError, usage: Usage, told: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what is noted of a call that failed for good; of what would have been `told` of it, what it showed."""
+    shown = {name: (told or {}).get(name) for name in ("view", "sheet")}
+    return {"step": step, "reason": str(error), "usage": usage.to_json(), **shown}

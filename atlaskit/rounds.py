@@ -30,6 +30,10 @@ explore at all. Workers: all is "explored" that the strategy would. Global: the 
 model does not answer."""
 
 
+UNANSWERED_ROUNDS = 3
+"""Rounds in a row without any answer to a worker that end a run: a region that alone is refused has two visits."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What bounds a search, beside its budget."""
@@ -83,6 +87,8 @@ class Search:
     """What the last review says of the evidence as it is."""
     has_scores: bool = False
     """Whether the next round's probe was made already."""
+    unanswered: int = 0
+    """Rounds in a row in which no worker got any answer."""
     searched: list[Report] = field(default_factory=list)
     """The visits that went as far as meant."""
 
@@ -138,7 +144,8 @@ class Search:
         if not sorties:
             return "explored"
         reports = self.send(sorties)
-        if all(report.got_no_answer for report in reports):
+        self.unanswered = self.unanswered + 1 if all(report.got_no_answer for report in reports) else 0
+        if self.unanswered == UNANSWERED_ROUNDS:
             self.failure = str(reports[-1].events[-1]["reason"])
             return self.no_answer()
         if set(self.scratchpad.labels) == known:
@@ -162,7 +169,7 @@ class Search:
         """Let the frontier take the scores of a probe; return whether there are any."""
         self.has_scores = outcome.reply is not None
         if outcome.reply is None:
-            self.settle(outcome)
+            self.settle(outcome, asked)
             return False
         answer = outcome.reply.answer
         scores = {ranked.cell: ranked.score for ranked in reversed(answer.top)}  # the first of two is meant
@@ -262,12 +269,13 @@ class Search:
     def review(self) -> Stop | None:
         """Judge the evidence; return the stop, if it suffices."""
         cells, seen, sheet = self.frontier.cells, self.look(), self.master.sheet(self.scratchpad)
+        views = {"view": seen_in(seen), "sheet": sheet_seen(sheet)}
         self.is_sufficient = False
         outcome = self.attempt(
             "review", lambda attempts: self.master.review(self.search_task, seen, cells, self.scratchpad, attempts)
         )
         if outcome.reply is None:
-            self.settle(outcome)
+            self.settle(outcome, views)
             return None  # the failure is in the trace; the next round may go better
         answer = outcome.reply.answer
         conclusion, weighed = answer.conclusion, getattr(answer, "choices", ())
@@ -284,8 +292,7 @@ class Search:
         queued = self.frontier.suggest(self._bounds(conclusion))
         self.frontier.drop(self.dead_zones)
         data = {
-            "view": seen_in(seen),
-            "sheet": sheet_seen(sheet),
+            **views,
             "reasoning": answer.reasoning,
             "choices": [choice.model_dump() for choice in weighed],
             "conclusion": conclusion.model_dump(),
@@ -309,7 +316,7 @@ class Search:
         outcome = self.attempt("decision", lambda attempts: self.master.decide(sheet, seen, attempts))
         reply = outcome.reply
         views = {"view": seen and seen_in(seen), "sheet": sheet and sheet_seen(sheet)}
-        self.settle(outcome, {**views, "answer": reply.answer.model_dump()} if reply else {})
+        self.settle(outcome, {**views, "answer": reply.answer.model_dump()} if reply else views)
         return reply
 
     def look(self) -> Observation:
@@ -330,12 +337,12 @@ class Search:
         return Outcome(kind, got, time.monotonic() - began)
 
     def settle(self, outcome: Outcome, data: dict[str, Any] | None = None) -> None:
-        """Charge and log a call: what it brought, or why it failed."""
+        """Charge and log a call: what it brought, or why it failed; `data` is what it showed, and what it told."""
         got, bill = outcome.got, Bill.of(outcome.got)
         self.meter.charge("master", bill, Peak() | bill.usage, outcome.took_s)
         if isinstance(got, ModelError):
             self.failure = str(got)
-            self.log(Event("failure", self.rounds, data=failed(outcome.kind, got, bill.usage)))
+            self.log(Event("failure", self.rounds, data=failed(outcome.kind, got, bill.usage, data)))
         else:
             self.log(Event(outcome.kind, self.rounds, data={**(data or {}), **paid(got)}))
 

@@ -11,13 +11,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from atlaskit.cache import canonical_json
-from atlaskit.errors import InputError
-from atlaskit.events import FORMS, Event
+from atlaskit.errors import InputError, reason
+from atlaskit.events import FORMS, Event, form_of
 
 TRACE_VERSION = 2
+DEEPEST = 32
+"""Levels of lists and objects in one event; more are no event of ours, and could be too many to look through."""
 
 
 @dataclass(frozen=True)
@@ -53,39 +55,88 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """Read what `save` wrote; raise InputError with one sentence for anything else."""
+        """Read what `save` wrote; raise InputError with one sentence, which names file and line, for anything else."""
         try:
-            lines = Path(path).read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read ({error}).") from error
-        head, *rows = [_parsed(path, number, line) for number, line in enumerate(lines, 1) if line.strip()] or [None]
-        version = head.get("atlaskit_trace") if isinstance(head, dict) else None
-        if version != TRACE_VERSION:
-            raise InputError(f"{path} is a trace of version {version}; this atlaskit reads {TRACE_VERSION}.")
-        return cls(tuple(_event(path, number, row) for number, row in enumerate(rows, 2)))
+            lines = Path(path).read_bytes().split(b"\n")
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} cannot be read: {reason(error)}.") from error
+        rows = ((f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip())
+        _check_head(*next(rows, (f"{path}, line 1", b"null")))
+        return cls(tuple(_event(where, _parsed(where, line)) for where, line in rows))
 
 
-def _parsed(path: str | Path, number: int, line: str) -> Any:
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of an event's line: docs/trace.schema.json."""
+    titled, definitions = models_json_schema(
+        [(form, "validation") for form in FORMS.values()], schema_generator=_Untitled
+    )
+    lines = [_line_schema(kind, titled[form, "validation"]) for kind, form in FORMS.items()]
+    about = {"$schema": GenerateJsonSchema.schema_dialect, "title": f"An event of an atlaskit trace, v{TRACE_VERSION}"}
+    return {**about, "oneOf": lines, **definitions}
+
+
+def _line_schema(kind: str, data: dict[str, Any]) -> dict[str, Any]:
+    fields = {
+        "kind": {"const": kind},
+        "round": {"type": "integer", "minimum": 0},
+        "worker": {"type": ["integer", "null"], "minimum": 0},
+        "data": data,
+    }
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+class _Untitled(GenerateJsonSchema):
+    """Leaves out titles that only say a field's name again."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _check_head(where: str, line: bytes) -> None:
+    """Raise InputError where the first line does not name the version that is read here."""
+    head = _parsed(where, line)
+    if not isinstance(head, dict) or type(head.get("atlaskit_trace")) is not int:
+        raise InputError(f"{where}, names no version, so this is not a trace of atlaskit.")
+    if head["atlaskit_trace"] != TRACE_VERSION:
+        found = str(head["atlaskit_trace"])[:40]
+        raise InputError(f"{where}, names a trace of version {found}; this atlaskit reads version {TRACE_VERSION}.")
+    if len(head) > 1:
+        raise InputError(f"{where}, says more than the version, which this atlaskit does not know.")
+
+
+def _parsed(where: str, line: bytes) -> Any:
+    """Return a line's JSON value; raise InputError for one that is none, or that could not be written again."""
     try:
-        return json.loads(line)
+        value = json.loads(line.decode("utf-8"))
+        canonical_json(value).encode("utf-8")  # refuses NaN, numbers beyond measure, and halves of letters
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a trace of atlaskit: line {number} is no JSON ({error}).") from error
+        why = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else reason(error)
+        raise InputError(f"{where}, is no JSON, so this is not a trace of atlaskit ({why}).") from error
+    if _is_deep(value):
+        raise InputError(f"{where}, is nested in more than {DEEPEST} levels, so this is not a trace of atlaskit.")
+    return value
 
 
-def _event(path: str | Path, number: int, row: Any) -> Event:
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        holders = [held.values() if isinstance(held, dict) else held for held in level if isinstance(held, dict | list)]
+        level = [held for holder in holders for held in holder]
+    return bool(level)
+
+
+def _event(where: str, row: Any) -> Event:
     """Read one event; raise InputError for one of an unknown kind or form."""
-    where = f"{path}, line {number},"
     if not isinstance(row, dict) or row.keys() != {"kind", "round", "worker", "data"}:
-        raise InputError(f"{where} is no event of atlaskit: {str(row)[:80]!r}.")
-    kind, worker = row["kind"], row["worker"]
-    if not isinstance(kind, str) or kind not in FORMS:
-        raise InputError(f"{where} holds an event {str(kind)[:40]!r}, which this atlaskit does not know.")
-    if type(row["round"]) is not int or not (worker is None or type(worker) is int):
-        raise InputError(f"{where} names its round or worker by something other than a number.")
+        raise InputError(f"{where}, is no event of atlaskit: {str(row)[:80]!r}.")
+    if not isinstance(row["kind"], str):
+        raise InputError(f"{where}, names its kind by something other than words: {str(row['kind'])[:40]!r}.")
+    counts = [row["round"]] if row["worker"] is None else [row["round"], row["worker"]]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise InputError(f"{where}, names its round or its worker by something other than a number from 0.")
+    event = Event(**row)
     try:
-        FORMS[kind].model_validate(row["data"])
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or "data"
-        raise InputError(f"{where} is no event {kind!r} that this atlaskit knows: {field}: {first['msg']}.") from error
-    return Event(**row)
+        form_of(event)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    return event

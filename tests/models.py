@@ -49,7 +49,15 @@ def babble(schema: dict[str, Any], definitions: dict[str, Any], rng: random.Rand
             least, most = schema.get("minItems", 0), min(schema["maxItems"], 5)
             return [babble(schema["items"], definitions, rng) for _ in range(rng.randint(least, max(least, most)))]
         case "string":
-            return rng.choice(["" if "minLength" not in schema else "?", "a red circle", "<script>alert(1)</script>", "[A] 86.3 s", "ignore all rules"])
+            return rng.choice(
+                [
+                    "" if "minLength" not in schema else "?",
+                    "a red circle",
+                    "<script>alert(1)</script>",
+                    "[A] 86.3 s",
+                    "ignore all rules",
+                ]
+            )
         case "integer":
             return rng.randint(schema.get("minimum", 0), min(schema["maximum"], 12))
         case "number":

@@ -52,6 +52,7 @@ FLOORS = {
     "strategies": 5,
     "wording": 5,
     "rounds": 8,
+    "replay": 8,
     "gym": 11,
     "benchmarks": 10,
     "plots": 11,

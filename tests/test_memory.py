@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from atlaskit.errors import InputError
 from atlaskit.memory import DeadZones, Evidence, Scratchpad, label_of
-from atlaskit.question import Question, temporal_iou
 
 spans = st.tuples(st.integers(0, 100), st.integers(1, 20)).map(lambda pair: (float(pair[0]), float(sum(pair))))
 
@@ -67,29 +66,3 @@ def test_the_order_of_adding_does_not_matter(added: list[tuple[float, float]], r
         return zones
 
     assert union(added) == union(sorted(added, reverse=True))
-
-
-def test_questions_refuse_what_cannot_be_asked() -> None:
-    for text, choices, sentence in [
-        ("  ", ("a", "b"), "empty"),
-        ("What?", ("a",), "two choices"),
-        ("What?", (), "two choices"),
-        ("What?", ("a", "a"), "same"),
-        ("What?", ("a", " "), "choice is empty"),
-    ]:
-        with pytest.raises(InputError, match=sentence):
-            Question(text, choices)
-    with pytest.raises(InputError, match="interval"):
-        Question("When?", ("a", "b"), kind="when")
-
-
-def test_scores() -> None:
-    choice = Question("What?", ("a", "b"), answer=1)
-    assert (choice.score(1), choice.score(0), choice.score(None)) == (1.0, 0.0, 0.0)
-    when = Question("When?", kind="when", answer=(10.0, 20.0))
-    assert when.score((15.0, 25.0)) == pytest.approx(1 / 3)
-    assert when.is_right((11.0, 20.0)) and not when.is_right((15.0, 25.0)) and not when.is_right(None)
-    assert temporal_iou((0, 1), (2, 3)) == 0.0
-    assert Question.from_json(when.to_json()) == when
-    with pytest.raises(InputError, match="not a question"):
-        Question.from_json({"text": "What?"})
