@@ -110,7 +110,7 @@ def _parsed(where: str, line: bytes) -> Any:
         value = json.loads(line.decode("utf-8"))
         canonical_json(value).encode("utf-8")  # refuses NaN, numbers beyond measure, and halves of letters
     except (ValueError, RecursionError) as error:
-        why = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else reason(error)
+        why = f"{error.msg}: column {error.colno}" if isinstance(error, json.JSONDecodeError) else reason(error)
         raise InputError(f"{where}, is no JSON, so this is not a trace of atlaskit ({why}).") from error
     if _is_deep(value):
         raise InputError(f"{where}, is nested in more than {DEEPEST} levels, so this is not a trace of atlaskit.")

@@ -61,7 +61,7 @@ FLOORS = {
     "__main__": 13,
 }
 HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
-HEAVY |= {"torch", "transformers", "vllm", "decord"}
+HEAVY |= {"torch", "transformers", "vllm", "decord", "gymnasium"}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
