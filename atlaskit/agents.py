@@ -261,9 +261,12 @@ class Master:
         assert seen is not None
         return self._ask(GlanceCall(self.question, seen), max_attempts)
 
-    def cite(self, cells: Sequence[int], dead_zones: DeadZones) -> Scratchpad:
-        """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded."""
-        state = self.atlas.start(dead_zones=dead_zones)
+    def cite(self, cells: Sequence[int], dead_zones: DeadZones, scratchpad: Scratchpad) -> Scratchpad:
+        """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded.
+
+        The scratchpad is empty, but for the labels that were given and erased again.
+        """
+        state = self.atlas.start(dead_zones=dead_zones, scratchpad=scratchpad)
         for cell in dict.fromkeys(cells):
             try:
                 state = self.atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))

@@ -16,7 +16,7 @@ from atlaskit.errors import IllegalAction, InputError
 from atlaskit.grid import SUB_SECOND, Cell, Grid, deepest, sub_second_depth
 from atlaskit.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.question import Span
-from atlaskit.render import Fit, Labels, Picture, Still, View, read_tiles
+from atlaskit.render import WIDEST_PX, Fit, Labels, Picture, Still, View, read_tiles
 from atlaskit.subtitles import Line
 from atlaskit.video import Sampling, Video
 
@@ -315,7 +315,8 @@ def _looking_at(state: State, view: View) -> Picture | None:
         case Investigate(cell, direction):
             start_s, end_s = scan_interval(view.cells[cell], direction, view.video.duration_s)
             grid = Grid(start_s, end_s, SCAN_K)
-            return replace(view, grid=grid, labels="time", dead=dead_cells(grid, state.dead_zones))
+            cell_px = min(view.cell, WIDEST_PX // SCAN_K)
+            return replace(view, grid=grid, cell=cell_px, labels="time", dead=dead_cells(grid, state.dead_zones))
         case _:
             return None
 

@@ -124,7 +124,7 @@ def _run(search: Search, settings: dict[str, Any], ledger: Ledger, decoded: int)
     decision = search.decide()
     evidence = search.scratchpad
     if decision is not None and not len(evidence):
-        evidence = search.master.cite(_cited(decision.answer), search.dead_zones)
+        evidence = search.master.cite(_cited(decision.answer), search.dead_zones, evidence)
         found = {
             "view": seen_in(search.look()),
             "interval_s": interval_s(atlas.root),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from atlaskit.cache import canonical_json
@@ -111,3 +112,17 @@ class Counting:
         with self._lock:
             self.calls.append(request.step)
         return self.model.complete(request, max_attempts=max_attempts)
+
+
+class Overruled:
+    """A model some of whose answers are changed: `by` maps a step to a function of the request and its own answer."""
+
+    def __init__(self, model: Model, **by: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> None:
+        self.model, self.name, self.parameters, self.by = model, f"overruled {model.name}", model.parameters, by
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        reply = self.model.complete(request, max_attempts=max_attempts)
+        if request.step not in self.by:
+            return reply
+        answer = request.schema.model_validate(self.by[request.step](request, reply.answer.model_dump()))
+        return replace(reply, answer=answer, text=answer.model_dump_json())

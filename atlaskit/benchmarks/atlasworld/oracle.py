@@ -28,8 +28,8 @@ from atlaskit.schemas import MOST_CITED, MOST_INTERVALS, MOST_ITEMS
 from atlaskit.usage import Usage
 
 COUNTS = ("COUNT", "TALLY")
-FLOW = ("first", "how many times", "summarise")
-"""Words of a question that is about more than one moment: it is searched breadth-first."""
+FLOW = ("first", "summarise")
+"""Words of a question about an order or a course of events: it is searched breadth-first."""
 CHARACTERS_A_TOKEN = 4
 PIXELS_A_TOKEN = 32 * 32
 
@@ -38,8 +38,9 @@ class Oracle:
     """Answers every call of a search about one world.
 
     `miss` is the chance that it overlooks a wanted event in a view that shows it, or a region that holds it; `confuse`
-    the chance that it takes another event for the wanted one, or decides wrongly. Both are drawn from `seed` and from
-    what is looked at, never from the order of calls, so that the same run gives the same answers.
+    the chance that it takes another event for the wanted one, believes to have what it lacks, chooses the other
+    traversal, or decides wrongly. Both are drawn from `seed` and from what is looked at, never from the order of calls,
+    so that the same run gives the same answers.
     """
 
     def __init__(self, world: World, miss: float = 0.0, confuse: float = 0.0, seed: int = 0) -> None:
@@ -107,38 +108,40 @@ class Oracle:
         state, legal = call.observation.state, call.observation.legal
         missing = self._missing(call.question, state.scratchpad)
         cells = state.grid.cells
-        shown = self._shown(call.question, call.observation.view, legal.add, missing)
-        if shown:
-            look = self._closer_look(call, next(iter(shown.values())))
-            return look or {"thought": "This is what I was sent for.", "action": self._keep(call.question, shown)}
+        shown = self._shown(call.question, call.observation.view, legal.add, missing, state.scratchpad)
+        hidden = [event for event in missing if event.id not in shown]
         tried = {action.cell for action in call.done if isinstance(action, Expand)}
         tried |= {cell for action in call.done if isinstance(action, MarkPromising) for cell in action.cells}
         inside = {
-            index: max(_share(event, cells[index]) for event in missing)
+            index: max(_share(event, cells[index]) for event in hidden)
             for index in (*legal.expand, *legal.mark)
-            if index not in tried and any(_share(event, cells[index]) for event in missing)
+            if index not in tried and any(_share(event, cells[index]) for event in hidden)
         }
         best = sorted(inside, key=lambda index: (-inside[index], index))
-        if best and legal.expand:
-            return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best[0]}}
-        if best:
-            action = {"action": "mark_promising", "cells": best[:MOST_ITEMS]}
+        if best and legal.mark:  # first, since a scan has few steps
+            action: dict[str, Any] = {"action": "mark_promising", "cells": best[:MOST_ITEMS]}
             return {"thought": "It must lie within these cells.", "action": action}
+        if shown:
+            look = self._closer_look(call, next(iter(shown.values())))
+            action = self._keep(call.question, shown, missing[0])
+            return look or {"thought": "This is what I was sent for.", "action": action}
+        if best:
+            return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best[0]}}
         region = state.region
         if legal.backtrack and any(e.start_s < region.end_s and region.start_s < e.end_s for e in missing):
             return {"thought": "Not here.", "action": {"action": "backtrack"}}
         return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
 
-    def _keep(self, question: Question, shown: dict[str, list[int]]) -> dict[str, Any]:
-        """Keep one frame an event; for a when-question, those at its two ends."""
+    def _keep(self, question: Question, shown: dict[str, list[int]], wanted: Event) -> dict[str, Any]:
+        """Keep one frame an event; for a when-question, those at its two ends. A mistaken one is taken for `wanted`."""
         picked = {
             id: [cells[0], cells[-1]] if question.kind == "when" else [cells[len(cells) // 2]]
             for id, cells in shown.items()
         }
-        names = {event.id: event.name for event in self._targets(question)}
+        targets = {event.id: event for event in self._targets(question)}
         items = [
-            {"cell": cell, "description": f"{names[id]} is on screen ({id})", "confidence": 0.9}
-            for id, cells in picked.items()
+            {"cell": cell, "description": f"{event.name} is on screen ({event.id})", "confidence": 0.9}
+            for event, cells in ((targets.get(id, wanted), cells) for id, cells in picked.items())
             for cell in dict.fromkeys(cells)
         ]
         return {"action": "add_to_scratchpad", "items": items[:MOST_ITEMS]}
@@ -160,8 +163,8 @@ class Oracle:
         pad, targets = call.sheet.scratchpad, self._targets(call.question)
         missing = self._missing(call.question, pad)
         supporting = [item.label for item in pad if any(_holds(event, item.timestamp_s) for event in targets)]
-        fooled = self._draw(call.question, "review", len(pad)) < self.confuse
-        suffices, named = not missing or fooled, (supporting or list(pad.labels))[:MOST_CITED]
+        believed = [event for event in missing if self._draw(call.question, "review", event.id) < self.confuse]
+        suffices, named = len(believed) == len(missing), (supporting or list(pad.labels))[:MOST_CITED]
         answer: dict[str, Any] = {
             "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
             "erase": [] if self.confuse else [label for label in pad.labels if label not in supporting][:MOST_ITEMS],
@@ -261,20 +264,26 @@ class Oracle:
         return question.choices.index(words) if words in question.choices else self._guess(question)
 
     def _shown(
-        self, question: Question, view: View, cells: Iterable[int], missing: list[Event]
+        self,
+        question: Question,
+        view: View,
+        cells: Iterable[int],
+        missing: list[Event],
+        kept: Scratchpad = Scratchpad(),
     ) -> dict[str, list[int]]:
-        """Return the wanted events that the frames of these cells show, as this oracle sees it, and their cells."""
+        """Return the events that the frames of these cells show and this oracle takes for wanted ones, and their cells.
+
+        One that was mistaken for a wanted one before, and kept, is not looked at again.
+        """
         shown: dict[str, list[int]] = {}
-        grid, moments = view.grid, view.moments
+        grid, moments, targets = view.grid, view.moments, self._targets(question)
         for cell in cells:
             event = self.world.script.event_at(moments[cell])
-            if event is None or not missing:
+            if event is None or not missing or any(_holds(event, item.timestamp_s) for item in kept):
                 continue
-            mistaken = event not in self._targets(question)
+            mistaken = event not in targets
             draw = self._draw(question, "confuse" if mistaken else "miss", event.id, grid.start_s, grid.end_s)
-            if mistaken and draw < self.confuse:
-                shown.setdefault(missing[0].id, []).append(cell)
-            elif event in missing and draw >= self.miss:
+            if (mistaken and draw < self.confuse) or (event in missing and draw >= self.miss):
                 shown.setdefault(event.id, []).append(cell)
         return shown
 

@@ -1,0 +1,194 @@
+"""How the search does with oracles: accuracy and cost by strategy, growth with duration, and what looking ahead saves.
+
+Part of `make bench`. An oracle is a program that knows the script: its figures are about the search, not about a model.
+With `--write FILE`, the tables are also put into a page, between its markers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from tqdm import tqdm
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
+from atlaskit.model import MAX_ATTEMPTS, Reply, Request
+from atlaskit.question import Question
+
+HOURS_10, MINUTES_10 = 36_000, 600
+WORLDS, EACH = 25, 4
+"""So many worlds, so many questions of each kind in each: 100 of each kind."""
+KINDS: dict[str, tuple[str, ...]] = {
+    "choice": tuple(code for code in CATEGORIES if code != "WHEN"),
+    "open": ("OPEN",),
+    "when": ("WHEN",),
+    "count": ("TALLY",),
+    "summary": ("SUM",),
+}
+ORACLES = {"perfect": 0.0, "weak (0.1)": 0.1, "weaker (0.3)": 0.3}
+STRATEGIES = ("dfs", "bfs", "beam", "auto")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One question asked."""
+
+    oracle: str
+    strategy: str
+    kind: str
+    right: bool
+    calls: int
+    tokens: int
+    rounds: int
+    evidence: int
+    coverage: float
+
+
+def world_of(seed: int, duration_s: float, categories: tuple[str, ...], count: int, clip_s: int | None = None) -> World:
+    """Return a world with questions of these categories; nothing of it is filmed."""
+    return ak.benchmarks.atlasworld(
+        seed, duration_s, questions=count, categories=categories, size=(128, 72), clip_s=clip_s, directory="cache/bench"
+    )
+
+
+def questions_of(seed: int, kind: str) -> tuple[World, tuple[Question, ...]]:
+    """Return a ten-hour world and EACH of its questions of a kind, of other categories from world to world."""
+    codes = KINDS[kind]
+    turned = codes[seed % len(codes) :] + codes[: seed % len(codes)]
+    world = world_of(seed, HOURS_10, turned, EACH)
+    return world, world.questions
+
+
+def runs_of(seed: int) -> list[Run]:
+    """Ask one world's questions of every kind, with every oracle and strategy."""
+    done = []
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in KINDS:
+            world, questions = questions_of(seed, kind)
+            for name, rate in ORACLES.items():
+                oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(folder)
+                for strategy in STRATEGIES:
+                    for question in questions:
+                        result = ak.ask(world.drawn, question, vlm=oracle, traversal=strategy, cell=32, cache=cache)
+                        cost = result.total
+                        row = (cost.calls, cost.tokens, result.rounds, len(result.evidence), result.coverage)
+                        done.append(Run(name, strategy, kind, bool(result.is_right), *row))
+    return done
+
+
+def table(runs: list[Run]) -> Iterator[str]:
+    """Yield the lines of the table: a row an oracle and strategy, accuracy by kind, then what it cost."""
+    asked = {kind: sum(run.kind == kind for run in runs) // len(ORACLES) // len(STRATEGIES) for kind in KINDS}
+    heads = [f"{kind} ({count})" for kind, count in asked.items()]
+    costs = ("calls", "tokens", "rounds", "evidence", "coverage")
+    yield f"| oracle | strategy | {' | '.join(heads)} | all | {' | '.join(costs)} |"
+    yield "|---|---|" + "---:|" * (len(heads) + 1 + len(costs))
+    runs = sorted(runs, key=lambda run: (list(ORACLES).index(run.oracle), STRATEGIES.index(run.strategy)))
+    for (oracle, strategy), group in groupby(runs, key=lambda run: (run.oracle, run.strategy)):
+        rows = list(group)
+        right = [statistics.mean(run.right for run in rows if run.kind == kind) for kind in KINDS]
+        mean = {cost: statistics.mean(getattr(run, cost) for run in rows) for cost in costs}
+        cells = [f"{share:.0%}" for share in right] + [f"{statistics.mean(run.right for run in rows):.1%}"]
+        cells += [f"{mean['calls']:.1f}", f"{mean['tokens']:,.0f}", f"{mean['rounds']:.2f}"]
+        cells += [f"{mean['evidence']:.1f}", f"{mean['coverage']:.1%}"]
+        yield f"| {oracle} | {strategy} | {' | '.join(cells)} |"
+
+
+def grown(seed: int) -> list[tuple[float, bool, int]]:
+    """Ask the same questions about ten minutes and about ten hours, with the perfect oracle."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for duration_s in (MINUTES_10, HOURS_10):
+            world = world_of(seed, duration_s, CATEGORIES, 24, clip_s=75)
+            for question in world.questions:
+                cache = ak.Cache(folder)
+                result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cell=32, cache=cache)
+                rows.append((duration_s, bool(result.is_right), result.total.calls))
+    return rows
+
+
+def growth(rows: list[tuple[float, bool, int]]) -> Iterator[str]:
+    """Yield what became of accuracy and calls as the video grew 60 times longer."""
+    yield "| duration | questions | right | calls |"
+    yield "|---|---:|---:|---:|"
+    calls = []
+    for duration_s, name in ((MINUTES_10, "10 minutes"), (HOURS_10, "10 hours")):
+        group = [row for row in rows if row[0] == duration_s]
+        calls.append(statistics.mean(row[2] for row in group))
+        yield f"| {name} | {len(group)} | {statistics.mean(row[1] for row in group):.1%} | {calls[-1]:.1f} |"
+    yield f"| 60 times as long | | | {calls[1] / calls[0]:.2f} × |"
+
+
+class Late:
+    """An oracle that answers as late as a model would."""
+
+    def __init__(self, oracle: ak.Oracle, late_s: float) -> None:
+        self.oracle, self.late_s = oracle, late_s
+        self.name, self.parameters = f"late {oracle.name}", oracle.parameters
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Answer after a while."""
+        time.sleep(self.late_s)
+        return self.oracle.complete(request)
+
+
+def looking_ahead(late_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
+    """Yield what looking ahead costs and saves, with an oracle weak enough to need several rounds."""
+    yield f"| the next probe is made | seconds a question ({late_s * 1e3:.0f} ms a call) | calls | rounds |"
+    yield "|---|---:|---:|---:|"
+    for ahead, name in ((False, "between the rounds"), (True, "while workers are under way")):
+        took, calls, rounds = [], [], []
+        with tempfile.TemporaryDirectory() as folder:
+            for seed in range(worlds):
+                world = world_of(seed, HOURS_10, CATEGORIES, 8)
+                for question in world.questions:
+                    model, began = Late(ak.Oracle(world, 0.3, seed=seed), late_s), time.perf_counter()
+                    cache = ak.Cache(Path(folder) / str(seed))
+                    result = ak.ask(world.drawn, question, vlm=model, look_ahead=ahead, cell=32, cache=cache)
+                    took.append(time.perf_counter() - began)
+                    calls.append(result.total.calls)
+                    rounds.append(result.rounds)
+        means = [statistics.mean(values) for values in (took, calls, rounds)]
+        yield f"| {name} | {means[0]:.2f} | {means[1]:.1f} | {means[2]:.1f} |"
+
+
+def write(page: Path, name: str, lines: list[str]) -> None:
+    """Put lines into a page, between `<!-- NAME -->` and `<!-- /NAME -->`."""
+    text = page.read_text(encoding="utf-8")
+    before, rest = text.split(f"<!-- {name} -->\n")
+    after = rest.split(f"<!-- /{name} -->")[1]
+    page.write_text(f"{before}<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- /{name} -->{after}", encoding="utf-8")
+
+
+def main(page: Path | None = None, worlds: int = WORLDS) -> int:
+    """Make all tables."""
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        many = tqdm(pool.map(runs_of, range(worlds)), "oracles and strategies", worlds, file=sys.stderr)
+        runs = [run for world in many for run in world]
+        grew = [row for world in pool.map(grown, range(max(1, worlds // 5))) for row in world]
+    tables = {"strategies": table(runs), "growth": growth(grew), "look-ahead": looking_ahead()}
+    for name, lines in tables.items():
+        found = list(lines)
+        print("\n".join(["", name, *found]), flush=True)
+        if page:
+            write(page, name, found)
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="a page with markers for the tables")
+    parser.add_argument("--worlds", type=int, default=WORLDS, help=f"of ten hours ({WORLDS})")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.write, arguments.worlds))
