@@ -1,0 +1,257 @@
+"""Make docs/example.md's pictures, and fill in every number and log it quotes: `.venv/bin/python tools/example.py`.
+
+The example of the paper's appendix, told on a synthetic video. The words of the page are written by hand; what stands
+in it between `<!--name-->` and `<!--/-->` is written here. Nothing here is random: the same code makes the same run.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.environment import dead_cells
+from atlaskit.events import Event
+from atlaskit.grid import Grid
+from atlaskit.memory import DeadZones
+from atlaskit.plots import probes_for
+from atlaskit.render import clock
+from atlaskit.result import Result
+from atlaskit.video import Video
+
+WORLD_SEED, DURATION_S = 5, 1500
+QUESTION = "How many times does a yellow star appear in the video?"
+MISS, ORACLE_SEED = 0.3, 71
+WORKERS, TRAVERSAL = 3, "dfs"
+WANTED_ROUNDS, SEEDS_TRIED = 8, 100
+"""The oracle's seed is the first whose run is right in as many rounds as the paper's; this many are tried to tell."""
+
+PAPER_FRAMES, PAPER_SHARE = 90_117, 0.047
+CELL_PX, SHEET_PX = 112, 240
+ROOT = Path(__file__).parents[1]
+PAGE, PICTURES = ROOT / "docs/example.md", ROOT / "docs/example"
+QUOTED = re.compile(r"<!--(\w+)-->(.*?)<!--/-->", re.DOTALL)
+
+
+def main() -> None:
+    """Run the example on the filmed world, draw it, and fill in the page."""
+    world = make_world("cache/atlasworld", progress=True)
+    counted = try_seeds(world)
+    cache = ak.Cache("cache")
+    result = run(world, world.video, cache)
+    PICTURES.mkdir(exist_ok=True)
+    draw(result, cache)
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), quotes(world, result) | counted), encoding="utf-8")
+    print(result)
+
+
+def make_world(directory: str | Path, progress: bool = False) -> World:
+    """Return the example's world."""
+    return ak.benchmarks.atlasworld(
+        WORLD_SEED, DURATION_S, categories=("TALLY",), directory=directory, progress=progress
+    )
+
+
+def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, cell: int = 320) -> Result:
+    """Ask the example's question."""
+    oracle = ak.Oracle(world, miss=MISS, seed=seed)
+    asked = world.question(QUESTION)
+    return ak.ask(video, asked, vlm=oracle, workers=WORKERS, traversal=TRAVERSAL, cell=cell, cache=cache)
+
+
+def draw(result: Result, cache: ak.Cache) -> None:
+    """Draw the map before and after, the scratchpad, and the rounds."""
+    before = ak.view(result.sheet.video, cell=CELL_PX, labels="index", cache=cache)
+    after = replace(before, dead=dead_cells(before.grid, result.dead_zones))
+    sheet = replace(result.sheet, cell=SHEET_PX)
+    for name, picture in {"root_before": before, "root_after": after, "scratchpad": sheet}.items():
+        picture.image.save(PICTURES / f"{name}.jpg", quality=82)
+    ak.plots.save(ak.plots.rounds(result), PICTURES, "rounds")[1].unlink()  # the PNG is enough
+
+
+def try_seeds(world: World) -> dict[str, str]:
+    """Return how often the oracle is right, of many seeds; stop where the example's is not the first that fits."""
+    with tempfile.TemporaryDirectory() as folder:
+        tried = [run(world, world.drawn, ak.Cache(folder), seed, cell=16) for seed in range(SEEDS_TRIED)]
+    right = [seed for seed, result in enumerate(tried) if result.is_right]
+    fitting = [seed for seed in right if tried[seed].rounds == WANTED_ROUNDS]
+    if fitting[:1] != [ORACLE_SEED]:
+        raise SystemExit(
+            f"Of the oracle's seeds, {ORACLE_SEED} is no longer the first that is right in {WANTED_ROUNDS} rounds; "
+            f"these are: {fitting}. Set ORACLE_SEED in tools/example.py to the first."
+        )
+    explored = sum(result.stop == "explored" for result in tried)
+    return {"last_seed": str(SEEDS_TRIED - 1), "right": str(len(right)), "exhausted": str(explored)}
+
+
+def filled(page: str, texts: dict[str, str]) -> str:
+    """Return the page with each quotation renewed; raise KeyError for one that is not known."""
+    return QUOTED.sub(lambda match: f"<!--{match[1]}-->{texts[match[1]]}<!--/-->", page)
+
+
+def quotes(world: World, result: Result) -> dict[str, str]:
+    """Return all that the page quotes of the run, by name."""
+    video, total, trace = result.sheet.video, result.total, result.trace
+    root, deep = (
+        Grid(0.0, video.duration_s, result.settings["k"]),
+        Grid(0.0, video.duration_s, result.settings["k"], (0,)),
+    )
+    (task,), (decision,) = trace.of("task"), trace.of("decision")
+    frames, seen, black = round(video.duration_s * video.fps), frames_seen(result), len(black_cells(result))
+    visits, is_ahead = trace.of("report"), trace.of("probe")[-1]["ahead"]
+    return {
+        "question": QUESTION,
+        "world_seed": str(WORLD_SEED),
+        "miss_percent": f"{MISS:.0%}".replace("%", " %"),
+        "oracle_seed": str(ORACLE_SEED),
+        "workers": str(WORKERS),
+        "minutes": f"{video.duration_s / 60:g}",
+        "frames": f"{frames:,}",
+        "fps": f"{video.fps:g}",
+        "root_cell_s": f"{root.resolution_s:.1f}",
+        "opened_cell_s": f"{deep.resolution_s:.2f}",
+        "task": task["search_task"],
+        "traversal": task["traversal"],
+        "log": f"\n```text\n{log(result)}\n```\n",
+        "rounds": str(result.rounds),
+        "visits": str(len(visits)),
+        "empty_visits": str(sum(not visit["kept"] for visit in visits)),
+        "black": f"{black} of {root.size}",
+        "unused": "The last probe was made for a round that never came." if is_ahead else "",
+        "overlooked": overlooked(world, result),
+        "evidence": f"\n{evidence_table(world, result)}\n",
+        "kept": str(len(result.evidence)),
+        "lie": lie(world, result),
+        "twice": twice(world, result),
+        "reasoning": decision["answer"]["reasoning"],
+        "cited": " ".join(f"[{label}]" for label in decision["answer"]["supporting"]),
+        "answer": str(result.answer),
+        "truth": str(result.question.answer),
+        "verdict": "right" if result.is_right else "wrong",
+        "stop": result.stop,
+        "calls": str(total.calls),
+        "master_calls": str(result.usage["master"].calls),
+        "worker_calls": str(result.usage["worker"].calls),
+        "tokens": f"{total.tokens / 1000:.0f}K",
+        "image_share": f"{total.image_tokens / total.tokens:.0%}".replace("%", " %"),
+        "coverage": percent(result.coverage),
+        "seen": f"{seen:,}",
+        "seen_share": percent(seen / frames),
+        "paper_fps": f"{PAPER_FRAMES / 1500:.0f}",
+        "paper_seen": f"{PAPER_FRAMES * PAPER_SHARE:,.0f}",
+        "paper_grids": f"{PAPER_FRAMES * PAPER_SHARE / root.size:.0f}",
+        "seen_of_paper": percent(seen / PAPER_FRAMES),
+        "grids": str(len(grids_seen(result))),
+    }
+
+
+def percent(share: float) -> str:
+    """Return a share as per cent, to a tenth."""
+    return f"{100 * share:.1f} %"
+
+
+def grids_seen(result: Result) -> set[tuple[int, ...]]:
+    """Return the grids that were shown to anyone, by the cells opened on the way from the root."""
+    return {tuple(event["view"]["path"]) for event in result.trace if event.kind in ("probe", "step", "review")}
+
+
+def frames_seen(result: Result) -> int:
+    """Count the different frames that were shown in some grid; a frame kept or enlarged was in one before."""
+    video = result.sheet.video
+    grids = [Grid(0.0, video.duration_s, result.settings["k"], path) for path in grids_seen(result)]
+    return len({int(cell.midpoint_s * video.fps) for grid in grids for cell in grid.cells})
+
+
+def black_cells(result: Result, zones: DeadZones | None = None) -> frozenset[int]:
+    """Return the root's cells that are black, in the end or given some dead zones."""
+    root = Grid(0.0, result.sheet.video.duration_s, result.settings["k"])
+    return dead_cells(root, result.dead_zones if zones is None else zones)
+
+
+def log(result: Result) -> str:
+    """Condense the trace: each round's scores, visits and review."""
+    blocks, zones = list[str](), DeadZones()
+    for number in range(1, result.rounds + 1):
+        lines = [f"round {number}"]
+        for probe in probes_for(number, result):
+            ranked = sorted(probe["scores"].items(), key=lambda item: (-item[1], int(item[0])))
+            when = f"made during round {number - 1}" if probe["ahead"] else "made before the round"
+            lines.append(f"  probe     {', '.join(f'{cell}: {score:.2f}' for cell, score in ranked)}  ({when})")
+        for report in (event for event in result.trace.of("report") if event.round == number):
+            lines.append(f"  worker {report.worker}  {visit_line(report, result)}")
+            for span in report["dead_s"]:
+                zones = zones.add(*span)
+        for review in (event for event in result.trace.of("review") if event.round == number):
+            lines.append(f"  review    {review_line(review)}")
+        lines.append(f"  black     {len(black_cells(result, zones))} of {result.settings['k'] ** 2} cells")
+        blocks.append("\n".join(lines))
+    return "\n".join(blocks)
+
+
+def visit_line(report: Event, result: Result) -> str:
+    """Say where a worker went, what it did, and what came of it."""
+    steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
+    start_s, end_s = report["interval_s"]
+    place = f"cell {'/'.join(map(str, report['path'])):<3} {clock(start_s):>7}–{clock(end_s):<7}"
+    did = " → ".join(step["action"]["name"] for step in steps)
+    kept = ", ".join(f"[{item['label']}] {clock(item['timestamp_s'])}" for item in report["kept"])
+    came = f"kept {kept}" if kept else "ruled out" if report["dead_s"] else "nothing new"
+    return f"{place}  {did:<26}  {came}"
+
+
+def review_line(review: Event) -> str:
+    """Say what a review concluded."""
+    conclusion = review["conclusion"]
+    cells = ", ".join(map(str, conclusion.get("explore", ())))
+    return f"{review['reasoning']} {conclusion['action']}{f': look in {cells}' if cells else ''}"
+
+
+def evidence_table(world: World, result: Result) -> str:
+    """Return the scratchpad as a table, each frame with the star it shows, numbered in order of time."""
+    spans = sorted(world.question(QUESTION).positions_s)
+    rounds = {item["label"]: report.round for report in result.trace.of("report") for item in report["kept"]}
+    rows = ["| label | time | round | star | description |", "|---|---|---|---|---|"]
+    for item in result.evidence:
+        star = next(n for n, (start_s, end_s) in enumerate(spans, 1) if start_s <= item.timestamp_s < end_s)
+        rows.append(
+            f"| [{item.label}] | {clock(item.timestamp_s)} | {rounds[item.label]} | {star} | {item.description} |"
+        )
+    return "\n".join(rows)
+
+
+def overlooked(world: World, result: Result) -> str:
+    """Say which cells are black although there is a star in them."""
+    cells = Grid(0.0, result.sheet.video.duration_s, result.settings["k"]).cells
+    spans = world.question(QUESTION).positions_s
+    wrong = [cell for cell in cells if cell.index in black_cells(result) and any(cell.overlaps(*s) for s in spans)]
+    shown = [str(cell.index) for cell in wrong if any(a <= cell.midpoint_s < b for a, b in spans)]
+    if not wrong:
+        return "In this run there was no star in any of them; the oracle overlooked none that it was sent to."
+    named = f"cell{'s' if len(wrong) > 1 else ''} {' and '.join(str(cell.index) for cell in wrong)}"
+    before = f" (before the first round, {' and '.join(shown)} even shows it)" if shown else ""
+    return (
+        f"In this run a yellow star is on screen during {named}{before}, and the oracle overlooked it there. The "
+        "count is right only because such a star reached into the cell next door, and was found in that."
+    )
+
+
+def lie(world: World, result: Result) -> str:
+    """Tell of a frame of evidence under which something false is said."""
+    lies = [line.text for line in world.script.lines if line.misleading]
+    told = [(item.label, text) for item in result.evidence for text in lies if text in item.subtitle]
+    return f"Under [{told[0][0]}] the voice says “{told[0][1]}”, which is false: what is seen counts." if told else ""
+
+
+def twice(world: World, result: Result) -> str:
+    """Say which frames show a star of which there is another frame."""
+    pad = result.evidence
+    groups = [[f"[{item.label}]" for item in pad.within(*span)] for span in world.question(QUESTION).positions_s]
+    shared = [" and ".join(labels) for labels in groups if len(labels) > 1]
+    return f"{', '.join(shared)} do" if shared else "none do"
+
+
+if __name__ == "__main__":
+    main()
