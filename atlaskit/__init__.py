@@ -3,7 +3,7 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import benchmarks, plots
+from atlaskit import benchmarks, plots, replay, strategies
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
@@ -52,6 +52,8 @@ __all__ = [
     "benchmarks",
     "open_video",
     "plots",
+    "replay",
     "serve",
+    "strategies",
     "view",
 ]

@@ -21,10 +21,11 @@ from atlaskit.cache import Cache, recipe_key
 from atlaskit.errors import AtlasError, InputError, Unreachable, printable
 from atlaskit.events import Event
 from atlaskit.grid import Grid
-from atlaskit.question import Question
+from atlaskit.question import Kind, Question
 from atlaskit.render import Picture, Still, View
 from atlaskit.search import ask
 from atlaskit.serve import USUAL_PORT, serve
+from atlaskit.strategies import STRATEGIES
 from atlaskit.video import SAMPLINGS, open_video
 from atlaskit.vlm import VLM
 
@@ -61,15 +62,26 @@ def _parser() -> argparse.ArgumentParser:
     asking.set_defaults(run=_ask)
     asking.add_argument("video", type=Path)
     asking.add_argument("question")
-    asking.add_argument("--choice", action="append", default=[], help="a possible answer; give at least two")
-    asking.add_argument("--when", action="store_true", help="ask for an interval of time instead of a choice")
+    asking.add_argument(
+        "--choice",
+        action="append",
+        default=[],
+        help="a possible answer; at least two, or none at all",
+    )
+    kinds = asking.add_mutually_exclusive_group()
+    for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"ask for {wanted}")
     asking.add_argument("--subtitles", metavar="FILE", help="SRT, VTT, ASS or JSON; or the word embedded")
     asking.add_argument(
         "--model", nargs=2, metavar=("URL", "NAME"), help=f"default: the model served at {LOCAL_SERVER}"
     )
     asking.add_argument("--workers", type=int, default=4, help="regions explored at once (4)")
+    asking.add_argument(
+        "--traversal", choices=("auto", *STRATEGIES), default="auto", help="how regions are searched (auto)"
+    )
     asking.add_argument("--max-depth", type=_depth, default="auto", help='"auto" or 0 … D_max')
     asking.add_argument("--calls", type=int, default=200, help="at most this many model calls (200)")
+    asking.add_argument("--tokens", type=int, help="at most this many tokens")
     asking.add_argument("--seconds", type=float, help="at most this long")
     asking.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
     asking.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
@@ -117,8 +129,9 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    question = Question(options.question, tuple(options.choice), "when" if options.when else "choice")
-    budget = Budget(calls=options.calls, seconds=options.seconds)
+    kind: Kind = options.kind or ("choice" if options.choice else "open")
+    question = Question(options.question, tuple(options.choice), kind)
+    budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
     video = open_video(options.video, options.subtitles)
     Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
     cache = Cache(options.cache)
@@ -129,6 +142,7 @@ def _ask(options: argparse.Namespace) -> int:
             question,
             vlm=vlm,
             workers=options.workers,
+            traversal=options.traversal,
             max_depth=options.max_depth,
             budget=budget,
             k=options.k,

@@ -7,7 +7,7 @@ of workers, models or strategies; the order of what it hands out depends on scor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -67,15 +67,23 @@ class Frontier:
         """The root's cells in which there is something left to explore: those the Master can score."""
         return tuple(sorted({grid.path[0] for grid in self._open}))
 
-    def rank(self, scores: Mapping[int, float]) -> None:
-        """Take over the Master's scores of root cells, for the cells themselves and for what was marked in them.
+    def rank(self, scores: Mapping[int, float], offered: Collection[int] = ()) -> None:
+        """Take over the Master's scores of root cells, best first, for the cells and for what was marked in them.
 
-        A region that a review named keeps its own score, which is of it alone.
+        They change places in the queue so that the better comes first where scores are the same. A cell that was
+        `offered` and is not among them loses half of the score it had: the Master has seen better since. A region that
+        a review named keeps its own score, which is of it alone.
         """
-        for grid, region in self._open.items():
-            score = scores.get(grid.path[0])
-            if score is not None and region.source != "suggested":
-                self._open[grid] = replace(region, score=score)
+        places = {cell: place for place, cell in enumerate(scores)}
+        ranked = [region for region in self.open if region.source != "suggested"]
+        named = [region for region in ranked if region.grid.path[0] in scores]
+        orders = [region.order for region in named]
+        for region, order in zip(sorted(named, key=lambda r: places[r.grid.path[0]]), orders, strict=True):
+            self._open[region.grid] = replace(region, score=scores[region.grid.path[0]], order=order)
+        for region in ranked:
+            cell = region.grid.path[0]
+            if cell in offered and cell not in scores and region.score is not None:
+                self._open[region.grid] = replace(region, score=region.score / 2)
 
     def suggest(self, grids: Iterable[Grid], score: float = 1.0) -> tuple[Grid, ...]:
         """Queue the regions that a review named; return those that were not explored yet."""
@@ -100,7 +108,7 @@ class Frontier:
     def best(self, count: int, among: Callable[[Region], bool] = lambda region: True) -> list[Grid]:
         """Return the `count` regions to explore next, best first: each as if those before it were under way.
 
-        Those without a score are left out, as are those that `among` refuses; ties go to the first to arrive.
+        Those without a score are left out, as are those that `among` refuses; ties go to the first in the queue.
         """
         before, chosen = list(self._out), list[Grid]()
         try:

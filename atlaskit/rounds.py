@@ -172,8 +172,10 @@ class Search:
             self.settle(outcome, asked)
             return False
         answer = outcome.reply.answer
-        scores = {ranked.cell: ranked.score for ranked in reversed(answer.top)}  # the first of two is meant
-        self.frontier.rank(scores)
+        scores: dict[int, float] = {}
+        for ranked in answer.top:
+            scores.setdefault(ranked.cell, ranked.score)  # of a cell named twice, the first is meant
+        self.frontier.rank(scores, asked["offered"])
         told = {"scores": {str(cell): score for cell, score in sorted(scores.items())}, "reasoning": answer.reasoning}
         self.settle(outcome, {**asked, **told})
         return True

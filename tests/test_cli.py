@@ -47,6 +47,18 @@ def test_ask_a_served_model(film: World, in_tmp: Path) -> None:
     assert json.loads((in_tmp / "result.json").read_text())["settings"]["model"] == "loop"
 
 
+@pytest.mark.parametrize("kind", ["open", "when", "count", "summary"])
+def test_ask_what_has_no_choices(film: World, in_tmp: Path, kind: str) -> None:
+    with loopback() as server:
+        arguments = ["ask", film_path(film), "What about it?", "--cell", "32", "--calls", "9", "--save", "result.json"]
+        arguments += [] if kind == "open" else [f"--{kind}"]
+        done = atlaskit(*arguments, "--traversal", "bfs", "--model", server.url, "loop", cwd=in_tmp)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((in_tmp / "result.json").read_text())
+    assert result["question"]["kind"] == kind and result["answer"] is not None
+    assert result["settings"]["traversal"] == "bfs"
+
+
 def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> None:
     done = atlaskit("ask", film_path(film), "What?", *CHOICES, "--calls", "3", cwd=in_tmp)
     assert done.returncode == 2
@@ -111,7 +123,8 @@ def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
         (["ask", "FILM", "What?", *CHOICES, "--k", "1"], "at least 2×2 cells"),
         (["ask", "FILM", " ", *CHOICES], "question is empty"),
         (["ask", "FILM", "What?", "--choice", "red"], "at least two choices"),
-        (["ask", "FILM", "What?"], "at least two choices"),
+        (["ask", "FILM", "How many?", *CHOICES, "--count"], "leave them out"),
+        (["ask", "FILM", "What?", *CHOICES, "--tokens", "-5"], "-5 tokens cannot be"),
         (["ask", "FILM", "What?", *CHOICES, "--subtitles", "letter.srt"], "no line of text"),
         (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none.srt"], "cannot be read"),
         (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be written"),

@@ -22,10 +22,23 @@ def frontier(scores: dict[int, float]) -> Frontier:
     return queue
 
 
-def test_the_best_go_first_and_ties_to_the_earlier() -> None:
+def test_the_best_go_first() -> None:
     queue = frontier({3: 0.5, 9: 0.9, 14: 0.5})
     assert queue.best(5) == [CELLS[9], CELLS[3], CELLS[14]], "what has no score is not handed out"
     assert queue.out == () and len(queue.open) == 16, "asking changes nothing"
+
+
+def test_what_the_master_no_longer_names_falls_behind() -> None:
+    queue = frontier({3: 0.9, 9: 0.5})
+    queue.rank({14: 0.5, 2: 0.5}, offered=range(16))
+    assert {r.grid.path[0]: r.score for r in queue.open if r.score} == {3: 0.45, 9: 0.25, 14: 0.5, 2: 0.5}
+    assert queue.best(1) == [CELLS[14]]
+    queue.rank({5: 0.1}, offered=(5, 14))
+    assert queue.best(1) == [CELLS[2]], "14 was offered and left out"
+
+
+def test_ties_go_by_the_masters_own_order() -> None:
+    assert frontier({14: 0.5, 2: 0.5, 9: 0.5}).best(3) == [CELLS[14], CELLS[2], CELLS[9]]
 
 
 def test_a_region_under_way_holds_back_its_neighbours_in_time() -> None:

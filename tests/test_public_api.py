@@ -25,7 +25,9 @@ NAMES = [
     "benchmarks",
     "open_video",
     "plots",
+    "replay",
     "serve",
+    "strategies",
     "view",
 ]
 
