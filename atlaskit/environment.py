@@ -190,7 +190,7 @@ def _require(name: str, cells: Sequence[int], legal: Sequence[int]) -> None:
 
 
 def legal_set(state: State) -> LegalSet:
-    """Return what a state allows: nothing that is dead, too short, too deep, or above the region."""
+    """Return what a state allows: nothing that is dead, too short, too deep, above the region, or marked before."""
     rules, cells = state.rules, state.grid.cells
     if state.finished:
         return LegalSet((), False, (), (), (), (), (), False)
@@ -198,12 +198,13 @@ def legal_set(state: State) -> LegalSet:
     open_cells = [cell for cell in cells if cell.index not in dead]
     deeper = state.depth < rules.max_depth
     expandable = tuple(c.index for c in open_cells if deeper and c.span_s >= rules.min_span_s)
+    marked = {grid.path for grid in state.marked}
     taken = {item.timestamp_s for item in state.scratchpad}
     kept = {(item.start_s, item.end_s) for item in state.scratchpad}
     return LegalSet(
         expand=expandable if rules.traversal == "dfs" else (),
         backtrack=rules.traversal == "dfs" and state.depth > state.region_depth,
-        mark=expandable if rules.traversal == "bfs" else (),
+        mark=tuple(i for i in expandable if (*state.grid.path, i) not in marked) if rules.traversal == "bfs" else (),
         zoom=tuple(c.index for c in open_cells),
         investigate_before=tuple(c.index for c in open_cells if c.start_s > 0),
         investigate_after=tuple(c.index for c in open_cells if c.end_s < rules.duration_s),
@@ -222,8 +223,8 @@ def transition(state: State, action: Action) -> State:
         case Backtrack():
             return replace(state, grid=state.grid.parent())
         case MarkPromising(cells):
-            grids = tuple(state.grid.expand(cell) for cell in cells)
-            return replace(state, marked=state.marked + tuple(g for g in grids if g not in state.marked))
+            grids = tuple(state.grid.expand(cell) for cell in dict.fromkeys(cells))
+            return replace(state, marked=state.marked + grids)
         case Zoom() | Investigate():
             return replace(state, looking_at=action)
         case AddToScratchpad(items):

@@ -126,7 +126,8 @@ def test_breadth_first_workers_mark_and_do_not_open() -> None:
     state = at(36_000, max_depth=2, traversal="bfs")
     legal = legal_set(state)
     assert legal.expand == () and not legal.backtrack and legal.mark == tuple(range(64))
-    state = transition(transition(state, MarkPromising((9, 3))), MarkPromising((3, 4)))
+    state = transition(transition(state, MarkPromising((9, 3, 9))), MarkPromising((4,)))
+    assert not {9, 3, 4} & set(legal_set(state).mark)
     assert [grid.path[-1] for grid in state.marked] == [9, 3, 4]  # first in, first out, once each
 
 

@@ -16,7 +16,7 @@ from atlaskit.benchmarks.atlasworld.questions import summary_of
 from atlaskit.benchmarks.atlasworld.script import Event
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.cache import canonical_json
-from atlaskit.environment import Expand, MarkPromising
+from atlaskit.environment import Expand
 from atlaskit.errors import InputError
 from atlaskit.grid import Cell
 from atlaskit.memory import Scratchpad
@@ -111,7 +111,6 @@ class Oracle:
         shown = self._shown(call.question, call.observation.view, legal.add, missing, state.scratchpad)
         hidden = [event for event in missing if event.id not in shown]
         tried = {action.cell for action in call.done if isinstance(action, Expand)}
-        tried |= {cell for action in call.done if isinstance(action, MarkPromising) for cell in action.cells}
         inside = {
             index: max(_share(event, cells[index]) for event in hidden)
             for index in (*legal.expand, *legal.mark)
