@@ -120,5 +120,5 @@ def open_gaps(found: Sequence[Gap]) -> str:
 
 def _gap(gap: Gap) -> str:
     after = f"[{gap.after}]" if gap.after else "the video's start"
-    before = f"[{gap.before}]" if gap.before else "its end"
+    before = f"[{gap.before}]" if gap.before else "the video's end"
     return f"{gap.start_s:.2f}–{gap.end_s:.2f}, between {after} and {before}"

@@ -201,6 +201,14 @@ def test_calls_about_one_picture_have_their_start_in_common(world: World, shared
     assert opening[1].parts[:6] == later[1].parts[:6]
 
 
+def test_a_worker_is_told_of_the_actions_it_has(world: World, shared_cache: Cache) -> None:
+    for traversal, its_own, others in (("dfs", "expand:", "mark_promising"), ("bfs", "mark_promising:", "expand")):
+        atlas = Atlas(world.drawn, k=4, cell=32, max_depth=3, cache=shared_cache)
+        state = atlas.start(atlas.root.expand(3), traversal=traversal)  # type: ignore[arg-type]
+        opening = StepCall(QUESTION, "Find it.", atlas.observe(state), (), (), 5).opening(())
+        assert its_own in texts(opening) and others not in texts(opening)
+
+
 def test_the_form_of_the_cells_is_a_setting_of_the_run(world: World, shared_cache: Cache) -> None:
     small = {"vlm": Babbler(1), "k": 4, "cell": 32, "cache": shared_cache, "budget": Budget(calls=5)}
     runs = [ask(world.drawn, QUESTION, cells=cells, **small) for cells in ("compact", "full")]  # type: ignore[arg-type]

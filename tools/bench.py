@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import av
+import bench_search
 import bench_server
 import bench_video
 import numpy as np
@@ -125,6 +126,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench_views(folder)
         bench_calls(folder)
+    bench_search.main()
     bench_video.atlasworld(MEDIA)
     bench_video.table(MEDIA)
     bench_server.main()

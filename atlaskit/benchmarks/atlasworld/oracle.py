@@ -16,7 +16,7 @@ from atlaskit.benchmarks.atlasworld.questions import summary_of
 from atlaskit.benchmarks.atlasworld.script import Event
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.cache import canonical_json
-from atlaskit.environment import Expand
+from atlaskit.environment import Expand, State
 from atlaskit.errors import InputError
 from atlaskit.grid import Cell
 from atlaskit.memory import Scratchpad
@@ -108,28 +108,37 @@ class Oracle:
         state, legal = call.observation.state, call.observation.legal
         missing = self._missing(call.question, state.scratchpad)
         cells = state.grid.cells
+        action: dict[str, Any]
         shown = self._shown(call.question, call.observation.view, legal.add, missing, state.scratchpad)
         hidden = [event for event in missing if event.id not in shown]
-        tried = {action.cell for action in call.done if isinstance(action, Expand)}
-        inside = {
-            index: max(_share(event, cells[index]) for event in hidden)
-            for index in (*legal.expand, *legal.mark)
-            if index not in tried and any(_share(event, cells[index]) for event in hidden)
-        }
-        best = sorted(inside, key=lambda index: (-inside[index], index))
-        if best and legal.mark:  # first, since a scan has few steps
-            action: dict[str, Any] = {"action": "mark_promising", "cells": best[:MOST_ITEMS]}
+        marked = self._mark(state, legal.mark, hidden)
+        if marked:  # first, since a scan has few steps
+            action = {"action": "mark_promising", "cells": marked}
             return {"thought": "It must lie within these cells.", "action": action}
         if shown:
             look = self._closer_look(call, next(iter(shown.values())))
             action = self._keep(call.question, shown, missing[0])
             return look or {"thought": "This is what I was sent for.", "action": action}
-        if best:
-            return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best[0]}}
+        tried = {action.cell for action in call.done if isinstance(action, Expand)}
+        inside = {
+            index: max(_share(event, cells[index]) for event in hidden)
+            for index in legal.expand
+            if index not in tried and any(_share(event, cells[index]) for event in hidden)
+        }
+        if inside:
+            best = max(inside, key=lambda index: (inside[index], -index))
+            return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best}}
         region = state.region
         if legal.backtrack and any(e.start_s < region.end_s and region.start_s < e.end_s for e in missing):
             return {"thought": "Not here.", "action": {"action": "backtrack"}}
         return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
+
+    def _mark(self, state: State, legal: Iterable[int], hidden: Iterable[Event]) -> list[int]:
+        """Return, for each event that is hidden in a view and not marked yet, the cell in which most of it lies."""
+        cells = [state.grid.cells[index] for index in legal]
+        unmarked = [e for e in hidden if not any(e.start_s < g.end_s and g.start_s < e.end_s for g in state.marked)]
+        held = [max(cells, key=lambda cell: (_share(e, cell), -cell.index)) for e in unmarked if _lies_in(e, cells)]
+        return list(dict.fromkeys(cell.index for cell in held))[:MOST_ITEMS]
 
     def _keep(self, question: Question, shown: dict[str, list[int]], wanted: Event) -> dict[str, Any]:
         """Keep one frame an event; for a when-question, those at its two ends. A mistaken one is taken for `wanted`."""
@@ -309,6 +318,10 @@ def _share(event: Event, cell: Cell) -> float:
     """Return the part of an event that lies in a cell, in [0, 1]."""
     overlap = min(event.end_s, cell.end_s) - max(event.start_s, cell.start_s)
     return max(0.0, overlap) / (event.end_s - event.start_s)
+
+
+def _lies_in(event: Event, cells: Iterable[Cell]) -> bool:
+    return any(_share(event, cell) for cell in cells)
 
 
 def _holds(event: Event, time_s: float) -> bool:
