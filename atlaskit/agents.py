@@ -30,7 +30,7 @@ from atlaskit.prompts import (
 )
 from atlaskit.question import Answered, Question, Span
 from atlaskit.render import Sheet
-from atlaskit.schemas import to_action
+from atlaskit.schemas import MOST_CITED, to_action
 
 WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 """Why a worker came back: it declared its region explored, found nothing new for too long, used up its own steps, was
@@ -250,7 +250,7 @@ class Master:
         max_attempts: int = MAX_ATTEMPTS,
     ) -> Reply:
         """Judge the evidence: sufficient or not, where to look next, what to erase."""
-        between = gaps(scratchpad, seen.state.dead_zones, self.atlas.rules.duration_s)
+        between = gaps(scratchpad.surest(MOST_CITED), seen.state.dead_zones, self.atlas.rules.duration_s)
         call = ReviewCall(self.question, search_task, self.sheet(scratchpad), seen, tuple(cells), between)
         return self._ask(call, max_attempts)
 
@@ -283,8 +283,8 @@ class Master:
         return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
 
     def sheet(self, scratchpad: Scratchpad) -> Sheet:
-        """Return the scratchpad as an image."""
-        return Sheet(self.atlas.video, scratchpad, self.atlas.cell, self.atlas.fit, self.atlas.cache)
+        """Return the scratchpad as an image: its surest items, since what is shown to a model must end somewhere."""
+        return Sheet(self.atlas.video, scratchpad.surest(MOST_CITED), self.atlas.cell, self.atlas.fit, self.atlas.cache)
 
 
 def _is_full(conversation: Sequence[Message]) -> bool:

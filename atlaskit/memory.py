@@ -80,6 +80,13 @@ class Scratchpad:
         """Return the items whose frame lies in `[start_s, end_s)`."""
         return Scratchpad(tuple(i for i in self.items if start_s <= i.timestamp_s < end_s), self.labelled)
 
+    def surest(self, count: int) -> Scratchpad:
+        """Return the `count` items of the highest confidence, in the order in which they were found."""
+        if len(self.items) <= count:
+            return self
+        best = sorted(range(len(self.items)), key=lambda place: (-self.items[place].confidence, place))[:count]
+        return Scratchpad(tuple(self.items[place] for place in sorted(best)), self.labelled)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in use."""

@@ -37,6 +37,7 @@ from atlaskit.events import (
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.render import WIDEST_PX, Fit, Picture, Sheet, View
+from atlaskit.schemas import MOST_CITED
 from atlaskit.trace import Trace
 from atlaskit.video import Sampling, Video
 
@@ -202,12 +203,13 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
 
 
 def _sheet(seen: SheetSeen, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
-    if tuple(seen.labels) != scratchpad.labels:
-        there, then = ", ".join(seen.labels)[:80], ", ".join(scratchpad.labels)[:80]
+    shown = scratchpad.surest(MOST_CITED)
+    if tuple(seen.labels) != shown.labels:
+        there, then = ", ".join(seen.labels)[:80], ", ".join(shown.labels)[:80]
         raise InputError(f"its sheet shows the evidence {there!r}, and what was kept then is {then!r}.")
-    for item in scratchpad:
+    for item in shown:
         atlas.video.check_time(item.timestamp_s)
-    sheet = Sheet(atlas.video, scratchpad, atlas.cell, atlas.fit, atlas.cache)
+    sheet = Sheet(atlas.video, shown, atlas.cell, atlas.fit, atlas.cache)
     if max(sheet.size) > WIDEST_SHEET_PX:
         raise InputError(f"its sheet would be {max(sheet.size)} pixels wide; {WIDEST_SHEET_PX} are drawn at most.")
     return sheet

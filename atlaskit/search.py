@@ -14,7 +14,7 @@ from atlaskit.events import Event, interval_s, seen_in
 from atlaskit.ledger import Ledger
 from atlaskit.model import Model
 from atlaskit.question import Kind, Question
-from atlaskit.render import Fit
+from atlaskit.render import Fit, Sheet
 from atlaskit.replies import Cached
 from atlaskit.result import Result, Spent
 from atlaskit.rounds import Limits, Search, name_of
@@ -145,7 +145,7 @@ def _run(search: Search, settings: dict[str, Any], ledger: Ledger, decoded: int)
         usage={role: bill.usage for role, bill in bills.items()},
         settings=settings,
         trace=Trace(tuple(search.events)),
-        sheet=search.master.sheet(evidence),
+        sheet=Sheet(atlas.video, evidence, atlas.cell, atlas.fit, atlas.cache),
         calls=tuple(ledger.calls),
         spent=Spent(
             calls=sum(bill.paid.calls for bill in bills.values()),

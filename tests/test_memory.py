@@ -66,3 +66,9 @@ def test_the_order_of_adding_does_not_matter(added: list[tuple[float, float]], r
         return zones
 
     assert union(added) == union(sorted(added, reverse=True))
+
+
+def test_the_surest_keep_their_labels_and_order() -> None:
+    pad = Scratchpad().add(item(float(t), confidence=c) for t, c in ((1, 0.2), (2, 0.9), (3, 0.5), (4, 0.9)))
+    assert pad.surest(2).labels == ("B", "D") and pad.surest(3).labels == ("B", "C", "D")
+    assert pad.surest(4) is pad and pad.surest(2).labelled == 4

@@ -12,6 +12,7 @@ from checks import check_books, check_grounded, check_memory, check_search
 from models import Babbler, Counting, Flaky, Overruled, Slow
 from pydantic import ValidationError
 
+from atlaskit import replay
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
 from atlaskit.budget import Budget
@@ -491,3 +492,25 @@ def test_the_time_of_answers_does_not_matter_with_many_workers(long_world: World
             for number, threads in enumerate((1, 5, 16))
         ]
         assert len({result.to_json() for result in results}) == 1
+
+
+def test_a_model_is_shown_the_surest_evidence_where_there_is_too_much(world: World, cache: Cache) -> None:
+    """A sheet has no end, and a prompt has."""
+    sheets: list[int] = []
+
+    def keep_everything(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+        cells = request.facts.observation.legal.add[:8]  # type: ignore[attr-defined]
+        items = [{"cell": cell, "description": "this too", "confidence": cell / 64} for cell in cells]
+        return {"thought": "", "action": {"action": "add_to_scratchpad", "items": items}}
+
+    class Hoards(Overruled):
+        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+            if request.step == "decision":
+                sheets.append(len(request.facts.sheet.scratchpad))  # type: ignore[attr-defined]
+            return super().complete(request, max_attempts=max_attempts)
+
+    question = of_category(world, "S2A")
+    result = run(world, question, cache, Hoards(Babbler(1), step=keep_everything), min_rounds=3, max_rounds=3, steps=8)
+    assert len(result.evidence) > 64 == sheets[0]
+    assert len(result.sheet.scratchpad) == len(result.evidence), "but the result has all of it"
+    list(replay.pictures(result.trace, world.drawn, cache))
