@@ -17,7 +17,8 @@ import pytest
 from checks import check_books, check_grounded
 
 from atlaskit import install
-from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.errors import ServerError, Unreachable
@@ -92,6 +93,28 @@ def test_a_whole_run(vlm: VLM, world: World, cache: Cache) -> None:
     assert again.to_json() == result.to_json() and again.spent.calls == 0
     assert vlm.counters().prompt_tokens == before.prompt_tokens + server.prompt_tokens
     assert all(call.transit.wall_s == 0 and not call.live for call in again.calls)
+
+
+@pytest.mark.parametrize("traversal", ["dfs", "bfs"])
+def test_every_form_of_answer_is_kept_to(vlm: VLM, tmp_path: Path, traversal: str) -> None:
+    """Of each call, for each kind of question: the server's grammar takes its schema, and what comes fits it."""
+    world = atlasworld(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
+    calls: dict[tuple[str, ...], Request] = {}
+
+    class Listening(Oracle):
+        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+            calls.setdefault((request.step, request.schema.__name__, request.facts.question.kind), request)  # type: ignore[attr-defined]
+            return super().complete(request, max_attempts=max_attempts)
+
+    asked = {question.kind: question for question in world.questions}
+    for question in asked.values():
+        for depth in ("auto", 0):
+            options = {"k": 4, "cell": 32, "traversal": traversal, "max_depth": depth, "max_rounds": 2}
+            ask(world.drawn, question, vlm=Listening(world, 0.3), cache=Cache(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+    assert len(asked) == 5 and {step for step, *_ in calls} == {"task", "probe", "step", "review", "decision"}
+    for key, request in calls.items():
+        reply = vlm.complete(request, max_attempts=1)
+        assert isinstance(reply.answer, request.schema), key
 
 
 def test_a_conversation_about_one_view_is_cached_by_the_server(vlm: VLM, world: World, cache: Cache) -> None:
