@@ -247,6 +247,8 @@ def _write(picture: Picture, path: Path) -> None:
 
 
 def _depth(text: str) -> int | str:
+    if text != "auto" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'a depth is "auto" or a whole number, got {text!r}')
     return text if text == "auto" else int(text)
 
 

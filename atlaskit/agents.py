@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from atlaskit.budget import Allotment, Bill, Peak
 from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Observation, Traversal
-from atlaskit.errors import BadReply, IllegalAction, ModelError, Refused
+from atlaskit.errors import BadReply, IllegalAction, ModelError, Refused, printable
 from atlaskit.events import Event, described, failed, interval_s, paid, seen_in, shown_in
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Evidence, Scratchpad, gaps
@@ -36,6 +36,8 @@ WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 """Why a worker came back: it declared its region explored, found nothing new for too long, used up its own steps, was
 cut short by the budget of the whole run, or could not get answers."""
 
+LONGEST_NOTE = 200
+"""Characters of what a worker thought of a frame or scan, for when its conversation begins anew."""
 FAILURES_IN_A_ROW = 2
 """A worker whose calls fail this often in a row gives up; its region stays open."""
 
@@ -73,6 +75,8 @@ class Report:
     marked: tuple[Grid, ...] = ()
     """The cells that it put into the queue, first in, first out."""
     largest: Peak = Peak()
+    got_no_answer: bool = False
+    """Whether nobody answered any call of the visit; to be refused is an answer."""
 
     @property
     def is_cut_short(self) -> bool:
@@ -87,11 +91,6 @@ class Report:
         for grid in self.marked:
             marked = marked.add(grid.start_s, grid.end_s)
         return marked.outside(self.region.start_s, self.region.end_s)
-
-    @property
-    def got_no_answer(self) -> bool:
-        """Whether every call of the visit failed."""
-        return bool(self.events) and all(event.kind == "failure" for event in self.events)
 
 
 @dataclass
@@ -108,7 +107,7 @@ class Worker:
         """Search a region within its allotment of calls, tokens and time."""
         visit, allotment = _Visit(self.atlas, errand), errand.allotment
         bill, events, failures, longest_s = Bill(), list[Event](), 0, 0.0
-        largest = Peak()
+        largest, is_silent = Peak(), True
         stop: WorkerStop = "steps" if allotment.is_whole else "budget"
         while bill.usage.calls < allotment.calls:
             if allotment.is_spent(bill.usage, largest, longest_s):
@@ -123,6 +122,7 @@ class Worker:
                 cost = Bill.of(error)
                 bill, largest = bill + cost, largest | cost.usage
                 failures += 1
+                is_silent = is_silent and not isinstance(error, Refused)
                 if isinstance(error, Refused | BadReply):  # the same again would fail again
                     visit.begin_anew()
                 events.append(visit.event("failure", failed("step", error, cost.usage, {"view": seen_in(visit.seen)})))
@@ -131,7 +131,7 @@ class Worker:
                     stop = "failed"
                     break
                 continue
-            bill, failures = bill + Bill.of(reply), 0
+            bill, failures, is_silent = bill + Bill.of(reply), 0, False
             largest, longest_s = largest | reply.usage, max(longest_s, time.monotonic() - began)
             events.append(visit.act(reply, call, left - reply.usage.calls))
             self.emit(events[-1])
@@ -142,7 +142,9 @@ class Worker:
                 stop = "plateau"
                 break
         found = visit.state.scratchpad.items[len(errand.kept) :]
-        return Report(errand.region, found, stop, bill, tuple(events), longest_s, visit.state.marked, largest)
+        silent = is_silent and bool(events)
+        marked = visit.state.marked
+        return Report(errand.region, found, stop, bill, tuple(events), longest_s, marked, largest, silent)
 
 
 @dataclass
@@ -167,6 +169,8 @@ class _Visit:
         call = StepCall(question, self.errand.search_task, self.seen, (), self.done, steps_left)
         if not self.conversation:
             self.conversation = call.opening(self.notes)
+        *before, last = self.conversation  # which tells what is left of the steps, of which failures cost some too
+        self.conversation = (*before, call.told_anew(last))
         return replace(call, earlier=self.conversation)
 
     def begin_anew(self) -> None:
@@ -176,6 +180,8 @@ class _Visit:
     def act(self, reply: Reply, call: StepCall, steps_left: int) -> Event:
         """Do what the model chose; what cannot be done costs the step and is told."""
         before, action, problem = self.seen, to_action(reply.answer), ""
+        if before.looking_at and self.notes:
+            self.notes[-1] += f": {printable(reply.answer.thought, LONGEST_NOTE)}"
         try:
             self.state = self.atlas.act(self.state, action)
         except IllegalAction as error:
@@ -250,16 +256,21 @@ class Master:
         max_attempts: int = MAX_ATTEMPTS,
     ) -> Reply:
         """Judge the evidence: sufficient or not, where to look next, what to erase."""
-        between = gaps(scratchpad.surest(MOST_CITED), seen.state.dead_zones, self.atlas.rules.duration_s)
-        call = ReviewCall(self.question, search_task, self.sheet(scratchpad), seen, tuple(cells), between)
+        sheet = self.sheet(scratchpad)
+        between = gaps(sheet.scratchpad, seen.state.dead_zones, self.atlas.rules.duration_s)
+        left_out = len(scratchpad) - len(sheet.scratchpad)
+        call = ReviewCall(self.question, search_task, sheet, seen, tuple(cells), between, left_out)
         return self._ask(call, max_attempts)
 
-    def decide(self, sheet: Sheet | None, seen: Observation | None, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Answer from the evidence frames; where there are none, from what of the root grid is not ruled out."""
-        if sheet is not None:
-            return self._ask(DecisionCall(self.question, self.atlas.rules.duration_s, sheet), max_attempts)
-        assert seen is not None
-        return self._ask(GlanceCall(self.question, seen), max_attempts)
+    def decide(
+        self, scratchpad: Scratchpad, seen: Observation | None = None, max_attempts: int = MAX_ATTEMPTS
+    ) -> Reply:
+        """Answer from the evidence frames; or from what of the masked root is `seen`, where there are none."""
+        if seen is not None:
+            return self._ask(GlanceCall(self.question, seen), max_attempts)
+        sheet, duration_s = self.sheet(scratchpad), self.atlas.rules.duration_s
+        left_out = len(scratchpad) - len(sheet.scratchpad)
+        return self._ask(DecisionCall(self.question, duration_s, sheet, left_out), max_attempts)
 
     def cite(self, cells: Sequence[int], dead_zones: DeadZones, scratchpad: Scratchpad) -> Scratchpad:
         """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded.

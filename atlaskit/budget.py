@@ -44,9 +44,13 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
-            if limit is not None and not 0 < limit < math.inf:
-                what = name.replace("_", " ")
-                raise InputError(f"A budget of {limit} {what} cannot be: give a positive number, or None for no limit.")
+            numbers = (int, float) if name == "seconds" else (int,)
+            if limit is not None and not (type(limit) in numbers and 0 < limit < math.inf):
+                number, what = (
+                    "positive number" if len(numbers) > 1 else "positive whole number",
+                    name.replace("_", " "),
+                )
+                raise InputError(f"A budget of {limit!r:.80} {what} cannot be: give a {number}, or None for no limit.")
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,10 @@ def _require(name: str, cells: Sequence[int], legal: Sequence[int]) -> None:
 
 
 def legal_set(state: State) -> LegalSet:
-    """Return what a state allows: nothing that is dead, too short, too deep, above the region, or marked before."""
+    """Return what a state allows: nothing that is dead, too short, too deep, above the region, or marked before.
+
+    A cell that is dead in part can be opened; it is no evidence if the moment that it shows is ruled out.
+    """
     rules, cells = state.rules, state.grid.cells
     if state.finished:
         return LegalSet((), False, (), (), (), (), (), False)
@@ -208,7 +211,13 @@ def legal_set(state: State) -> LegalSet:
         zoom=tuple(c.index for c in open_cells),
         investigate_before=tuple(c.index for c in open_cells if c.start_s > 0),
         investigate_after=tuple(c.index for c in open_cells if c.end_s < rules.duration_s),
-        add=tuple(c.index for c in open_cells if c.midpoint_s not in taken and (c.start_s, c.end_s) not in kept),
+        add=tuple(
+            c.index
+            for c in open_cells
+            if c.midpoint_s not in taken
+            and (c.start_s, c.end_s) not in kept
+            and not state.dead_zones.hold(c.midpoint_s)
+        ),
         finished=True,
     )
 
@@ -387,12 +396,14 @@ class Atlas:
     def act(self, state: State, action: Action) -> State:
         """Return the state after an action, its evidence grounded in the video; raise IllegalAction if not legal.
 
-        A frame that cannot be decoded is never evidence, and cannot be zoomed into.
+        A frame that cannot be decoded is never evidence, and cannot be zoomed into. Where another frame than the
+        middle one stands for a cell, one that is kept already or ruled out is no evidence either.
         """
         legal_set(state).check(action)
         match action:
             case AddToScratchpad(items):
                 moments = self._check_readable(state, [item.cell for item in items])
+                self._check_new(state, moments)
                 cells = state.grid.cells
                 grounded = (
                     replace(item, subtitle=self._said(cells[item.cell]), timestamp_s=moment_s)
@@ -422,6 +433,14 @@ class Atlas:
             if tile is None:
                 raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")
         return times_s
+
+    def _check_new(self, state: State, moments_s: Sequence[float]) -> None:
+        """Raise IllegalAction where some moments are ruled out, or are all in the evidence."""
+        dead = [moment_s for moment_s in moments_s if state.dead_zones.hold(moment_s)]
+        if dead:
+            raise IllegalAction(f"The frame at {dead[0]:.2f} s lies in time that is ruled out.")
+        if {item.timestamp_s for item in state.scratchpad} >= set(moments_s):
+            raise IllegalAction("What these cells show is kept already.")
 
     def _said(self, cell: Cell) -> str:
         if not self.subtitles:

@@ -35,6 +35,12 @@ class IllegalAction(InputError):
     """An action that is not in the legal set of the state it was applied to."""
 
 
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Raise InputError for what is not a whole number, of at least `least`."""
+    if type(value) is not int or value < least:
+        raise InputError(f"{name} is a whole number, at least {least}; got {value!r:.80}.")
+
+
 class VideoError(AtlasError):
     """A file that cannot be opened as a video."""
 

@@ -70,17 +70,19 @@ class Frontier:
     def rank(self, scores: Mapping[int, float], offered: Collection[int] = ()) -> None:
         """Take over the Master's scores of root cells, best first, for the cells and for what was marked in them.
 
-        They change places in the queue so that the better comes first where scores are the same. A cell that was
-        `offered` and is not among them loses half of the score it had: the Master has seen better since. A region that
-        a review named keeps its own score, which is of it alone.
+        They change places in the queue so that the better comes first where scores are the same. A region that a review
+        named keeps the score it has, if that is higher: it is of it alone. What lies in a cell that was `offered` and
+        is not among them loses half of its score: the Master has seen better since.
         """
         places = {cell: place for place, cell in enumerate(scores)}
-        ranked = [region for region in self.open if region.source != "suggested"]
-        named = [region for region in ranked if region.grid.path[0] in scores]
+        named = [region for region in self.open if region.grid.path[0] in scores]
         orders = [region.order for region in named]
         for region, order in zip(sorted(named, key=lambda r: places[r.grid.path[0]]), orders, strict=True):
-            self._open[region.grid] = replace(region, score=scores[region.grid.path[0]], order=order)
-        for region in ranked:
+            score = scores[region.grid.path[0]]
+            if region.source == "suggested":
+                score = max(score, region.score or 0.0)
+            self._open[region.grid] = replace(region, score=score, order=order)
+        for region in self.open:
             cell = region.grid.path[0]
             if cell in offered and cell not in scores and region.score is not None:
                 self._open[region.grid] = replace(region, score=region.score / 2)
@@ -128,11 +130,16 @@ class Frontier:
         self._out.append(grid)
 
     def take_back(self, grid: Grid, is_searched: bool) -> None:
-        """Note that a region is explored; one that was not searched as far as meant is open again, once."""
+        """Note that a region is explored; one that was not searched as far as meant is open again, once.
+
+        It then stands behind what is as good, with half of its score: it may fail again.
+        """
         self._out.remove(grid)
         if not is_searched and grid not in self._given_back:
             self._given_back.add(grid)
-            self._open[grid] = self._visits[grid]
+            region = self._visits[grid]
+            self._open[grid] = replace(region, score=(region.score or 0.0) / 2, order=self._arrived)
+            self._arrived += 1
 
     def drop(self, zones: DeadZones) -> None:
         """Forget the regions that lie wholly in dead zones."""

@@ -81,10 +81,10 @@ class Scratchpad:
         return Scratchpad(tuple(i for i in self.items if start_s <= i.timestamp_s < end_s), self.labelled)
 
     def surest(self, count: int) -> Scratchpad:
-        """Return the `count` items of the highest confidence, in the order in which they were found."""
+        """Return the `count` items of the highest confidence, the newer of equals, in the order they were found in."""
         if len(self.items) <= count:
             return self
-        best = sorted(range(len(self.items)), key=lambda place: (-self.items[place].confidence, place))[:count]
+        best = sorted(range(len(self.items)), key=lambda place: (-self.items[place].confidence, -place))[:count]
         return Scratchpad(tuple(self.items[place] for place in sorted(best)), self.labelled)
 
     @property
@@ -118,15 +118,20 @@ class Gap:
 
 
 def gaps(scratchpad: Scratchpad, zones: DeadZones, duration_s: float) -> tuple[Gap, ...]:
-    """Return the gaps between evidence anchors that are not ruled out already, in order of time (paper §3.2).
+    """Return what is not ruled out of the gaps between evidence anchors, in order of time (paper §3.2).
 
-    What is next to look at often lies there: between two events, or before the first and after the last.
+    What is next to look at often lies there: between two events, or before the first and after the last. A gap that is
+    ruled out in part is several.
     """
     anchors = sorted(scratchpad, key=lambda item: item.timestamp_s)
     edges = [(0.0, ""), *((item.end_s, item.label) for item in anchors)]
     nexts = [*((item.start_s, item.label) for item in anchors), (duration_s, "")]
-    found = (Gap(a, b, after, before) for (a, after), (b, before) in zip(edges, nexts, strict=True))
-    return tuple(gap for gap in found if gap.start_s < gap.end_s and not zones.covers(gap.start_s, gap.end_s))
+    return tuple(
+        Gap(start_s, end_s, after, before)
+        for (a, after), (b, before) in zip(edges, nexts, strict=True)
+        if a < b
+        for start_s, end_s in zones.outside(a, b)
+    )
 
 
 def label_of(number: int) -> str:
@@ -167,6 +172,10 @@ class DeadZones:
         """Return the parts of `[start_s, end_s)` that the zones leave open, in order."""
         edges = [start_s, *(edge for span in self.within(start_s, end_s).intervals for edge in span), end_s]
         return tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b)
+
+    def hold(self, time_s: float) -> bool:
+        """Tell whether a moment is ruled out."""
+        return any(a <= time_s < b for a, b in self.intervals)
 
     def coverage(self, start_s: float, end_s: float) -> float:
         """Return the fraction of `[start_s, end_s)` that is ruled out, in [0, 1]."""

@@ -138,6 +138,10 @@ class StepCall:
             _next_move(self.observation.legal, self.steps_left),
         )
 
+    def told_anew(self, turn: Message) -> Message:
+        """Return the last turn of the conversation with what can be done now, and how often."""
+        return Message(turn.speaker, (*turn.parts[:-1], _next_move(self.observation.legal, self.steps_left)))
+
     def request(self) -> Request:
         """Put the call into words."""
         return Request("worker", "step", self.earlier, step_schema(self.observation.legal), self)
@@ -155,6 +159,8 @@ class ReviewCall:
     open_cells: tuple[int, ...]
     gaps: tuple[Gap, ...] = ()
     """Time between the frames of evidence that is not ruled out."""
+    left_out: int = 0
+    """Frames of evidence that are not shown, since there are too many."""
 
     def request(self) -> Request:
         """Put the call into words."""
@@ -169,7 +175,7 @@ class ReviewCall:
             REVIEW,
             asked(self.question),
             f"What to look for: {self.search_task}",
-            kept(self.sheet.scratchpad),
+            kept(self.sheet.scratchpad, self.left_out),
             *([open_gaps(self.gaps)] if self.gaps else []),
             f"Cells that can still be searched: {listed(self.open_cells)}.",
         )
@@ -186,6 +192,8 @@ class DecisionCall:
     question: Question
     duration_s: float
     sheet: Sheet
+    left_out: int = 0
+    """Frames of evidence that are not shown, since there are too many."""
 
     def request(self) -> Request:
         """Put the call into words."""
@@ -196,7 +204,7 @@ class DecisionCall:
             self.sheet,
             DECIDE,
             asked(self.question),
-            kept(self.sheet.scratchpad),
+            kept(self.sheet.scratchpad, self.left_out),
         )
         schema = decision_schema(self.question, self.duration_s, self.sheet.scratchpad.labels)
         return Request("master", "decision", messages, schema, self)

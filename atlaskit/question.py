@@ -5,6 +5,7 @@ Knows nothing of videos, models or benchmarks. The score is the reward of the MD
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -48,11 +49,17 @@ class Question:
     misleading_subtitle: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not self.text.strip():
-            raise InputError("The question is empty: ask something, in words.")
+        if isinstance(self.choices, str) or not isinstance(self.choices, Sequence):
+            raise InputError(f"Choices are a list of texts, in order; got {self.choices!r:.80}.")
+        object.__setattr__(self, "choices", tuple(self.choices))
+        object.__setattr__(self, "answer", _as_span(self.answer))
         for words in (self.text, *self.choices):
+            if not isinstance(words, str):
+                raise InputError(f"Questions and choices are texts, got {words!r:.80}.")
             if not _is_text(words):
                 raise InputError(f"{words!r} holds bytes that are no text: write it in UTF-8.")
+        if not self.text.strip():
+            raise InputError("The question is empty: ask something, in words.")
         if self.kind not in get_args(Kind):
             raise InputError(f"A question is of kind {', '.join(get_args(Kind))}; got {self.kind!r}.")
         if self.kind != "choice" and self.choices:
@@ -76,6 +83,7 @@ class Question:
             raise InputError(f"The true answer of {self.text!r} is not known, so nothing can be scored.")
         if prediction is None:
             return 0.0
+        prediction = _as_span(prediction)
         if self.kind == "choice" and isinstance(prediction, str):
             return float(prediction == self.choices[int(self.answer)])  # type: ignore[arg-type]
         self._check("prediction", prediction)
@@ -116,7 +124,7 @@ class Question:
                 return
             case "count", int(number) if not isinstance(given, bool) and number >= 0:
                 return
-            case "when", (float() | int() as start_s, float() | int() as end_s) if 0 <= start_s <= end_s:
+            case "when", (float() | int() as start_s, float() | int() as end_s) if 0 <= start_s <= end_s < math.inf:
                 return
             case "open" | "summary", str(words) if _is_text(words) and (what == "prediction" or words.strip()):
                 return
@@ -144,12 +152,11 @@ class Question:
     def from_json(cls, row: dict[str, Any]) -> Question:
         """Read what `to_json` wrote; raise InputError for a row that lacks a field or breaks a rule."""
         try:
-            answer = row["answer"]
             return cls(
                 text=row["text"],
                 choices=tuple(row["choices"]),
                 kind=row["kind"],
-                answer=(float(answer[0]), float(answer[1])) if isinstance(answer, list) else answer,
+                answer=row["answer"],
                 id=row["id"],
                 category=row["category"],
                 positions_s=tuple((float(a), float(b)) for a, b in row["positions_s"]),
@@ -157,6 +164,11 @@ class Question:
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"This is not a question: {error!r} in {str(row)[:200]}.") from error
+
+
+def _as_span(answer: Any) -> Any:
+    """Return an interval as a tuple, whatever it came as; anything else as it is."""
+    return tuple(answer) if isinstance(answer, list) else answer
 
 
 def _is_text(words: str) -> bool:

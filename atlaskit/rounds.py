@@ -16,7 +16,7 @@ from typing import Any, Literal
 from atlaskit.agents import Errand, Master, Report
 from atlaskit.budget import Bill, Meter, Peak
 from atlaskit.environment import Observation, legal_set
-from atlaskit.errors import InputError, ModelError, Unreachable
+from atlaskit.errors import InputError, ModelError, Unreachable, check_whole
 from atlaskit.events import Event, Seconds, failed, interval_s, paid, seen_in, sheet_seen
 from atlaskit.frontier import Frontier
 from atlaskit.grid import Grid, regions_over
@@ -30,8 +30,8 @@ explore at all. Workers: all is "explored" that the strategy would. Global: the 
 model does not answer."""
 
 
-UNANSWERED_ROUNDS = 3
-"""Rounds in a row without any answer to a worker that end a run: a region that alone is refused has two visits."""
+SILENCE = 3
+"""Calls of the Master in a row, or rounds of workers in different regions, without an answer, that end a run."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,16 @@ class Limits:
     max_rounds: int | None
     look_ahead: bool
     """Whether the next probe is made while the workers are under way."""
+
+    def __post_init__(self) -> None:
+        least = {"workers": 1, "steps": 1, "plateau": min(1, self.steps - 1), "min_rounds": 1, "max_rounds": 1}
+        for name, at_least in least.items():
+            if name != "max_rounds" or self.max_rounds is not None:
+                check_whole(name, getattr(self, name), at_least)
+        if self.plateau >= self.steps:
+            raise InputError(f"plateau is less than the {self.steps} steps of a worker, got {self.plateau}.")
+        if self.max_rounds is not None and self.min_rounds > self.max_rounds:
+            raise InputError(f"min_rounds is at most max_rounds, which is {self.max_rounds}; got {self.min_rounds}.")
 
 
 @dataclass(frozen=True)
@@ -87,8 +97,12 @@ class Search:
     """What the last review says of the evidence as it is."""
     has_scores: bool = False
     """Whether the next round's probe was made already."""
+    judged: tuple[str, ...] = ()
+    """Labels of the evidence that the last review was shown and left."""
     unanswered: int = 0
-    """Rounds in a row in which no worker got any answer."""
+    """Calls of the Master in a row that failed."""
+    silent: list[Grid] = field(default_factory=list)
+    """Regions of the rounds in a row in which no worker got any answer, one a round."""
     searched: list[Report] = field(default_factory=list)
     """The visits that went as far as meant."""
 
@@ -102,57 +116,69 @@ class Search:
             return "depth"
         if (spent := self.meter.spent()) is not None:
             return spent
-        if not self.plan():
-            return self.no_answer()
+        self.plan()
         while self.frontier.open:
             if self.limits.max_rounds is not None and self.rounds >= self.limits.max_rounds:
                 return "rounds"
             if (spent := self.meter.spent()) is not None:
                 return spent
+            if self.is_alone:
+                return self.no_answer()
             self.rounds += 1
             if (stop := self.round()) is not None:
                 return stop
         return "explored"
 
-    def plan(self) -> bool:
+    def plan(self) -> None:
         """Extract the search task and, where it is open, the traversal, from the words of the question alone.
 
-        A summary is of what happens in order: there is nothing to choose. Returns whether there was an answer.
+        A summary is of what happens in order: there is nothing to choose. Without an answer, the question itself is
+        the task, searched depth-first.
         """
-        if self.strategy is None and self.master.question.kind == "summary":
+        question = self.master.question
+        if self.strategy is None and question.kind == "summary":
             self.strategy = STRATEGIES["bfs"]
         chooses = self.strategy is None
         outcome = self.attempt("task", lambda attempts: self.master.extract_task(chooses, attempts))
-        if outcome.reply is None:
-            self.settle(outcome)
-            return False
-        answer = outcome.reply.answer
-        self.search_task = answer.search_task
-        self.strategy = self.strategy or STRATEGIES[answer.traversal]
-        self.settle(outcome, {"search_task": self.search_task, "traversal": name_of(self.strategy)})
-        return True
+        answer = outcome.reply.answer if outcome.reply else None
+        self.search_task = answer.search_task if answer else question.text
+        self.strategy = self.strategy or STRATEGIES[answer.traversal if answer else "dfs"]
+        self.settle(outcome, {"search_task": self.search_task, "traversal": name_of(self.strategy)} if answer else {})
 
     def round(self) -> Stop | None:
         """Probe, send workers, merge what they bring, and judge it; return a stop, or None to go on."""
         if not (self.has_scores and any(region.score is not None for region in self.frontier.open)):
-            if not self.take_scores(*self.probe()):
+            self.take_scores(*self.probe())
+            if self.is_alone:
                 return self.no_answer()
             if (spent := self.meter.spent()) is not None:
                 return spent
-        known = set(self.scratchpad.labels)
+        if not any(region.score is not None for region in self.frontier.open):  # no probe was answered
+            self.frontier.rank(dict.fromkeys(self.frontier.cells, 0.0))  # so one is as good as another
         sorties = self.sorties()
         if not sorties:
             return "explored"
         reports = self.send(sorties)
-        self.unanswered = self.unanswered + 1 if all(report.got_no_answer for report in reports) else 0
-        if self.unanswered == UNANSWERED_ROUNDS:
+        is_silent = all(report.got_no_answer for report in reports)
+        self.silent = [*self.silent, reports[0].region] if is_silent else []
+        if is_silent:
             self.failure = str(reports[-1].events[-1]["reason"])
+        if self.is_alone:
             return self.no_answer()
-        if set(self.scratchpad.labels) == known:
+        if self.shown() == self.judged:
             return self.verdict()  # nothing new to judge
         spent = self.meter.spent()
         # Workers cannot touch the calls kept back, so there is always one for the review.
         return self.review() if spent in (None, "calls") else spent
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody seems to answer any more. A region or two that get no answer do not show that."""
+        return self.unanswered >= SILENCE or len(set(self.silent)) >= SILENCE
+
+    def shown(self) -> tuple[str, ...]:
+        """Return the labels of the evidence that a review would be shown."""
+        return self.master.sheet(self.scratchpad).scratchpad.labels
 
     def probe(self, ahead: bool = False) -> tuple[Outcome, dict[str, Any]]:
         """Ask for scores of the masked root's cells; return the outcome and what is known of the call without it."""
@@ -165,12 +191,12 @@ class Search:
         )
         return outcome, {"view": seen_in(seen), "offered": list(cells), "ahead": ahead}
 
-    def take_scores(self, outcome: Outcome, asked: dict[str, Any]) -> bool:
-        """Let the frontier take the scores of a probe; return whether there are any."""
+    def take_scores(self, outcome: Outcome, asked: dict[str, Any]) -> None:
+        """Let the frontier take the scores of a probe, if there are any."""
         self.has_scores = outcome.reply is not None
         if outcome.reply is None:
             self.settle(outcome, asked)
-            return False
+            return
         answer = outcome.reply.answer
         scores: dict[int, float] = {}
         for ranked in answer.top:
@@ -178,21 +204,20 @@ class Search:
         self.frontier.rank(scores, asked["offered"])
         told = {"scores": {str(cell): score for cell, score in sorted(scores.items())}, "reasoning": answer.reasoning}
         self.settle(outcome, {**asked, **told})
-        return True
 
     def sorties(self) -> list[Sortie]:
         """Ask the strategy where workers go; raise InputError where it does not keep to its terms."""
         assert self.strategy is not None
-        sorties = list(self.strategy(self.frontier, workers=self.limits.workers, steps=self.limits.steps))
-        regions, can_go = [sortie.region for sortie in sorties], {region.grid for region in self.frontier.open}
+        planned = self.strategy(self.frontier, workers=self.limits.workers, steps=self.limits.steps)
         rule = f"The strategy {name_of(self.strategy)} should send out"
-        if len(sorties) > self.limits.workers:
-            raise InputError(f"{rule} at most {self.limits.workers} workers, and sent {len(sorties)}.")
+        if not isinstance(planned, Sequence) or not all(isinstance(sortie, Sortie) for sortie in planned):
+            raise InputError(f"{rule} a list of sorties, and returned {planned!r:.80}.")
+        regions, can_go = [sortie.region for sortie in planned], {region.grid for region in self.frontier.open}
+        if len(planned) > self.limits.workers:
+            raise InputError(f"{rule} at most {self.limits.workers} workers, and sent {len(planned)}.")
         if len(set(regions)) < len(regions) or not set(regions) <= can_go:
             raise InputError(f"{rule} workers to different regions of frontier.open, and sent them to {regions}.")
-        if any(sortie.steps < 1 for sortie in sorties):
-            raise InputError(f"{rule} workers with at least one step each.")
-        return sorties
+        return list(planned)
 
     def send(self, sorties: Sequence[Sortie]) -> list[Report]:
         """Send workers out, probe for the next round meanwhile, wait for all of it and merge it."""
@@ -229,7 +254,9 @@ class Search:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         self.merge(reports)
-        self.has_scores = probed is not None and self.take_scores(*probed)
+        self.has_scores = False
+        if probed:
+            self.take_scores(*probed)
         return reports
 
     def merge(self, reports: Sequence[Report]) -> None:
@@ -281,18 +308,20 @@ class Search:
             return None  # the failure is in the trace; the next round may go better
         answer = outcome.reply.answer
         conclusion, weighed = answer.conclusion, getattr(answer, "choices", ())
-        # Whoever weighs each choice and finds none proven has not found the evidence sufficient, whatever is concluded.
-        is_proven = not weighed or any(choice.sufficient for choice in weighed)
-        self.is_sufficient = conclusion.action == "final_decision" and is_proven
+        self.is_sufficient = conclusion.action == "final_decision" and is_proven(weighed, conclusion.supporting)
         needed = {label for choice in weighed for label in choice.supporting} | set(
             getattr(conclusion, "supporting", ())
         )
         erased = [label for label in dict.fromkeys(answer.erase) if label not in needed]
         self.scratchpad = self.scratchpad.erase(erased)
         dead_s = [span for report in self.searched for span in self.rule_out(report)] if erased else []
-        self.frontier.rank(dict.fromkeys(getattr(conclusion, "explore", ()), 1.0))
-        queued = self.frontier.suggest(self._bounds(conclusion))
+        bounds = self._bounds(conclusion)
+        # A bound as long as cells of the root is a word on these cells; a shorter one is a region of its own.
+        cells_named = [*getattr(conclusion, "explore", ()), *(grid.path[0] for grid in bounds if grid.depth == 1)]
+        self.frontier.rank(dict.fromkeys(cells_named, 1.0))
+        queued = self.frontier.suggest(grid for grid in bounds if grid.depth > 1)
         self.frontier.drop(self.dead_zones)
+        self.judged = self.shown()
         data = {
             **views,
             "reasoning": answer.reasoning,
@@ -315,7 +344,7 @@ class Search:
         if not self.meter.can_decide():
             return None
         seen, sheet = (None, self.master.sheet(self.scratchpad)) if len(self.scratchpad) else (self.look(), None)
-        outcome = self.attempt("decision", lambda attempts: self.master.decide(sheet, seen, attempts))
+        outcome = self.attempt("decision", lambda attempts: self.master.decide(self.scratchpad, seen, attempts))
         reply = outcome.reply
         views = {"view": seen and seen_in(seen), "sheet": sheet and sheet_seen(sheet)}
         self.settle(outcome, {**views, "answer": reply.answer.model_dump()} if reply else views)
@@ -342,6 +371,9 @@ class Search:
         """Charge and log a call: what it brought, or why it failed; `data` is what it showed, and what it told."""
         got, bill = outcome.got, Bill.of(outcome.got)
         self.meter.charge("master", bill, Peak() | bill.usage, outcome.took_s)
+        # Whoever cannot be reached was tried long enough; a reply that cannot be had once may be had next time.
+        lost = 0 if not isinstance(got, ModelError) else SILENCE if isinstance(got, Unreachable) else 1
+        self.unanswered = self.unanswered + lost if lost else 0
         if isinstance(got, ModelError):
             self.failure = str(got)
             self.log(Event("failure", self.rounds, data=failed(outcome.kind, got, bill.usage, data)))
@@ -376,6 +408,16 @@ class Search:
             for errand in errands
         ]
         return {"sorties": sorties, "dead_zones_s": [list(span) for span in self.dead_zones.intervals]}
+
+
+def is_proven(weighed: Sequence[Any], supporting: Sequence[str]) -> bool:
+    """Tell whether the choices bear out that the evidence suffices: for one of them alone, by what is named for it.
+
+    Whoever finds none proven, or two, has not found the evidence sufficient, whatever is concluded. A question
+    without choices has none to weigh.
+    """
+    proven = {choice.choice: set(choice.supporting) for choice in weighed if choice.sufficient}
+    return not weighed or (len(proven) == 1 and not set(supporting).isdisjoint(*proven.values()))
 
 
 def name_of(strategy: Strategy) -> str:

@@ -146,7 +146,7 @@ def review_schema(
             contradicting=several(label, 0, MOST_CITED),
             sufficient=bool,
         )
-        choices = {"choices": several(weighed, 1, len(question.choices))}
+        choices = {"choices": several(weighed, len(question.choices), len(question.choices))}
     return reply_model(
         "ReviewAnswer", reasoning=Text, **choices, erase=several(label, 0, MOST_ITEMS), conclusion=Union[decide, go_on]
     )
@@ -154,15 +154,20 @@ def review_schema(
 
 def decision_schema(question: Question, duration_s: float, frames: Sequence[int] | Sequence[str]) -> type[BaseModel]:
     """Return the schema of a final decision, citing frames by label or by cell; none where all is ruled out."""
-    cited = several(one_of(frames) if frames else int, 0, MOST_CITED if frames else 0)
+
+    def cited(*names: str) -> dict[str, Any]:
+        return {name: several(one_of(frames), 0, MOST_CITED) for name in names} if frames else {}
+
     if question.kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]
-        return reply_model("WhenAnswer", [_has_a_span], supporting=cited, reasoning=Text, start_s=second, end_s=second)
+        return reply_model(
+            "WhenAnswer", [_has_a_span], **cited("supporting"), reasoning=Text, start_s=second, end_s=second
+        )
     if question.kind != "choice":
         answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if question.kind == "count" else Words
-        return reply_model(f"{question.kind.title()}Answer", supporting=cited, reasoning=Text, answer=answer)
+        return reply_model(f"{question.kind.title()}Answer", **cited("supporting"), reasoning=Text, answer=answer)
     choice = one_of(tuple(range(len(question.choices))))
-    weighed = reply_model("WeighedChoice", choice=choice, supporting=cited, contradicting=cited)
+    weighed = reply_model("WeighedChoice", choice=choice, **cited("supporting", "contradicting"))
     return reply_model(
         "ChoiceAnswer",
         weighed=several(weighed, 1, len(question.choices)),

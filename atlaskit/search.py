@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from inspect import signature
 from typing import Any, Literal
 
 from atlaskit.agents import Master, Worker, prediction
 from atlaskit.budget import Budget, Meter
 from atlaskit.cache import Cache, default_cache
 from atlaskit.environment import Atlas, Cells
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, check_whole
 from atlaskit.events import Event, interval_s, seen_in
 from atlaskit.ledger import Ledger
 from atlaskit.model import Model
@@ -55,10 +57,11 @@ def ask(
     "summary" (see `Question`).
 
     `workers` regions are explored in a round, in at most `steps` calls each; `plateau` steps in a row without new
-    evidence end a visit (half of the steps, if not given). `traversal` says how: "dfs", "bfs", "beam", any function of
-    `strategies`' form, or "auto" for the Master's choice by the question's words. The evidence is not found sufficient
-    before `min_rounds`. With `look_ahead` the next round's probe is made while the workers are under way, where neither
-    calls nor tokens are short: that saves time, and costs a call where the round turns out to be the last.
+    evidence end a visit (if not given, half of the steps, and enough to go all the way down). `traversal` says how:
+    "dfs", "bfs", "beam", any function of `strategies`' form, or "auto" for the Master's choice by the question's words.
+    The evidence is not found sufficient before `min_rounds`. With `look_ahead` the next round's probe is made while the
+    workers are under way, where neither calls nor tokens are short: that saves time, and costs a call where the round
+    turns out to be the last.
 
     `threads` workers run at once (all of a round, if not given); the result does not depend on it. `on_event` is called
     with each event as it happens, from the thread it happens in. Raises InputError for what cannot be asked and
@@ -66,28 +69,23 @@ def ask(
     """
     asked = question
     if not isinstance(asked, Question):
-        asked = Question(asked, tuple(choices or ()), kind or ("choice" if choices else "open"))
+        asked = Question(asked, () if choices is None else choices, kind or ("choice" if choices else "open"))  # type: ignore[arg-type]
     elif choices is not None or kind is not None:
         raise InputError("This question has its own choices and kind: leave `choices` and `kind` out.")
-    counts = {
-        "workers": workers,
-        "steps": steps,
-        "threads": threads,
-        "min_rounds": min_rounds,
-        "max_rounds": max_rounds,
-    }
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise InputError(f"{name} is at least 1, got {count}.")
-    if plateau is not None and not 1 <= plateau < steps:
-        raise InputError(f"plateau is at least 1 and less than the {steps} steps of a worker, got {plateau}.")
+    check_whole("workers", workers)
+    check_whole("steps", steps)
+    check_whole("threads", workers if threads is None else threads)
+    if not isinstance(budget, Budget):
+        raise InputError(f"budget is an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = _strategy(traversal)
     cache = cache or default_cache()
     atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cells=cells, cache=cache)
     model = Ledger(Cached(vlm, cache))
     emit = on_event or (lambda event: None)
     meter = Meter(budget)
-    limits = Limits(workers, steps, plateau or steps // 2, min_rounds, max_rounds, look_ahead)
+    if plateau is None:
+        plateau = min(steps - 1, max(steps // 2, atlas.rules.max_depth + 1))
+    limits = Limits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     search = Search(
         master=Master(atlas, model, asked, meter.deadline_s, meter.is_over),
         explore=Worker(atlas, model, asked, emit).explore,
@@ -111,7 +109,7 @@ def ask(
         "cells": cells,
         "traversal": "auto" if strategy is None else name_of(strategy),
         **vars(limits),
-        "budget": vars(budget),
+        "budget": asdict(budget),
     }
     return _run(search, settings, model, decoded=video.frames_decoded)
 
@@ -158,16 +156,22 @@ def _run(search: Search, settings: dict[str, Any], ledger: Ledger, decoded: int)
 
 def _cited(answer: Any) -> list[int]:
     """Return the cells a decision from the root grid rests on."""
-    if hasattr(answer, "supporting"):
-        return list(answer.supporting)
-    return [cell for weighed in answer.weighed if weighed.choice == answer.answer for cell in weighed.supporting]
+    judged = [weighed for weighed in getattr(answer, "weighed", ()) if weighed.choice == answer.answer] or [answer]
+    return [cell for each in judged for cell in getattr(each, "supporting", ())]
 
 
 def _strategy(traversal: str | Strategy) -> Strategy | None:
-    """Return the strategy that is meant, None for the Master's choice; raise InputError for an unknown one."""
+    """Return the strategy that is meant, None for the Master's choice; raise InputError for what is none."""
+    if isinstance(traversal, str) and traversal in ("auto", *STRATEGIES):
+        return STRATEGIES.get(traversal)
     if callable(traversal):
+        try:
+            signature(traversal).bind(None, workers=1, steps=1)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"A strategy is called as strategy(frontier, workers=…, steps=…), which {traversal!r:.80} cannot be "
+                f"({error}); a beam is ak.strategies.beam(width)."
+            ) from error
         return traversal
-    if traversal != "auto" and traversal not in STRATEGIES:
-        names = ", ".join(map(repr, ("auto", *STRATEGIES)))
-        raise InputError(f"traversal is {names}, or a function of the form that strategies have; got {traversal!r}.")
-    return STRATEGIES.get(traversal)
+    names = ", ".join(map(repr, ("auto", *STRATEGIES)))
+    raise InputError(f"traversal is {names}, or a function of the form that strategies have; got {traversal!r:.80}.")

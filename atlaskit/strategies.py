@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
+from typing import Protocol, get_args
 
 from atlaskit.environment import Traversal
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, check_whole
 from atlaskit.frontier import Frontier
 from atlaskit.grid import Grid
 
@@ -38,6 +38,13 @@ class Sortie:
     """What the worker may do: open cells ("dfs"), or mark them for others ("bfs")."""
     steps: int
     """Calls that it may make at most."""
+
+    def __post_init__(self) -> None:
+        check_whole("The steps of a sortie", self.steps)
+        if not isinstance(self.region, Grid):
+            raise InputError(f"A sortie goes to a region's grid, not to {self.region!r:.80}.")
+        if self.traversal not in get_args(Traversal):
+            raise InputError(f'The traversal of a sortie is "dfs" or "bfs", got {self.traversal!r:.80}.')
 
 
 class Strategy(Protocol):
@@ -66,8 +73,7 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
     Where the beam has come to its end without sufficient evidence, it is widened by as much again.
     Raises InputError for a width below 1.
     """
-    if width < 1:
-        raise InputError(f"A beam is at least 1 wide, got {width}.")
+    check_whole("The width of a beam", width)
 
     def strategy(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
         seen = Counter(grid.depth for grid in frontier.visited)

@@ -17,7 +17,7 @@ from atlaskit.render import View
 from atlaskit.subtitles import Line
 
 MOST_SUBTITLES = 24_000
-"""Characters of subtitles in one prompt; beyond that the model is told to open a cell to read them."""
+"""Characters of subtitles in one prompt; beyond that the model is told how many there are."""
 MOST_GAPS = 8
 """Gaps between evidence that are told of, the longest."""
 
@@ -55,7 +55,7 @@ def cells_told(observation: Observation) -> str:
     view, lines = observation.view, observation.subtitles
     said = _said_in(observation)
     if sum(len(text) for texts in said.values() for text in texts) > MOST_SUBTITLES:
-        said, much = {}, [f"{len(lines)} lines are said in this time, too many to list: open a cell to read its lines."]
+        said, much = {}, [f"{len(lines)} lines are said in this time, too many to list."]
     else:
         much = [] if lines else ["Nothing is said, or there are no subtitles."]
     if observation.cells == "full":
@@ -89,11 +89,12 @@ def _quoted(line: Line) -> str:
     return f"[{line.start_s:.1f}–{line.end_s:.1f} s] {json.dumps(line.text, ensure_ascii=False)}"
 
 
-def kept(scratchpad: Scratchpad) -> str:
-    """Tell the evidence, item by item."""
+def kept(scratchpad: Scratchpad, left_out: int = 0) -> str:
+    """Tell the evidence, item by item, and how many items are not among them."""
     if not scratchpad.items:
         return "No evidence is kept yet."
-    return "\n".join(["Evidence kept:", *map(_described, scratchpad)])
+    more = [f"And {left_out} frames more, less sure or older, which are not shown."] if left_out else []
+    return "\n".join(["Evidence kept:", *map(_described, scratchpad), *more])
 
 
 def _described(item: Evidence) -> str:

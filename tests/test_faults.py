@@ -201,9 +201,11 @@ def check_nothing_is_lost(result: Result) -> None:
                 bag = carried.setdefault(event.worker, {})
                 bag.update(dict.fromkeys(item["timestamp_s"] for item in event["found"]))
             case "report":
-                kept |= dict(zip(event["evidence"], carried.pop(event.worker, {}), strict=True))
+                brought = {item["label"]: item["timestamp_s"] for item in event["kept"]}
+                assert sorted(brought.values()) == sorted(carried.pop(event.worker, {}))
+                kept |= brought
             case "review":
-                for label in set(event["erase"]) - set(event["supporting"]):
+                for label in event["erased"]:
                     del kept[label]
             case "cite":
                 kept = {item["label"]: item["timestamp_s"] for item in event["found"]}
@@ -348,16 +350,16 @@ ask(world.drawn, "What?", ["a", "b"], vlm=VLM(url, "loop"), workers=2, k=2, cell
 def test_a_ctrl_c_waits_for_nobody(loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers wait for answers that do not come; the limit of their calls is five minutes."""
     monkeypatch.setattr("loopback.PATIENCE_S", 60.0)
-    loop.faults = [saying('{"search_task":"Find it."}'), saying(PROBED), staying_silent, staying_silent]
+    loop.faults = [saying('{"search_task":"Find it.","traversal":"dfs"}'), saying(PROBED), *[staying_silent] * 3]
     command = [sys.executable, "-c", INTERRUPTED, loop.url, str(tmp_path)]
     user = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until_s = time.monotonic() + 60
-    while len(loop.bodies) < 4:
+    while len(loop.bodies) < 5:  # two workers and the next probe
         assert user.poll() is None and time.monotonic() < until_s
         time.sleep(0.05)
     user.send_signal(signal.SIGINT)
     _, told = user.communicate(timeout=30)
-    assert "KeyboardInterrupt" in told and len(loop.bodies) == 4, "nothing is asked after it"
+    assert "KeyboardInterrupt" in told and len(loop.bodies) == 5, "nothing is asked after it"
 
 
 PROBED = json.dumps({"reasoning": "", "top": [{"cell": 0, "score": 0.9}, {"cell": 1, "score": 0.8}]})

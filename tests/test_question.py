@@ -100,3 +100,11 @@ def test_answers_in_words() -> None:
     assert Question("Which?", ("a", "b")).in_words(1) == "b"
     assert Question("When?", kind="when").in_words((1.0, 2.5)) == "1.00–2.50 s"
     assert Question("How many?", kind="count").in_words(1) == "1"
+
+
+def test_an_interval_may_come_as_a_list() -> None:
+    when = Question("When?", kind="when", answer=[1.0, 2.0])  # type: ignore[arg-type]
+    assert when.answer == (1.0, 2.0) and when.score([1.0, 2.0]) == 1.0  # type: ignore[arg-type]
+    assert hash(Question("Which?", ["a", "b"])) == hash(Question("Which?", ("a", "b")))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="interval"):
+        Question("When?", kind="when", answer=(0.0, float("inf")))

@@ -241,7 +241,7 @@ def test_a_region_that_only_failed_is_not_dead(world: World, cache: Cache) -> No
     """Also where the steps are used up before a worker would give up."""
     for steps in (1, 3, 4, 12):
         model = Flaky(Babbler(1), 1.0)
-        result = run(world, CHOICE, model, cache, steps=steps, budget=Budget(calls=60))
+        result = run(world, CHOICE, model, cache, steps=steps, budget=Budget(calls=600))
         assert result.dead_zones.intervals == () and result.stop == "model" and "network" in result.failure
 
 
@@ -413,6 +413,10 @@ def test_what_cannot_be_asked(world: World, cache: Cache) -> None:
         {"seconds": 0.0},
         {"seconds": float("inf")},
         {"seconds": float("nan")},
+        {"calls": 2.5},
+        {"calls": "5"},
+        {"tokens": True},
+        {"effective_tokens": 0},
     ):
-        with pytest.raises(InputError, match="positive number"):
+        with pytest.raises(InputError, match="positive (whole )?number"):
             Budget(**limits)  # type: ignore[arg-type]

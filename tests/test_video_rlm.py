@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from checks import check_books, check_grounded, check_memory, check_search
-from models import Babbler, Counting, Flaky, Overruled, Slow
+from models import Babbler, Flaky, Overruled, Slow
 from pydantic import ValidationError
 
 from atlaskit import replay
@@ -17,8 +17,8 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
-from atlaskit.environment import Traversal
-from atlaskit.errors import InputError, ModelError
+from atlaskit.environment import AddToScratchpad, Atlas, Claim
+from atlaskit.errors import IllegalAction, InputError, ModelError, Refused, Unreachable
 from atlaskit.frontier import Frontier
 from atlaskit.grid import Grid, deepest
 from atlaskit.memory import DeadZones, Evidence, Scratchpad, gaps
@@ -27,8 +27,9 @@ from atlaskit.question import Question
 from atlaskit.result import Result
 from atlaskit.schemas import review_schema
 from atlaskit.search import ask
-from atlaskit.strategies import STRATEGIES, Sortie
+from atlaskit.strategies import STRATEGIES, Sortie, beam
 
+CELL = Grid(0.0, 36_000.0, 8, (3,))
 TRAVERSALS = ("dfs", "bfs", "beam", "auto")
 
 
@@ -124,8 +125,15 @@ def test_the_master_chooses_by_the_words_before_any_frame_is_decoded(long_world:
 
 
 def test_a_summary_is_searched_breadth_first_without_asking(long_world: World, cache: Cache) -> None:
-    steps = Counting(Oracle(long_world))
-    result = run(long_world, of_category(long_world, "SUM"), cache, steps)
+    asked: list[Request] = []
+
+    class Listening(Oracle):
+        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+            asked.append(request)
+            return super().complete(request, max_attempts=max_attempts)
+
+    result = run(long_world, of_category(long_world, "SUM"), cache, Listening(long_world))
+    assert "traversal" not in asked[0].schema.model_fields and asked[0].step == "task"
     assert result.trace.of("task")[0]["traversal"] == "bfs" and len(result.evidence) > 1
     assert result.answer and result.answer.startswith("There is a")
 
@@ -157,7 +165,8 @@ def test_every_stop_of_a_run(
 def test_the_stop_of_a_model_that_only_answers_the_master(long_world: World, cache: Cache) -> None:
     result = run(long_world, of_category(long_world, "T2O"), cache, Flaky(Oracle(long_world), 1.0))
     assert result.stop == result.stops.overall == "model" and set(result.stops.worker) == {"failed"}
-    assert result.rounds == 3 and result.dead_zones.intervals == ()
+    assert result.rounds <= 6 and result.dead_zones.intervals == ()
+    assert len({tuple(report["path"]) for report in result.trace.of("report")}) >= 3, "one region does not show it"
 
 
 def test_a_region_that_alone_is_refused_does_not_end_the_run(long_world: World, cache: Cache) -> None:
@@ -210,8 +219,8 @@ def test_a_plateau_is_steps_without_new_evidence(long_world: World, cache: Cache
         steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
         is_odd = report["path"][0] % 2
         assert len(steps) == (5 if is_odd else 3) and bool(report["dead_s"]) != bool(is_odd)
-    for plateau in (0, 12):
-        with pytest.raises(InputError, match="less than the 12 steps"):
+    for plateau, sentence in ((0, "at least 1"), (12, "less than the 12 steps")):
+        with pytest.raises(InputError, match=sentence):
             run(long_world, of_category(long_world, "S2A"), cache, model, plateau=plateau)
 
 
@@ -297,7 +306,7 @@ class TestUncertaintyAnalysis:
     QUESTION = Question("Which?", ("a", "b"))
 
     def answer(self, **conclusion: Any) -> dict[str, Any]:
-        choices = [{"choice": 0, "supporting": ["A"], "contradicting": [], "sufficient": True}]
+        choices = [{"choice": i, "supporting": ["A"], "contradicting": [], "sufficient": i == 0} for i in range(2)]
         return {"reasoning": "", "choices": choices, "erase": [], "conclusion": conclusion}
 
     def test_sufficiency_names_its_proof_and_what_was_looked_for_against_it(self) -> None:
@@ -336,7 +345,7 @@ class TestUncertaintyAnalysis:
         pad = Scratchpad().add(Evidence(t, t - 5, t + 5, "", 1.0) for t in (300.0, 100.0, 110.0))
         zones = DeadZones().add(0, 95).add(400, 500)
         found = [(gap.start_s, gap.end_s, gap.after, gap.before) for gap in gaps(pad, zones, 600.0)]
-        assert found == [(115.0, 295.0, "C", "A"), (305.0, 600.0, "A", "")]
+        assert found == [(115.0, 295.0, "C", "A"), (305.0, 400.0, "A", ""), (500.0, 600.0, "A", "")]
 
     def test_bounds_become_regions_and_are_explored_next(self, long_world: World, cache: Cache) -> None:
         """Backwards, beyond a cell's border, of no length, ruled out: each is made the best of."""
@@ -350,10 +359,9 @@ class TestUncertaintyAnalysis:
         result = run(long_world, of_category(long_world, "S2A"), cache, model, max_rounds=2, workers=3, traversal="dfs")
         queued = result.trace.of("review")[0]["queued"]
         assert queued[:4] == [[3, 35], [3, 36], [0, 63], [1, 0]], "as small as they can be, on both sides of a border"
-        visited = [report["path"] for report in result.trace.of("report") if report.round == 1]
-        assert queued[4:] == [[cell] for cell in range(53, 64) if [cell] not in visited]
+        assert len(queued) == 4, "a bound of hours is a word on the cells of the root, not a region"
         second = [sortie["path"] for sortie in result.trace.of("assign")[1]["sorties"]]
-        assert len(second) == 3 and all(path in queued for path in second)
+        assert len(second) == 3 and all(path in queued or 53 <= path[0] <= 63 for path in second)
 
     def test_erasing_all_that_a_region_gave_rules_it_out(self, long_world: World, cache: Cache) -> None:
         def erase(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
@@ -439,22 +447,31 @@ class TestStrategiesOfOnesOwn:
             ("at most 2 workers, and sent 3", lambda cells: [Sortie(c, "dfs", 5) for c in cells[:3]]),
             ("different regions", lambda cells: [Sortie(cells[0], "dfs", 5)] * 2),
             ("regions of frontier.open", lambda cells: [Sortie(Grid(0.0, 36_000.0, 8), "dfs", 5)]),
-            ("at least one step", lambda cells: [Sortie(cells[0], "dfs", 0)]),
+            ("a list of sorties", lambda cells: cells),
+            ("a list of sorties", lambda cells: None),
         ],
     )
     def test_one_that_breaks_its_terms_is_told(
         self, long_world: World, shared_cache: Cache, sentence: str, sorties: Any
     ) -> None:
         def careless(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
-            return list(sorties([region.grid for region in frontier.open]))
+            return sorties([region.grid for region in frontier.open])  # type: ignore[no-any-return]
 
         with pytest.raises(InputError, match=f"careless.*{sentence}"):
             run(long_world, of_category(long_world, "S2A"), shared_cache, traversal=careless, workers=2)
 
+    def test_what_is_no_sortie_and_what_is_no_strategy(self, long_world: World, shared_cache: Cache) -> None:
+        for wrong in ((CELL, "DFS", 3), (CELL, "dfs", 0), (CELL, "dfs", 2.0), (CELL, "dfs", True), (None, "dfs", 2)):
+            with pytest.raises(InputError, match="sortie"):
+                Sortie(*wrong)  # type: ignore[arg-type]
+        for strategy in (beam, Sortie, lambda frontier: [], ["dfs"], 3, None):
+            with pytest.raises(InputError, match=r"strategy is called as|traversal is"):
+                run(long_world, of_category(long_world, "S2A"), shared_cache, traversal=strategy)
+
     def test_an_unknown_name_is_told(self, long_world: World, shared_cache: Cache) -> None:
         with pytest.raises(InputError, match="'auto', 'dfs', 'bfs', 'beam', or a function.*'mcts'"):
             run(long_world, of_category(long_world, "S2A"), shared_cache, traversal="mcts")
-        assert set(STRATEGIES) | {"auto"} == set(TRAVERSALS) and Traversal is not None
+        assert set(STRATEGIES) | {"auto"} == set(TRAVERSALS)
 
 
 def test_calls_grow_little_with_duration(tmp_path: Path, shared_cache: Cache) -> None:
@@ -514,3 +531,140 @@ def test_a_model_is_shown_the_surest_evidence_where_there_is_too_much(world: Wor
     assert len(result.evidence) > 64 == sheets[0]
     assert len(result.sheet.scratchpad) == len(result.evidence), "but the result has all of it"
     list(replay.pictures(result.trace, world.drawn, cache))
+
+
+class TestAFailureCostsACallAndNoMore:
+    def failing(self, world: World, step: str, *numbers: int, error: type[ModelError] = ModelError) -> Oracle:
+        """Return an oracle whose calls of a kind fail, those with these numbers."""
+        seen: list[Request] = []
+
+        class Fails(Oracle):
+            def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+                if request.step == step:
+                    seen.append(request)
+                    if len(seen) in numbers:
+                        raise error("no")
+                return super().complete(request, max_attempts=max_attempts)
+
+        return Fails(world)
+
+    def test_without_a_task_the_question_is_the_task(self, long_world: World, cache: Cache) -> None:
+        result = run(long_world, of_category(long_world, "SSS"), cache, self.failing(long_world, "task", 1))
+        assert result.is_right and result.stop == "sufficient" and result.trace.of("task") == ()
+
+    def test_without_a_probe_the_scores_are_as_they_were(self, long_world: World, cache: Cache) -> None:
+        question = of_category(long_world, "SSS")
+        for number in (1, 2):
+            model = self.failing(long_world, "probe", number)
+            result = run(long_world, question, cache, model, look_ahead=False, workers=1, budget=Budget())
+            assert result.is_right and result.stop == "sufficient"
+            cache = Cache(cache.directory / str(number))
+
+    def test_a_failed_review_is_made_again(self, long_world: World, cache: Cache) -> None:
+        for category in ("S2A", "WHEN", "SSS"):
+            model = self.failing(long_world, "review", 1)
+            result = run(long_world, of_category(long_world, category), cache, model, traversal="dfs")
+            assert result.stop == "sufficient" and result.rounds == 2 and len(result.trace.of("review")) == 1
+
+    def test_who_never_answers_the_master_ends_the_run(self, long_world: World, cache: Cache) -> None:
+        for step in ("probe", "task"):
+            model = self.failing(long_world, step, *range(1, 99))
+            fresh = Cache(cache.directory / step)
+            result = run(long_world, of_category(long_world, "SSS"), fresh, model, look_ahead=False)
+            assert (result.stop == "model") == (step == "probe") and len(result.trace.of("failure")) in (1, 3)
+        model = self.failing(long_world, "probe", 1, error=Unreachable)
+        assert run(long_world, of_category(long_world, "S2A"), cache, model).stop == "model"
+
+    def test_regions_that_are_refused_do_not_end_it(self, long_world: World, cache: Cache) -> None:
+        question = of_category(long_world, "SSS")
+        regions = sorted({event.start_s // 562.5 for event in long_world.targets(question)})[:3]
+
+        class Filtered(Oracle):
+            def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+                if request.step == "step" and request.facts.observation.state.region.path[0] in regions:  # type: ignore[attr-defined]
+                    raise Refused("content filter")
+                return super().complete(request, max_attempts=max_attempts)
+
+        result = run(long_world, question, cache, Filtered(long_world), workers=1, budget=Budget(calls=90))
+        assert result.stop in ("calls", "explored") and result.stops.worker["failed"] == 2 * len(regions)
+
+
+def test_what_is_ruled_out_is_no_evidence(long_world: World, shared_cache: Cache) -> None:
+    """Not even in a cell that is dead only in part, whose frame lies in the dead part."""
+    atlas = Atlas(long_world.drawn, 8, 32, cache=shared_cache)
+    cell = atlas.root.cells[5]
+    zones = DeadZones().add(cell.start_s, cell.midpoint_s + 1)
+    state = atlas.start(dead_zones=zones)
+    legal = atlas.observe(state).legal
+    assert 5 in legal.expand and 5 not in legal.add and 4 in legal.add
+    with pytest.raises(IllegalAction):
+        atlas.act(state, AddToScratchpad((Claim(5, "seen"),)))
+
+
+def test_what_a_worker_saw_closely_is_noted_for_its_next_view(long_world: World, cache: Cache) -> None:
+    heard: list[Request] = []
+
+    def look_then_open(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+        heard.append(request)
+        legal, done = request.facts.observation.legal, len(request.facts.done)  # type: ignore[attr-defined]
+        if done == 0:
+            return {"thought": "I look.", "action": {"action": "zoom", "cell": legal.zoom[0]}}
+        if done == 1 and legal.expand:
+            return {"thought": "The sign reads EXIT 7.", "action": {"action": "expand", "cell": legal.expand[0]}}
+        return {"thought": "", "action": {"action": "finished"}}
+
+    model = Overruled(Oracle(long_world), step=look_then_open)
+    run(long_world, of_category(long_world, "S2A"), cache, model, traversal="dfs", workers=1, max_rounds=1)
+    told = "\n".join(part for message in heard[2].messages for part in message.parts if isinstance(part, str))
+    assert "looked closely at" in told and "EXIT 7" in told
+
+
+@pytest.mark.parametrize(
+    ("sentence", "options"),
+    [
+        ("workers is a whole number", {"workers": 2.5}),
+        ("workers is a whole number", {"workers": "4"}),
+        ("workers is a whole number", {"workers": True}),
+        ("steps is a whole number", {"steps": None}),
+        ("threads is a whole number", {"threads": float("nan")}),
+        ("min_rounds is a whole number", {"min_rounds": None}),
+        ("max_rounds is a whole number", {"max_rounds": float("inf")}),
+        ("min_rounds is at most max_rounds, which is 2", {"min_rounds": 3, "max_rounds": 2}),
+        ("plateau is a whole number", {"plateau": "4"}),
+        ("budget is an ak.Budget", {"budget": 200}),
+        ("budget is an ak.Budget", {"budget": None}),
+        ("leave `choices` and `kind` out", {"kind": "open"}),
+        ("leave `choices` and `kind` out", {"choices": ["a", "b"]}),
+    ],
+)
+def test_what_cannot_be_asked_is_told(
+    long_world: World, shared_cache: Cache, sentence: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        run(long_world, of_category(long_world, "S2A"), shared_cache, **options)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "choices", "kind"),
+    [
+        ("list of texts", "What?", "abc", None),
+        ("list of texts", "What?", {"a", "b"}, None),
+        ("are texts", "What?", [1, 2], None),
+        ("are texts", "What?", ["a", None], None),
+        ("are texts", None, ["a", "b"], None),
+        ("at least two choices", "What?", [], "choice"),
+        ("leave them out", "What?", ["a", "b"], "count"),
+        ("of kind choice", "What?", None, "why"),
+    ],
+)
+def test_what_is_no_question_is_told(
+    long_world: World, shared_cache: Cache, sentence: str, question: Any, choices: Any, kind: Any
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        ask(long_world.drawn, question, choices, kind=kind, vlm=Oracle(long_world), cache=shared_cache)
+
+
+def test_a_result_shares_nothing_with_the_next_run(long_world: World, shared_cache: Cache) -> None:
+    result = run(long_world, of_category(long_world, "S2A"), shared_cache)
+    result.settings["budget"]["calls"] = 3
+    assert run(long_world, of_category(long_world, "S2A"), shared_cache).stop == "sufficient"

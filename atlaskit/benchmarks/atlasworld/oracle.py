@@ -179,8 +179,12 @@ class Oracle:
         }
         if call.question.choices:
             choice = self._answered(call.question, self._found(call.question, pad))
-            weighed = {"choice": choice, "supporting": named, "contradicting": [], "sufficient": suffices}
-            answer["choices"] = [weighed]
+            answer["choices"] = [
+                {"choice": other, "supporting": [], "contradicting": named, "sufficient": False}
+                if other != choice
+                else {"choice": choice, "supporting": named, "contradicting": [], "sufficient": suffices}
+                for other in range(len(call.question.choices))
+            ]
         return {**answer, "conclusion": self._conclude(call, suffices, named, missing)}
 
     def _conclude(
@@ -221,18 +225,20 @@ class Oracle:
     def _glance(self, call: GlanceCall) -> dict[str, Any]:
         view, cells = call.observation.view, call.observation.legal.add
         shown = self._shown(call.question, view, cells, self._targets(call.question))
-        return self._verdict(call.question, {id: cells[:8] for id, cells in shown.items()})
+        return self._verdict(call.question, {id: cells[:8] for id, cells in shown.items()}, bool(cells))
 
-    def _verdict(self, question: Question, found: Mapping[str, list[Any]]) -> dict[str, Any]:
-        """Answer, citing the frames of the events that were found."""
+    def _verdict(self, question: Question, found: Mapping[str, list[Any]], can_cite: bool = True) -> dict[str, Any]:
+        """Answer, citing the frames of the events that were found, if there are frames to cite."""
         cited = [frame for frames in found.values() for frame in frames][:MOST_CITED]
         reasoning = f"{len(found)} of {len(self._targets(question))} wanted events are in the evidence."
         answer = self._answered(question, found)
+        supporting = {"supporting": cited} if can_cite else {}
         if isinstance(answer, tuple):
-            return {"supporting": cited, "reasoning": reasoning, "start_s": answer[0], "end_s": answer[1]}
+            return {**supporting, "reasoning": reasoning, "start_s": answer[0], "end_s": answer[1]}
         if question.kind != "choice":
-            return {"supporting": cited, "reasoning": reasoning, "answer": answer}
-        weighed = [{"choice": answer, "supporting": cited, "contradicting": []}]
+            return {**supporting, "reasoning": reasoning, "answer": answer}
+        contradicting = {"contradicting": list[Any]()} if can_cite else {}
+        weighed = [{"choice": answer, **supporting, **contradicting}]
         return {"weighed": weighed, "reasoning": reasoning, "answer": answer}
 
     def _answered(self, question: Question, found: Mapping[str, Any]) -> Answered:
