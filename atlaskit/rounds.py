@@ -28,8 +28,6 @@ Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "
 """Why a search ended. Master: the evidence is "sufficient", or a root cell is too short, or the "depth" too small, to
 explore at all. Workers: all is "explored" that the strategy would. Global: the rounds or a budget are used up, or the
 model does not answer."""
-
-
 SILENCE = 3
 """Calls of the Master in a row, or rounds of workers in different regions, without an answer, that end a run."""
 
@@ -51,14 +49,16 @@ class Limits:
     """Whether the next probe is made while the workers are under way."""
 
     def __post_init__(self) -> None:
-        least = {"workers": 1, "steps": 1, "plateau": min(1, self.steps - 1), "min_rounds": 1, "max_rounds": 1}
-        for name, at_least in least.items():
-            if name != "max_rounds" or self.max_rounds is not None:
-                check_whole(name, getattr(self, name), at_least)
+        check_whole("plateau", self.plateau, min(1, self.steps - 1))
+        check_whole("min_rounds", self.min_rounds)
         if self.plateau >= self.steps:
             raise InputError(f"plateau is less than the {self.steps} steps of a worker, got {self.plateau}.")
-        if self.max_rounds is not None and self.min_rounds > self.max_rounds:
-            raise InputError(f"min_rounds is at most max_rounds, which is {self.max_rounds}; got {self.min_rounds}.")
+        if self.max_rounds is not None:
+            check_whole("max_rounds", self.max_rounds)
+            if self.min_rounds > self.max_rounds:
+                raise InputError(
+                    f"min_rounds is at most max_rounds, which is {self.max_rounds}; got {self.min_rounds}."
+                )
 
 
 @dataclass(frozen=True)
