@@ -180,7 +180,7 @@ class _Visit:
     def act(self, reply: Reply, call: StepCall, steps_left: int) -> Event:
         """Do what the model chose; what cannot be done costs the step and is told."""
         before, action, problem = self.seen, to_action(reply.answer), ""
-        if before.looking_at and self.notes:
+        if before.looking_at and self.notes and reply.answer.thought:  # what it saw there, for a view that comes later
             self.notes[-1] += f": {printable(reply.answer.thought, LONGEST_NOTE)}"
         try:
             self.state = self.atlas.act(self.state, action)
@@ -273,7 +273,7 @@ class Master:
         return self._ask(DecisionCall(self.question, duration_s, sheet, left_out), max_attempts)
 
     def cite(self, cells: Sequence[int], dead_zones: DeadZones, scratchpad: Scratchpad) -> Scratchpad:
-        """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded.
+        """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded or is dead.
 
         The scratchpad is empty, but for the labels that were given and erased again.
         """
