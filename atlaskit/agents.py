@@ -30,7 +30,7 @@ from atlaskit.prompts import (
 )
 from atlaskit.question import Answered, Question, Span
 from atlaskit.render import Sheet
-from atlaskit.schemas import MOST_CITED, to_action
+from atlaskit.schemas import MOST_SHOWN, to_action
 
 WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 """Why a worker came back: it declared its region explored, found nothing new for too long, used up its own steps, was
@@ -295,7 +295,7 @@ class Master:
 
     def sheet(self, scratchpad: Scratchpad) -> Sheet:
         """Return the scratchpad as an image: its surest items, since what is shown to a model must end somewhere."""
-        return Sheet(self.atlas.video, scratchpad.surest(MOST_CITED), self.atlas.cell, self.atlas.fit, self.atlas.cache)
+        return Sheet(self.atlas.video, scratchpad.surest(MOST_SHOWN), self.atlas.cell, self.atlas.fit, self.atlas.cache)
 
 
 def _is_full(conversation: Sequence[Message]) -> bool:

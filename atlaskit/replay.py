@@ -37,7 +37,7 @@ from atlaskit.events import (
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.render import WIDEST_PX, Fit, Picture, Sheet, View
-from atlaskit.schemas import MOST_CITED
+from atlaskit.schemas import MOST_SHOWN
 from atlaskit.trace import Trace
 from atlaskit.video import Sampling, Video
 
@@ -203,7 +203,7 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
 
 
 def _sheet(seen: SheetSeen, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
-    shown = scratchpad.surest(MOST_CITED)
+    shown = scratchpad.surest(MOST_SHOWN)
     if tuple(seen.labels) != shown.labels:
         there, then = ", ".join(seen.labels)[:80], ", ".join(shown.labels)[:80]
         raise InputError(f"its sheet shows the evidence {there!r}, and what was kept then is {then!r}.")

@@ -34,6 +34,8 @@ MOST_ITEMS = 8
 """Evidence items in one action, suggestions in one review."""
 MOST_CITED = 64
 """Frames cited in one judgement."""
+MOST_SHOWN = 256
+"""Frames of evidence on one sheet."""
 MOST_INTERVALS = 4
 """Stretches of time that one review may name."""
 MOST_COUNTED = 10_000

@@ -511,8 +511,12 @@ def test_the_time_of_answers_does_not_matter_with_many_workers(long_world: World
         assert len({result.to_json() for result in results}) == 1
 
 
-def test_a_model_is_shown_the_surest_evidence_where_there_is_too_much(world: World, cache: Cache) -> None:
+def test_a_model_is_shown_the_surest_evidence_where_there_is_too_much(
+    world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A sheet has no end, and a prompt has."""
+    monkeypatch.setattr("atlaskit.agents.MOST_SHOWN", 64)
+    monkeypatch.setattr("atlaskit.replay.MOST_SHOWN", 64)
     sheets: list[int] = []
 
     def keep_everything(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
