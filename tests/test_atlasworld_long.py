@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.benchmarks.atlasworld.questions import WRITERS
+from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
 from atlaskit.benchmarks.atlasworld.reel import BANK, BANK_CAST, OWN, OWN_CAST, write_reel
 from atlaskit.benchmarks.atlasworld.screenplay import EVERYTHING
 from atlaskit.benchmarks.atlasworld.script import Event, Script
@@ -139,9 +139,31 @@ def test_a_duration_is_rounded_down_to_whole_clips() -> None:
 
 def test_every_question_has_one_answer_on_the_whole_timeline() -> None:
     for world in (long(seed, duration_s) for seed in range(6) for duration_s in (1350, HOUR, 10 * HOUR)):
-        assert {question.category for question in world.questions} == set(WRITERS)
+        assert {question.category for question in world.questions} == set(CATEGORIES)
         for question in world.questions:
             check_truth(world.script, question, world.targets(question))
+
+
+def test_what_has_no_choices_has_its_answer_on_the_whole_timeline() -> None:
+    kinds = Counter()
+    for seed in range(6):
+        world = atlasworld(seed, HOUR, questions=18, categories=("OPEN", "TALLY", "SUM"), directory="unused")
+        for question in world.questions:
+            targets, script = world.targets(question), world.script
+            kinds[question.kind] += 1
+            match question.category:
+                case "OPEN":
+                    assert question.answer in (targets[0].colour, targets[0].caption)
+                case "TALLY":
+                    (name,) = {event.name for event in targets}
+                    assert question.answer == len(targets) == [event.name for event in script.events].count(name)
+                case "SUM":
+                    assert [event for event in script.events if event.scene == targets[0].scene] == targets
+                    assert all(event.name in str(question.answer) for event in targets)
+                    assert question.score(" ".join(event.name for event in targets)) > 0.6 > question.score("A cat.")
+    assert min(kinds[kind] for kind in ("open", "count", "summary")) > 10
+    with pytest.raises(InputError, match="categories"):
+        atlasworld(1, 60, categories=("WHY",), directory="unused")
 
 
 def check_truth(script: Script, question: Question, targets: list[Event]) -> None:
