@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.questions import WRITERS, write_questions
+from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, write_questions
 from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.errors import InputError
 from atlaskit.question import Question
@@ -35,7 +35,7 @@ def of_kind(kind: str) -> list[tuple[World, Question]]:
 
 def test_every_kind_is_asked() -> None:
     for world in worlds(range(6)):
-        assert {question.category for question in world.questions} == set(WRITERS)
+        assert {question.category for question in world.questions} == set(CATEGORIES)
         assert len({question.text for question in world.questions}) == len(world.questions) == 40
         assert any(question.misleading_subtitle for question in world.questions)
 
