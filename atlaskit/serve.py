@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
+from urllib.parse import urlsplit
 
 from atlaskit import install
 from atlaskit import keeper as keeper_room
@@ -134,7 +135,7 @@ class Server:
 
     def _up(self) -> VLM:
         with self._starting:
-            if self._keeper is not None and not self.is_ours:
+            if self._keeper is not None and (not self.is_ours or self._is_gone()):
                 self._end(keep_log=True)
             if self._keeper is None:  # one that was found may be gone by now
                 stops, self.name = self._stops, served_name(self.model, self.flags.arguments)
@@ -147,6 +148,11 @@ class Server:
             elif (running := self.vlm) is not None:
                 return running
             raise ServerError(f"The server of {self.model} was stopped.")
+
+    def _is_gone(self) -> bool:
+        """Whether nobody listens any more where the server was: its keeper may not have noticed yet."""
+        port = None if self.vlm is None else urlsplit(self.vlm.base_url).port
+        return port is not None and _is_free(port)
 
     def stop(self) -> None:
         """Stop the server and all its processes, if it was started here."""
