@@ -25,7 +25,7 @@ from atlaskit.question import Kind, Question
 from atlaskit.render import Picture, Still, View
 from atlaskit.search import ask
 from atlaskit.serve import USUAL_PORT, serve
-from atlaskit.strategies import STRATEGIES
+from atlaskit.strategies import NAMES
 from atlaskit.video import SAMPLINGS, open_video
 from atlaskit.vlm import VLM
 
@@ -76,9 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "--model", nargs=2, metavar=("URL", "NAME"), help=f"default: the model served at {LOCAL_SERVER}"
     )
     asking.add_argument("--workers", type=int, default=4, help="regions explored at once (4)")
-    asking.add_argument(
-        "--traversal", choices=("auto", *STRATEGIES), default="auto", help="how regions are searched (auto)"
-    )
+    asking.add_argument("--traversal", choices=NAMES, default="auto", help="how regions are searched (auto)")
     asking.add_argument("--max-depth", type=_depth, default="auto", help='"auto" or 0 … D_max')
     asking.add_argument("--calls", type=int, default=200, help="at most this many model calls (200)")
     asking.add_argument("--tokens", type=int, help="at most this many tokens")

@@ -87,9 +87,7 @@ class Report:
     @property
     def unmarked_s(self) -> tuple[Span, ...]:
         """The parts of the region that were not marked: where there is no evidence, they hold nothing."""
-        marked = DeadZones()
-        for grid in self.marked:
-            marked = marked.add(grid.start_s, grid.end_s)
+        marked = DeadZones().add_all((grid.start_s, grid.end_s) for grid in self.marked)
         return marked.outside(self.region.start_s, self.region.end_s)
 
 

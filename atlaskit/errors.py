@@ -20,7 +20,12 @@ Each message is one sentence for a person: what is wrong, which value, what to d
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from atlaskit.usage import Transit, Usage
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class AtlasError(Exception):
@@ -39,6 +44,12 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
     """Raise InputError for what is not a whole number, of at least `least`."""
     if type(value) is not int or value < least:
         raise InputError(f"{name} is a whole number, at least {least}; got {value!r:.80}.")
+
+
+def first_fault(error: ValidationError) -> tuple[str, str]:
+    """Return where the first fault of a validated value lies, its names joined by dots, and what it is."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return printable(".".join(map(str, first["loc"])), 80), str(first["msg"])
 
 
 class VideoError(AtlasError):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from atlaskit.environment import Action, AddToScratchpad, MarkPromising, Observation
-from atlaskit.errors import InputError, ModelError, printable
+from atlaskit.errors import InputError, ModelError, first_fault
 from atlaskit.grid import Grid
 from atlaskit.model import Reply
 from atlaskit.render import Sheet, View
@@ -249,9 +249,8 @@ def form_of(event: Event) -> Form:
     try:
         return FORMS[event.kind].model_validate(event.data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = printable(".".join(map(str, first["loc"])) or "data", 80)
-        raise InputError(f"This is no {event.kind!r} as this atlaskit knows it: {field}: {first['msg']}.") from error
+        field, fault = first_fault(error)
+        raise InputError(f"This is no {event.kind!r} as this atlaskit knows it: {field or 'data'}: {fault}.") from error
 
 
 def seen_in(observation: Observation) -> dict[str, Any]:

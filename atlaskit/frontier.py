@@ -53,6 +53,11 @@ class Frontier:
         return tuple(sorted(self._open.values(), key=lambda region: region.order))
 
     @property
+    def scored(self) -> tuple[Region, ...]:
+        """Those of them that have a score, and so can be chosen as best."""
+        return tuple(region for region in self.open if region.score is not None)
+
+    @property
     def out(self) -> tuple[Grid, ...]:
         """The regions that are being explored."""
         return tuple(self._out)
@@ -89,7 +94,7 @@ class Frontier:
 
     def suggest(self, grids: Iterable[Grid], score: float = 1.0) -> tuple[Grid, ...]:
         """Queue the regions that a review named; return those that were not explored yet."""
-        news = tuple(grid for grid in dict.fromkeys(grids) if grid not in self._visits and grid not in self._out)
+        news = tuple(grid for grid in dict.fromkeys(grids) if grid not in self._visits)
         for grid in news:
             self._put(Region(grid, "suggested", score))
         return news
@@ -101,27 +106,17 @@ class Frontier:
             if grid not in self._visits and grid not in self._open:
                 self._put(Region(grid, "marked", score))
 
-    def priority(self, region: Region) -> float:
-        """Return a region's score less its virtual loss; none is as low as can be."""
-        if region.score is None:
-            return float("-inf")
-        return region.score - sum(virtual_loss(region.grid, other) for other in self._out)
-
     def best(self, count: int, among: Callable[[Region], bool] = lambda region: True) -> list[Grid]:
         """Return the `count` regions to explore next, best first: each as if those before it were under way.
 
         Those without a score are left out, as are those that `among` refuses; ties go to the first in the queue.
         """
-        before, chosen = list(self._out), list[Grid]()
-        try:
-            while len(chosen) < count:
-                ready = [r for r in self.open if r.score is not None and r.grid not in chosen and among(r)]
-                if not ready:
-                    break
-                chosen.append(max(ready, key=lambda region: (self.priority(region), -region.order)).grid)
-                self._out.append(chosen[-1])
-        finally:
-            self._out = before
+        ready, under_way, chosen = [r for r in self.scored if among(r)], list(self._out), list[Grid]()
+        while ready and len(chosen) < count:
+            first = max(ready, key=lambda region: priority(region, under_way))
+            ready.remove(first)
+            under_way.append(first.grid)
+            chosen.append(first.grid)
         return chosen
 
     def hand_out(self, grid: Grid) -> None:
@@ -150,6 +145,11 @@ class Frontier:
         known = self._open.get(region.grid)
         self._open[region.grid] = replace(region, order=known.order if known else self._arrived)
         self._arrived += known is None
+
+
+def priority(region: Region, under_way: Iterable[Grid]) -> float:
+    """Return a region's score less its virtual loss."""
+    return (region.score or 0.0) - sum(virtual_loss(region.grid, other) for other in under_way)
 
 
 def virtual_loss(grid: Grid, other: Grid) -> float:

@@ -7,7 +7,7 @@ Knows nothing of pixels: the image of an evidence item is, by definition, the fr
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -158,6 +158,13 @@ class DeadZones:
         touching = [span for span in self.intervals if span not in apart]
         merged = (min([start_s, *(a for a, _ in touching)]), max([end_s, *(b for _, b in touching)]))
         return DeadZones(tuple(sorted([*apart, merged])))
+
+    def add_all(self, spans: Iterable[Sequence[float]]) -> DeadZones:
+        """Return the zones with several intervals ruled out too."""
+        zones = self
+        for start_s, end_s in spans:
+            zones = zones.add(start_s, end_s)
+        return zones
 
     def covers(self, start_s: float, end_s: float) -> bool:
         """Tell whether all of `[start_s, end_s)` is ruled out."""

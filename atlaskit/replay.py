@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from atlaskit.cache import Cache, default_cache
 from atlaskit.environment import Atlas, Investigate, Observation, Zoom
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import InputError, first_fault, printable
 from atlaskit.events import (
     Cite,
     Decision,
@@ -27,7 +27,6 @@ from atlaskit.events import (
     Probe,
     Reported,
     Review,
-    Seconds,
     Seen,
     SheetSeen,
     Start,
@@ -133,9 +132,8 @@ def _atlas(trace: Trace, video: Video, cache: Cache) -> Atlas:
     try:
         settings = _Settings.model_validate(starts[0].settings)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise InputError(f"The settings in this trace cannot be drawn by: {field}: {first['msg']}.") from error
+        field, fault = first_fault(error)
+        raise InputError(f"The settings in this trace cannot be drawn by: {field}: {fault}.") from error
     if settings.video != video.fingerprint:
         other, this = settings.video[:12], video.fingerprint[:12]
         raise InputError(f"The trace is of another video ({other!r}…) than {video.name} ({this!r}…).")
@@ -220,12 +218,12 @@ def _after(form: Form, remembered: Memory) -> Memory:
     scratchpad, zones = remembered
     match form:
         case Reported(kept=kept, dead_s=dead_s):
-            return Memory(_kept(kept, scratchpad), _ruled_out(dead_s, zones))
+            return Memory(_kept(kept, scratchpad), zones.add_all(dead_s))
         case Review(erased=labels, dead_s=dead_s):
             missing = [label for label in labels if label not in scratchpad.labels]
             if missing:
                 raise InputError(f"it erases the evidence {missing[0]!r}, which was not there.")
-            return Memory(scratchpad.erase(labels), _ruled_out(dead_s, zones))
+            return Memory(scratchpad.erase(labels), zones.add_all(dead_s))
         case Cite(found=found):
             return Memory(_kept(found, scratchpad), zones)
     return remembered
@@ -240,9 +238,3 @@ def _kept(items: Sequence[Item], scratchpad: Scratchpad) -> Scratchpad:
     if strange:
         raise InputError(f"its evidence {strange[0].label[:40]!r} does not go with what was kept before.")
     return after
-
-
-def _ruled_out(spans: Sequence[Seconds], zones: DeadZones) -> DeadZones:
-    for start_s, end_s in spans:
-        zones = zones.add(start_s, end_s)
-    return zones

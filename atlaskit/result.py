@@ -103,9 +103,7 @@ class Result:
     @property
     def coverage(self) -> float:
         """The fraction of the video that workers were sent to, in [0, 1]."""
-        visited = DeadZones()
-        for event in self.trace.of("report"):
-            visited = visited.add(*event["interval_s"])
+        visited = DeadZones().add_all(event["interval_s"] for event in self.trace.of("report"))
         return visited.coverage(0.0, self.sheet.video.duration_s)
 
     @property

@@ -147,13 +147,13 @@ class Search:
 
     def round(self) -> Stop | None:
         """Probe, send workers, merge what they bring, and judge it; return a stop, or None to go on."""
-        if not (self.has_scores and any(region.score is not None for region in self.frontier.open)):
+        if not (self.has_scores and self.frontier.scored):
             self.take_scores(*self.probe())
             if self.is_alone:
                 return self.no_answer()
             if (spent := self.meter.spent()) is not None:
                 return spent
-        if not any(region.score is not None for region in self.frontier.open):  # no probe was answered
+        if not self.frontier.scored:  # no probe was answered
             self.frontier.rank(dict.fromkeys(self.frontier.cells, 0.0))  # so one is as good as another
         sorties = self.sorties()
         if not sorties:

@@ -20,7 +20,7 @@ from atlaskit.render import Fit, Sheet
 from atlaskit.replies import Cached
 from atlaskit.result import Result, Spent
 from atlaskit.rounds import Limits, Search, name_of
-from atlaskit.strategies import STRATEGIES, Strategy
+from atlaskit.strategies import NAMES, STRATEGIES, Strategy
 from atlaskit.trace import Trace
 from atlaskit.video import Sampling, Video
 
@@ -162,7 +162,7 @@ def _cited(answer: Any) -> list[int]:
 
 def _strategy(traversal: str | Strategy) -> Strategy | None:
     """Return the strategy that is meant, None for the Master's choice; raise InputError for what is none."""
-    if isinstance(traversal, str) and traversal in ("auto", *STRATEGIES):
+    if isinstance(traversal, str) and traversal in NAMES:
         return STRATEGIES.get(traversal)
     if callable(traversal):
         try:
@@ -173,5 +173,5 @@ def _strategy(traversal: str | Strategy) -> Strategy | None:
                 f"({error}); a beam is ak.strategies.beam(width)."
             ) from error
         return traversal
-    names = ", ".join(map(repr, ("auto", *STRATEGIES)))
+    names = ", ".join(map(repr, NAMES))
     raise InputError(f"traversal is {names}, or a function of the form that strategies have; got {traversal!r:.80}.")

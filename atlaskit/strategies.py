@@ -77,7 +77,7 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
 
     def strategy(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
         seen = Counter(grid.depth for grid in frontier.visited)
-        levels = sorted({region.grid.depth for region in frontier.open if region.score is not None})
+        levels = sorted({region.grid.depth for region in frontier.scored})
         if not levels:
             return []
         level, wide = next((level, wide) for wide in count(width, width) for level in levels if seen[level] < wide)
@@ -89,3 +89,5 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
 
 
 STRATEGIES: dict[str, Strategy] = {"dfs": dfs, "bfs": bfs, "beam": beam()}
+NAMES = ("auto", *STRATEGIES)
+"""What a traversal can be called."""

@@ -31,7 +31,7 @@ from atlaskit.dialect import (
     sampling,
 )
 from atlaskit.endpoint import CONNECT_S, Endpoint, Failed, parsed
-from atlaskit.errors import BadReply, InputError, ModelError, Refused, Unreachable, printable
+from atlaskit.errors import BadReply, InputError, ModelError, Refused, Unreachable, first_fault
 from atlaskit.gate import gate_to
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.usage import Transit, Usage
@@ -266,9 +266,8 @@ def _corrected(request: Request, said: str, complaint: str) -> Request:
 
 
 def _complaint(error: ValidationError, answer: Answer) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = printable(".".join(map(str, first["loc"])), 80)
-    complaint = f"{first['msg']} at {where}" if where else str(first["msg"])
+    where, what = first_fault(error)
+    complaint = f"{what} at {where}" if where else what
     return (
         f"{complaint} (it was cut off after {answer.usage.completion_tokens} tokens)"
         if answer.is_cut_off

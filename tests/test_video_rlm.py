@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from pathlib import Path
@@ -459,6 +460,14 @@ class TestStrategiesOfOnesOwn:
 
         with pytest.raises(InputError, match=f"careless.*{sentence}"):
             run(long_world, of_category(long_world, "S2A"), shared_cache, traversal=careless, workers=2)
+
+    def test_the_one_in_the_docs_runs_as_written(self, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        page = (Path(__file__).parent.parent / "docs" / "strategies.md").read_text(encoding="utf-8")
+        (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+        names: dict[str, Any] = {}
+        exec(code, names)
+        assert names["result"].is_right and names["result"].settings["traversal"] == "from_the_end"
+        assert "answer" in capsys.readouterr().out
 
     def test_what_is_no_sortie_and_what_is_no_strategy(self, long_world: World, shared_cache: Cache) -> None:
         for wrong in ((CELL, "DFS", 3), (CELL, "dfs", 0), (CELL, "dfs", 2.0), (CELL, "dfs", True), (None, "dfs", 2)):
