@@ -4,6 +4,7 @@ The names here are a notebook's whole vocabulary. Importing them does no I/O and
 """
 
 from atlaskit import benchmarks, plots, replay, strategies
+from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
@@ -20,13 +21,13 @@ from atlaskit.environment import (
     Zoom,
 )
 from atlaskit.errors import AtlasError
+from atlaskit.opening import open_video
 from atlaskit.question import Question
 from atlaskit.render import view
 from atlaskit.result import Result
 from atlaskit.search import ask
 from atlaskit.serve import serve
 from atlaskit.trace import Trace
-from atlaskit.video import open_video
 from atlaskit.vlm import VLM
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Zoom",
     "ask",
     "benchmarks",
+    "cache",
     "open_video",
     "plots",
     "replay",

@@ -1,4 +1,4 @@
-"""The command line: `python -m atlaskit ask|view|frame|serve|run`.
+"""The command line: `python -m atlaskit ask|view|frame|serve|run|cache`.
 
 A mistake of the user's is one sentence on stderr and a non-zero exit, never a traceback.
 """
@@ -17,16 +17,19 @@ from typing import Any
 from tqdm import tqdm
 
 from atlaskit.budget import Budget
-from atlaskit.cache import Cache, recipe_key
+from atlaskit.cache import Cache
 from atlaskit.errors import AtlasError, InputError, Unreachable, printable
 from atlaskit.events import Event
 from atlaskit.grid import Grid
+from atlaskit.opening import open_video
 from atlaskit.question import Kind, Question
+from atlaskit.recipes import served_key
 from atlaskit.render import Picture, Still, View
 from atlaskit.search import ask
 from atlaskit.serve import USUAL_PORT, serve
 from atlaskit.strategies import NAMES
-from atlaskit.video import SAMPLINGS, open_video
+from atlaskit.upkeep import add_cache_commands
+from atlaskit.video import SAMPLINGS
 from atlaskit.vlm import VLM
 
 LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
@@ -81,6 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     asking.add_argument("--calls", type=int, default=200, help="at most this many model calls (200)")
     asking.add_argument("--tokens", type=int, help="at most this many tokens")
     asking.add_argument("--seconds", type=float, help="at most this long")
+    asking.add_argument("--sample", type=int, default=0, metavar="N", help="which of several answers, by number (0)")
+    paying = asking.add_mutually_exclusive_group()
+    paying.add_argument("--refresh", action="store_true", help="ask again what is kept")
+    paying.add_argument("--replay", action="store_true", help="ask nothing: only what is kept counts")
+    asking.add_argument("--fingerprint", help="of a video that was asked about before: its file may be missing")
     asking.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
     asking.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
     _add_grid(asking)
@@ -109,6 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (1)")
     serving.add_argument("--vllm", default="", metavar="ARGUMENTS", help='of vLLM itself: --vllm="--max-num-seqs 8"')
 
+    add_cache_commands(commands)
+
     running = commands.add_parser("run", help="run notebooks headless")
     running.set_defaults(run=_run)
     running.add_argument("notebooks", type=Path, nargs="+")
@@ -130,9 +140,9 @@ def _ask(options: argparse.Namespace) -> int:
     kind: Kind = options.kind or ("choice" if options.choice else "open")
     question = Question(options.question, tuple(options.choice), kind)
     budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
-    video = open_video(options.video, options.subtitles)
-    Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
     cache = Cache(options.cache)
+    video = open_video(options.video, options.subtitles, fingerprint=options.fingerprint, cache=cache)
+    Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
     vlm = VLM(*options.model) if options.model else _local_model(cache)
     with _Progress(options.calls) as progress:
         result = ask(
@@ -146,6 +156,9 @@ def _ask(options: argparse.Namespace) -> int:
             k=options.k,
             cell=options.cell,
             sampling=options.sampling,
+            sample=options.sample,
+            refresh=options.refresh,
+            replay=options.replay,
             cache=cache,
             on_event=progress.show,
         )
@@ -188,7 +201,7 @@ def _frame(options: argparse.Namespace) -> int:
 
 def _local_model(cache: Cache) -> VLM:
     """Return the model that is served on this machine; where it is gone, the last one, whose replies may be kept."""
-    key = recipe_key("served", 1, address=LOCAL_SERVER)
+    key = served_key(LOCAL_SERVER)
     try:
         vlm = VLM(LOCAL_SERVER)
     except Unreachable:

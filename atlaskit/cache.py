@@ -1,123 +1,94 @@
-"""A content-addressed store on disk: bytes and JSON by key. Knows nothing of grids or models.
+"""A content-addressed cache: bytes and JSON by key, on disk or in memory. Knows nothing of grids or models.
 
-Built on diskcache (SQLite and files, safe with many threads and processes of one host), with three changes that make
-a stranger's cache safe to open and its own entries safe to trust:
-
-* nothing is pickled, neither on writing nor on reading (diskcache's CVE-2025-69872);
-* an entry carries the hash of its key and content, and one that does not match is dropped and counted as a miss;
-* nothing is evicted: what was paid for stays until the user deletes it.
+A key is the hash of what a thing is made of (`recipe_key`), so nobody ever has to say what is out of date. Three things
+can be relied on: what comes out is what was put in (an entry carries the hash of its key and content; one that does not
+match is dropped, counted, told, and made again); what several want at once is made once, across threads and processes;
+nothing is evicted unless a limit was set, and then it is counted and told.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
-import sqlite3
 import threading
+import time
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import diskcache
-from diskcache.core import MODE_BINARY, MODE_RAW
-
-from atlaskit.errors import CacheError
+from atlaskit.errors import CacheWarning
+from atlaskit.flights import Flights, flights_in
+from atlaskit.store import Entry, Policy, Store, Tampered
 
 DIGEST_BYTES = 16
-LOOK_S = 0.2
-"""How long at most nobody looks whether a key is still waited for."""
 
 
-class _RawDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no types
-    """diskcache's files and rows, but only for text keys and bytes: a pickle is refused before it is loaded."""
+_counting = threading.Lock()
 
-    def put(self, key: object) -> tuple[str, bool]:
-        if not isinstance(key, str):
-            raise CacheError(f"A cache key is text, got {type(key).__name__}.")
-        return key, True
 
-    def get(self, key: object, raw: bool) -> object:
-        if not raw:
-            raise CacheError("The cache holds a pickled key, which is never loaded: delete the cache directory.")
-        return key
+def _after_fork() -> None:
+    global _counting
+    _counting = threading.Lock()
 
-    def store(self, value: object, read: bool, key: object = None) -> Any:
-        if not isinstance(value, bytes):
-            raise CacheError(f"The cache stores bytes, got {type(value).__name__}.")
-        return super().store(value, read, key=key)
 
-    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> Any:
-        if mode not in (MODE_RAW, MODE_BINARY):
-            raise CacheError(
-                "The cache holds a value that is not raw bytes (a pickle?), which is never loaded: delete it."
-            )
-        if filename is not None:
-            self._inside(filename)
-        return super().fetch(mode, filename, value, read)
+os.register_at_fork(after_in_child=_after_fork)
 
-    def remove(self, file_path: str) -> None:
-        self._inside(file_path)
-        super().remove(file_path)
 
-    def _inside(self, filename: str) -> None:
-        """Refuse a row whose file lies elsewhere: a tampered row could otherwise read or delete any file."""
-        directory = Path(self._directory).resolve()
-        if not (directory / filename).resolve().is_relative_to(directory):
-            raise CacheError(f"The cache names a file outside its directory ({filename}): delete the cache directory.")
+class Passing(bytes):
+    """Bytes that are given to whoever waits for them and are not kept: made again, they may come out otherwise."""
 
 
 class Cache:
-    """Bytes and JSON by key, kept in `directory` (made if it is not there, private to the user).
+    """Bytes and JSON by key, kept in `directory` (made if it is not there), in a folder private to the user.
 
-    A key begins with the kind of its entry (`view:…`, `reply:…`), by which `stats` counts.
+    A key begins with the kind of its entry and the version of the code that makes it (`view:2:…`).
+
+    Nothing is evicted, unless `size_limit` (bytes) is set: then entries go by `policy`, those that were paid for
+    (model replies) last. "least-recently-stored" is the quicker one; "least-recently-used" makes each read a write.
+
+    Safe with many threads and processes of one host. On a network file system each host has a folder of its own.
+    `Cache(None)` keeps everything in memory, and is gone with it.
     """
 
-    def __init__(self, directory: str | Path = "cache") -> None:
-        """Open the store; raise CacheError where the directory cannot be made or written."""
-        self.directory = Path(directory).absolute()
-        self._hits: Counter[str] = Counter()
-        self._misses: Counter[str] = Counter()
-        self._corrupt: Counter[str] = Counter()
-        self._guard = threading.Lock()
-        self._flights: dict[str, tuple[threading.Lock, int]] = {}
-        self._process = os.getpid()
-        try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._store = diskcache.Cache(
-                str(self.directory), disk=_RawDisk, eviction_policy="none", cull_limit=0, statistics=0
-            )
-            self._store.set("probe:write", b"")
-        except (OSError, sqlite3.Error) as error:
-            raise CacheError(
-                f"The cache directory {self.directory} cannot be written ({error}): name another with Cache(directory)."
-            ) from error
+    def __init__(
+        self,
+        directory: str | Path | None = "cache",
+        *,
+        size_limit: int | None = None,
+        policy: Policy = "least-recently-stored",
+    ) -> None:
+        """Open the cache; raise CacheError where the directory cannot be made or written, or is not the user's."""
+        self.directory = None if directory is None else Path(directory).absolute()
+        self._store: Store | _Memory = (
+            _Memory() if self.directory is None else Store(self.directory, size_limit, policy)
+        )
+        self._flights = flights_in(self._store.folder) if isinstance(self._store, Store) else Flights(None)
+        self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter()}
+        self.touched: set[str] | None = None
+        """The keys that were asked for through this cache, where that is watched (see `watched`)."""
+
+    def watched(self) -> Cache:
+        """Return this cache as seen by one who notes in `touched` which keys are asked for through it."""
+        seen = copy.copy(self)
+        seen.touched = set()
+        return seen
 
     def get(self, key: str) -> bytes | None:
-        """Return the bytes under a key, or None. An entry that was damaged is dropped, counted, and is None."""
-        try:
-            entry = self._store.get(key, retry=True)
-        except (OSError, sqlite3.Error) as error:
-            raise CacheError(
-                f"The cache {self.directory} cannot be read ({error}): delete it, or name another."
-            ) from error
-        kind = key.partition(":")[0]
-        if entry is not None and not _is_whole(key, entry):
-            self._store.delete(key, retry=True)
-            self._count(self._corrupt, kind)
-            entry = None
-        self._count(self._misses if entry is None else self._hits, kind)
-        return None if entry is None else bytes(entry[DIGEST_BYTES:])
+        """Return the bytes under a key, or None. A damaged entry is dropped, counted, told of, and is None."""
+        value = self._look(key)
+        self._count("misses" if value is None else "hits", key)
+        return value
 
-    def put(self, key: str, value: bytes) -> None:
-        """Store bytes under a key; raise CacheError where they cannot be written."""
-        try:
-            self._store.set(key, _digest(key, value) + value, retry=True)
-        except (OSError, sqlite3.Error) as error:
-            raise CacheError(f"The cache {self.directory} cannot be written: {error}.") from error
+    def put(self, key: str, value: bytes, *, paid: bool = False) -> None:
+        """Store bytes under a key; raise CacheError where they cannot be written. What was paid for is evicted last."""
+        if self.touched is not None:
+            self.touched.add(key)
+        self._store.write(key, _digest(key, value) + value, paid)
 
     def get_json(self, key: str) -> Any | None:
         """Return the JSON value under a key, or None."""
@@ -128,61 +99,179 @@ class Cache:
         """Store a JSON value under a key."""
         self.put(key, canonical_json(value).encode())
 
-    def remember(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """Return the bytes under a key, made and stored first if they are not there.
+    def remember(
+        self,
+        key: str,
+        make: Callable[[], bytes],
+        *,
+        fits: Callable[[bytes], bool] = lambda value: True,
+        go_on: Callable[[], bool] = lambda: False,
+        anew: bool = False,
+        paid: bool = False,
+    ) -> bytes:
+        """Return the bytes under a key; where there are none, make and store them.
 
-        Threads that miss one key together make it once; a `make` that raises stores nothing.
+        Of threads and processes that miss a key together, one makes it and the others wait, unless `go_on` tells one
+        of them not to. What is there and does not fit, as in a stranger's cache, is made again. A `make` that raises,
+        or returns `Passing` bytes, stores nothing. `anew` makes it whatever is there.
         """
-        with self.alone(key):
-            value = self.get(key)
-            if value is None:
-                value = make()
-                self.put(key, value)
-            return value
+        (value,) = self.remember_all([key], lambda _: [make()], fits=fits, go_on=go_on, anew=anew, paid=paid)
+        return value
 
-    @contextmanager
-    def alone(self, key: str, go_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
-        """Hold the key against the other threads of this process, or go on beside them when that is called for."""
-        if self._process != os.getpid():  # forked: whoever held a lock is not here to let go of it
-            self._guard, self._flights, self._process = threading.Lock(), {}, os.getpid()
-        with self._guard:
-            lock, users = self._flights.get(key, (threading.Lock(), 0))
-            self._flights[key] = (lock, users + 1)
-        is_alone = False
-        try:
-            is_alone = lock.acquire(blocking=False)
-            while not is_alone and not go_on():
-                is_alone = lock.acquire(timeout=LOOK_S)
-            yield
-        finally:
-            if is_alone:
-                lock.release()
-            with self._guard:
-                lock, users = self._flights[key]
-                if users == 1:
-                    del self._flights[key]
-                else:
-                    self._flights[key] = (lock, users - 1)
+    def remember_all(
+        self,
+        keys: Sequence[str],
+        make: Callable[[list[int]], Sequence[bytes]],
+        *,
+        fits: Callable[[bytes], bool] = lambda value: True,
+        go_on: Callable[[], bool] = lambda: False,
+        anew: bool = False,
+        paid: bool = False,
+    ) -> list[bytes]:
+        """Return the bytes under some keys; `make` returns those of the places it is given, in order."""
+        found: dict[str, bytes] = {}
+
+        def look() -> list[str]:
+            """Find what is there; return the keys of the rest."""
+            for key in dict.fromkeys(keys):
+                if key not in found and (value := self._look(key)) is not None and fits(value):
+                    found[key] = value
+                    self._count("hits", key)
+            return [key for key in dict.fromkeys(keys) if key not in found]
+
+        missing = list(dict.fromkeys(keys)) if anew else look()
+        if missing:
+            with self._flights.alone(missing, go_on):
+                missing = missing if anew else look()  # another may have made it
+                made = make([keys.index(key) for key in missing]) if missing else []
+                for key, value in zip(missing, made, strict=True):
+                    found[key] = value
+                    self._count("misses", key)
+                    if not isinstance(value, Passing):
+                        self.put(key, value, paid=paid)
+        return [found[key] for key in keys]
 
     def stats(self) -> dict[str, dict[str, int]]:
-        """Return hits, misses and corrupt entries of this process by kind of entry."""
-        with self._guard:
-            kinds = sorted({*self._hits, *self._misses})
-            return {
-                kind: {
-                    "hits": self._hits[kind],
-                    "misses": self._misses[kind],
-                    "corrupt": self._corrupt[kind],
-                }
-                for kind in kinds
+        """Return for each kind of entry: how many there are and their bytes; hits and misses of this `Cache`; and how
+        many were found corrupt or were evicted since the cache was made, by any process.
+
+        As a table: `pd.DataFrame(cache.stats()).T`.
+        """
+        held, lost = self._store.by_kind(), self._store.lost()
+        with _counting:
+            counts = {name: dict(counter) for name, counter in self._counts.items()}
+        kinds = sorted({*held, *counts["hits"], *counts["misses"], *(kind for kind, _ in lost)})
+        return {
+            kind: {
+                "entries": held.get(kind, (0, 0))[0],
+                "bytes": held.get(kind, (0, 0))[1],
+                "hits": counts["hits"].get(kind, 0),
+                "misses": counts["misses"].get(kind, 0),
+                "corrupt": lost.get((kind, "corrupt"), 0),
+                "evicted": lost.get((kind, "evicted"), 0),
             }
+            for kind in kinds
+        }
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the key, time and size of each entry."""
+        return self._store.entries()
+
+    def verify(self) -> dict[str, int]:
+        """Read every entry; drop what is damaged, and what was left behind by processes that died.
+
+        Returns how many entries of each kind were dropped; "" stands for what was no entry at all.
+        """
+        dropped: Counter[str] = Counter({"": self._store.strangers()})
+        for entry in self._store.entries():
+            if self._look(entry.key) is None:
+                dropped[kind_of(entry.key)] += 1
+        return {kind: count for kind, count in dropped.items() if count}
+
+    def prune(
+        self,
+        *,
+        is_wanted: Callable[[str], bool] = lambda key: False,
+        kinds: Collection[str] | None = None,
+        older_than_s: float = 0.0,
+        to_bytes: int | None = None,
+    ) -> dict[str, tuple[int, int]]:
+        """Remove, oldest first, what is not wanted, of some kinds (all, if none are named), written some seconds ago.
+
+        With `to_bytes`, only until no more than that is left. Returns (entries, bytes) of each kind.
+        """
+        removed: dict[str, tuple[int, int]] = {}
+        before_s, there = time.time() - older_than_s, sorted(self._store.entries(), key=lambda entry: entry.stored_s)
+        left = sum(entry.size for entry in there)
+        for entry in there:
+            if to_bytes is not None and left <= to_bytes:
+                break
+            kind = kind_of(entry.key)
+            is_meant = (kinds is None or kind in kinds) and entry.stored_s <= before_s and not is_wanted(entry.key)
+            if is_meant and self._store.drop(entry.key):
+                count, size = removed.get(kind, (0, 0))
+                removed[kind] = (count + 1, size + entry.size)
+                left -= entry.size
+        return removed
 
     def __repr__(self) -> str:
-        return f"Cache({str(self.directory)!r})"
+        return "Cache(None)" if self.directory is None else f"Cache({str(self.directory)!r})"
 
-    def _count(self, counter: Counter[str], kind: str) -> None:
-        with self._guard:
-            counter[kind] += 1
+    def _look(self, key: str) -> bytes | None:
+        """Return the bytes under a key, or None, uncounted; drop what is damaged."""
+        if self.touched is not None:
+            self.touched.add(key)
+        try:
+            entry = self._store.read(key)
+            if entry is None or entry[:DIGEST_BYTES] == _digest(key, entry[DIGEST_BYTES:]):
+                return None if entry is None else entry[DIGEST_BYTES:]
+            damage = "is damaged"
+        except Tampered:
+            damage = "is not bytes of ours (a pickle?), which are never loaded"
+        self._store.drop(key, "corrupt")
+        warnings.warn(
+            f"An entry of kind {kind_of(key)!r} in the cache {self.directory} {damage}: it was dropped, and is made "
+            f"again when it is needed. `python -m atlaskit cache verify` looks through all of them.",
+            CacheWarning,
+            stacklevel=3,
+        )
+        return None
+
+    def _count(self, name: str, key: str) -> None:
+        with _counting:
+            self._counts[name][kind_of(key)] += 1
+
+
+class _Memory:
+    """What `Store` does, in memory and without a limit."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[bytes, float]] = {}
+
+    def read(self, key: str) -> bytes | None:
+        return self._held.get(key, (None, 0.0))[0]
+
+    def write(self, key: str, value: bytes, paid: bool) -> None:
+        self._held[key] = (value, time.time())
+
+    def drop(self, key: str, why: str = "") -> bool:
+        return self._held.pop(key, None) is not None
+
+    def entries(self) -> Iterator[Entry]:
+        yield from [Entry(key, stored_s, len(value)) for key, (value, stored_s) in self._held.items()]
+
+    def strangers(self) -> int:
+        return 0
+
+    def by_kind(self) -> dict[str, tuple[int, int]]:
+        kinds: dict[str, tuple[int, int]] = {}
+        for entry in self.entries():
+            count, size = kinds.get(kind_of(entry.key), (0, 0))
+            kinds[kind_of(entry.key)] = (count + 1, size + entry.size)
+        return kinds
+
+    def lost(self) -> dict[tuple[str, str], int]:
+        return {}
 
 
 def default_cache() -> Cache:
@@ -196,21 +285,23 @@ def _open_once(directory: str) -> Cache:
 
 
 def recipe_key(kind: str, version: int, **parts: Any) -> str:
-    """Return the key of something made by a recipe: `kind:` and the hash of all it is made of.
+    """Return the key of something made by a recipe: its kind, the version of the code that makes it, and the hash of
+    all that it is made of.
 
-    `version` is that of the code which makes it, so that a change of the code never serves what the old code made.
+    With the version in it, what an older code made is never served.
     """
     recipe = canonical_json({"kind": kind, "version": version, **parts})
-    return f"{kind}:{hashlib.sha256(recipe.encode()).hexdigest()}"
+    return f"{kind}:{version}:{hashlib.sha256(recipe.encode()).hexdigest()}"
+
+
+def kind_of(key: str) -> str:
+    """Return the kind of entry that a key names."""
+    return key.partition(":")[0]
 
 
 def canonical_json(value: Any) -> str:
     """Return a value as JSON in its one canonical form: sorted names, no blanks, text as it is, no NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def _is_whole(key: str, entry: object) -> bool:
-    return isinstance(entry, bytes) and entry[:DIGEST_BYTES] == _digest(key, entry[DIGEST_BYTES:])
 
 
 def _digest(key: str, value: bytes) -> bytes:

@@ -136,6 +136,8 @@ class Answer:
     usage: Usage
     is_cut_off: bool = False
     """Whether the limit on its length ended it."""
+    is_withheld: bool = False
+    """Whether the endpoint filtered it, or the model refused to give it: whatever stands there is no answer."""
 
 
 def read_answer(completion: Any) -> Answer:
@@ -149,8 +151,14 @@ def read_answer(completion: Any) -> Answer:
     text, thinking = _split(_clean(message.get("content")))
     # vLLM has renamed the field; other servers have not.
     apart = _clean(message.get("reasoning")) or _clean(message.get("reasoning_content"))
-    is_cut_off = choice.get("finish_reason") == "length"
-    return Answer(_strict(_unfenced(text)), thinking + apart, _usage(completion.get("usage")), is_cut_off)
+    ended, is_refused = choice.get("finish_reason"), bool(message.get("refusal"))
+    return Answer(
+        _strict(_unfenced(text)),
+        thinking + apart,
+        _usage(completion.get("usage")),
+        is_cut_off=ended == "length",
+        is_withheld=ended == "content_filter" or is_refused,
+    )
 
 
 def _message(message: Message, dialect: Dialect, named: Collection[str], files: _Files) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from atlaskit.errors import IllegalAction, InputError
 from atlaskit.grid import SUB_SECOND, Cell, Grid, deepest, sub_second_depth
 from atlaskit.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.question import Span
-from atlaskit.render import WIDEST_PX, Fit, Labels, Picture, Still, View, read_tiles
+from atlaskit.render import WIDEST_PX, Fit, Labels, Picture, Still, View, are_readable
 from atlaskit.subtitles import Line
 from atlaskit.video import Sampling, Video
 
@@ -428,9 +428,9 @@ class Atlas:
         """Return the seconds of some cells' frames; raise IllegalAction for one that cannot be decoded."""
         moments = view_of(state, self.video, self.look, self.cache).moments
         times_s = [moments[index] for index in indices]
-        tiles, _ = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
-        for index, tile in zip(indices, tiles, strict=True):
-            if tile is None:
+        readable = are_readable(self.video, times_s, self.cell, self.fit, self.cache)
+        for index, is_readable in zip(indices, readable, strict=True):
+            if not is_readable:
                 raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")
         return times_s
 

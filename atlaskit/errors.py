@@ -6,14 +6,15 @@
     ├── VideoError       a file that cannot be opened, or is not what it claims
     │   └── FrameError       one frame that cannot be decoded; other frames may be fine
     ├── SubtitleError    a subtitle file that cannot be read
-    ├── CacheError       a cache directory that cannot be used, or an entry that must not be read
+    ├── CacheError       a cache directory that cannot be used, or a recording that cannot be read
+    │   └── Unrecorded       a replay needs a reply that is not in the cache
     ├── ServerError      a model server that does not start
     └── ModelError       a model call that failed for good, retries included
         ├── Unreachable      nothing answers at the endpoint
         ├── Refused          the endpoint does not take the request, which may be too long for it
         └── BadReply         the model answered, but not what the schema asks for
 
-and, for what can be lived with, a warning: DamagedVideo.
+and, for what can be lived with, warnings: DamagedVideo, CacheWarning.
 
 Each message is one sentence for a person: what is wrong, which value, what to do.
 """
@@ -73,7 +74,11 @@ class SubtitleError(AtlasError):
 
 
 class CacheError(AtlasError):
-    """A cache directory or entry that cannot be used."""
+    """A cache directory or a recording that cannot be used."""
+
+
+class Unrecorded(CacheError):
+    """A replay that needs a reply which is not in the cache."""
 
 
 class ServerError(AtlasError):
@@ -105,6 +110,10 @@ class BadReply(ModelError):
 
 class DamagedVideo(UserWarning):
     """A file that opens, and of which a part is missing."""
+
+
+class CacheWarning(UserWarning):
+    """What was lost out of a cache, or where it is kept instead."""
 
 
 def reason(error: BaseException) -> str:

@@ -7,8 +7,7 @@ actions, pixels for observations, the question's score for a reward, and an end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -36,9 +35,10 @@ from atlaskit.environment import (
 )
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.grid import Grid, resolution_s, sub_second_depth
+from atlaskit.opening import open_video
 from atlaskit.question import Answered, Question, Span
 from atlaskit.readers import Pixels
-from atlaskit.video import LETTERBOX, Lines, Video, open_video
+from atlaskit.video import LETTERBOX, Lines, Video
 
 try:
     import gymnasium
@@ -238,7 +238,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     def _begin(self, rng: np.random.Generator) -> None:
         """Stand at the root of the given task's video, or of a drawn one's."""
         video, self.question = self._task or self._draw(rng)
-        cache = self._cache or (default_cache() if self._task else _EpisodeCache())
+        cache = self._cache or (default_cache() if self._task else Cache(None))
         self.atlas = Atlas(video, cache=cache, **self._look)
         self.state = self.atlas.start()
         self.seen = self.atlas.observe(self.state)
@@ -433,29 +433,6 @@ def _check_question(question: Question, n_answers: int) -> None:
     needed = question.answer + 1 if question.kind == "count" else len(question.choices)  # type: ignore[operator]
     if needed > n_answers:
         raise InputError(f"{question.text!r} needs {needed} answers and there are {n_answers}: raise n_answers.")
-
-
-class _EpisodeCache(Cache):
-    """What one episode draws, in memory: its world hardly comes again, and a disk would fill up."""
-
-    def __init__(self) -> None:
-        self._entries: dict[str, bytes] = {}
-
-    def get(self, key: str) -> bytes | None:
-        return self._entries.get(key)
-
-    def put(self, key: str, value: bytes) -> None:
-        self._entries[key] = value
-
-    @contextmanager
-    def alone(self, key: str, go_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
-        yield  # one environment, one thread
-
-    def stats(self) -> dict[str, dict[str, int]]:
-        return {}
-
-    def __repr__(self) -> str:
-        return f"<cache of one episode: {len(self._entries)} entries>"
 
 
 gymnasium.register("Atlas-v0", entry_point="atlaskit.gym:AtlasEnv")

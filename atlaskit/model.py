@@ -60,6 +60,8 @@ class Request:
     facts: object = field(default=None, compare=False)
     """What the messages say, as data. Never sent; a reference policy reads it instead of the words."""
     max_tokens: int = 1024
+    sample: int = 0
+    """Which of several replies to the same request is wanted: each has a random seed of its own."""
     deadline_s: float | None = field(default=None, compare=False)
     """When the last attempt must end, on the clock of `time.monotonic`. Only carries the request."""
     is_over: threading.Event | None = field(default=None, compare=False)

@@ -18,17 +18,16 @@ from typing import Any, Literal
 
 from PIL import Image, ImageDraw, ImageFont
 
-from atlaskit.cache import Cache, default_cache, recipe_key
+from atlaskit.cache import Cache, Passing, canonical_json, default_cache
 from atlaskit.errors import FrameError, InputError
 from atlaskit.grid import Cell, Grid
 from atlaskit.memory import Evidence, Scratchpad
+from atlaskit.readers import Pixels
+from atlaskit.recipes import moments_key, readable_key, sheet_key, still_key, tile_key, view_key
 from atlaskit.video import LETTERBOX, SAMPLINGS, Sampling, Video, read_frames
 
 Fit = Literal["contain", "stretch"]
 Labels = Literal["none", "index", "time"]
-
-TILE_VERSION = VIEW_VERSION = SHEET_VERSION = STILL_VERSION = 2
-"""Raised when the code that makes an image changes what it looks like."""
 
 DEAD = (0, 0, 0)
 UNREADABLE = (110, 30, 60)
@@ -60,15 +59,19 @@ class Picture(ABC):
 
     def jpeg(self) -> bytes:
         """Return the image as JPEG bytes."""
-        key = self.key
-        with self.cache.alone(key):
-            kept = self.cache.get(key)
-            if kept is None:
-                image, note = self._paint()
-                kept = _to_jpeg(image, IMAGE_QUALITY, comment=json.dumps(note).encode())
-                if not note.get("passing"):  # what could not be read just now may be readable later
-                    self.cache.put(key, kept)
-            return kept
+        return self.cache.remember(self.key, self._made, fits=self._fits)
+
+    def _made(self) -> bytes:
+        image, note = self._paint()
+        jpeg = _to_jpeg(image, IMAGE_QUALITY, comment=json.dumps(note).encode())
+        return Passing(jpeg) if note.get("passing") else jpeg  # what could not be read just now may be readable later
+
+    def _fits(self, jpeg: bytes) -> bool:
+        """Tell whether that is such an image: a stranger's cache may hold anything."""
+        try:
+            return Image.open(io.BytesIO(jpeg), formats=["JPEG"]).size == self.size and isinstance(_note(jpeg), dict)
+        except (OSError, ValueError, KeyError, RecursionError):
+            return False
 
     def png(self) -> bytes:
         """Return the image as PNG bytes."""
@@ -80,10 +83,6 @@ class Picture(ABC):
     def image(self) -> Image.Image:
         """The image."""
         return Image.open(io.BytesIO(self.jpeg())).convert("RGB")
-
-    def _note(self) -> dict[str, Any]:
-        note: dict[str, Any] = json.loads(Image.open(io.BytesIO(self.jpeg())).info["comment"])
-        return note
 
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]]:
         return self.jpeg(), {"width": min(self.size[0], SHOWN_PX)}
@@ -127,18 +126,16 @@ class View(Picture):
 
     @property
     def key(self) -> str:
-        """The view's recipe. Left out: where the video lies and what it is called, since its content decides."""
-        return recipe_key(
-            "view",
-            VIEW_VERSION,
-            video=self.video.fingerprint,
+        """The view's recipe."""
+        return view_key(
+            self.video.fingerprint,
             start_s=self.grid.start_s,
             end_s=self.grid.end_s,
             k=self.grid.k,
             cell=self.cell,
             fit=self.fit,
             labels=self.labels,
-            dead=sorted(self.dead),
+            dead=self.dead,
             sampling=self.sampling,
         )
 
@@ -159,21 +156,21 @@ class View(Picture):
         if self.sampling == "midpoint":
             return tuple(cell.midpoint_s for cell in self.cells)
         grid, video = self.grid, self.video
-        recipe = {"start_s": grid.start_s, "end_s": grid.end_s, "k": grid.k, "sampling": self.sampling}
-        key = recipe_key("moments", VIEW_VERSION, video=video.fingerprint, **recipe)
-        found = self.cache.get_json(key)
-        if found is None:
+
+        def look() -> bytes:
             try:
                 found = [video.moment(cell.start_s, cell.end_s, self.sampling) for cell in self.cells]
             except FrameError:  # looking at the middles will say so
-                return tuple(cell.midpoint_s for cell in self.cells)
-            self.cache.put_json(key, found)
-        return tuple(found)
+                return Passing(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
+            return canonical_json(found).encode()
+
+        key = moments_key(video.fingerprint, start_s=grid.start_s, end_s=grid.end_s, k=grid.k, sampling=self.sampling)
+        return tuple(json.loads(self.cache.remember(key, look, fits=lambda found: _are_moments(found, grid))))
 
     @property
     def unreadable(self) -> frozenset[int]:
         """The cells whose frame could not be decoded. Looking this up makes the image."""
-        return frozenset(self._note()["unreadable"])
+        return frozenset(_note(self.jpeg())["unreadable"])
 
     def expand(self, index: int) -> View:
         """Return the view of one cell's interval, a level deeper; dead cells are not carried over."""
@@ -209,11 +206,8 @@ class Sheet(Picture):
 
     @property
     def key(self) -> str:
-        """The sheet's recipe: what is seen of each item. Left out: descriptions, which are not in the picture."""
-        items = [[item.label, item.timestamp_s, item.subtitle] for item in self.scratchpad]
-        return recipe_key(
-            "sheet", SHEET_VERSION, video=self.video.fingerprint, items=items, cell=self.cell, fit=self.fit
-        )
+        """The sheet's recipe: what is seen of each item."""
+        return sheet_key(self.video.fingerprint, self.scratchpad, self.cell, self.fit)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -254,7 +248,7 @@ class Still(Picture):
     def key(self) -> str:
         """The frame's recipe."""
         video, time_s = self.video.locate(self.time_s)
-        return recipe_key("still", STILL_VERSION, video=video.fingerprint, time_us=_microseconds(time_s))
+        return still_key(video.fingerprint, time_s)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -264,7 +258,7 @@ class Still(Picture):
     @property
     def unreadable(self) -> bool:
         """Whether the frame could not be decoded. Looking this up makes the image."""
-        return bool(self._note()["unreadable"])
+        return bool(_note(self.jpeg())["unreadable"])
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         video, time_s = self.video.locate(self.time_s)
@@ -301,23 +295,32 @@ def read_tiles(
     """
     located = [video.locate(time_s) for time_s in times_s]
     wanted = [(part, local_s, _fitted(part.size, cell, fit)) for part, local_s in located]
-    keys = [
-        recipe_key("tile", TILE_VERSION, video=part.fingerprint, time_us=_microseconds(local_s), size=list(size))
-        for part, local_s, size in wanted
-    ]
-    found = [cache.get(key) for key in keys]
-    missing = [place for place, tile in enumerate(found) if tile is None]
-    frames = read_frames([wanted[place] for place in missing])
-    passing = False
-    for place, frame in zip(missing, frames, strict=True):
-        # Through JPEG also the first time, so that an image is the same whoever decoded its tiles. No bytes stand for
-        # a frame that cannot be decoded: where the content decides that, it is not tried again.
-        found[place] = tile = b"" if isinstance(frame, FrameError) else _to_jpeg(Image.fromarray(frame), TILE_QUALITY)
-        if isinstance(frame, FrameError) and not frame.is_lasting:
-            passing = True
-        else:
-            cache.put(keys[place], tile)
-    return [_boxed(Image.open(io.BytesIO(tile)), cell) if tile else None for tile in found], passing
+
+    def decode(places: list[int]) -> list[bytes]:
+        # Through JPEG also the first time, so that an image is the same whoever decoded its tiles.
+        frames = read_frames([wanted[place] for place in places])
+        return [_no_tile(frame) if isinstance(frame, FrameError) else _tile(frame) for frame in frames]
+
+    keys = [tile_key(part.fingerprint, local_s, size) for part, local_s, size in wanted]
+    tiles = cache.remember_all(keys, decode, fits=_is_tile)
+    passing = any(isinstance(tile, Passing) for tile in tiles)
+    return [_boxed(Image.open(io.BytesIO(tile)), cell) if tile else None for tile in tiles], passing
+
+
+def are_readable(video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache) -> list[bool]:
+    """Tell of some moments whether their frames can be decoded.
+
+    That is kept apart from the tiles, and tiny: a recording of a run has it without having any picture.
+    """
+    located = [video.locate(time_s) for time_s in times_s]
+
+    def look(places: list[int]) -> list[bytes]:
+        tiles, passing = read_tiles(video, [times_s[place] for place in places], cell, fit, cache)
+        told = [b"1" if tile else b"0" for tile in tiles]
+        return [Passing(each) for each in told] if passing else told
+
+    keys = [readable_key(part.fingerprint, local_s) for part, local_s in located]
+    return [told == b"1" for told in cache.remember_all(keys, look, fits=lambda told: told in (b"0", b"1"))]
 
 
 def clock(time_s: float) -> str:
@@ -329,9 +332,39 @@ def clock(time_s: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
 
 
-def _microseconds(time_s: float) -> int:
-    """Return a time as videos tell it apart, so that a sum of lengths, rounded otherwise, is still the same moment."""
-    return round(time_s * 1_000_000)
+def _tile(frame: Pixels) -> bytes:
+    return _to_jpeg(Image.fromarray(frame), TILE_QUALITY)
+
+
+def _no_tile(error: FrameError) -> bytes:
+    """Return what stands for a frame that cannot be decoded: kept where the content decides that."""
+    return b"" if error.is_lasting else Passing()
+
+
+def _is_tile(tile: bytes) -> bool:
+    try:
+        return not tile or max(Image.open(io.BytesIO(tile), formats=["JPEG"]).size) <= WIDEST_PX
+    except (OSError, ValueError):
+        return False
+
+
+def _are_moments(found: bytes, grid: Grid) -> bool:
+    """Tell whether these are seconds of a grid's cells: a stranger's cache may hold anything."""
+    try:
+        moments = json.loads(found)
+    except (ValueError, RecursionError):
+        return False
+    return (
+        isinstance(moments, list)
+        and len(moments) == grid.size
+        and all(type(moment) is float and grid.start_s <= moment < grid.end_s for moment in moments)
+    )
+
+
+def _note(jpeg: bytes) -> dict[str, Any]:
+    """Return the note that is kept in an image."""
+    note: dict[str, Any] = json.loads(Image.open(io.BytesIO(jpeg)).info["comment"])
+    return note
 
 
 def _fitted(size: tuple[int, int], cell: int, fit: Fit) -> tuple[int, int]:

@@ -2,67 +2,80 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
-from atlaskit.cache import Cache, recipe_key
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, json_schema
+from atlaskit.cache import Cache, canonical_json
+from atlaskit.errors import Unrecorded
+from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.recipes import reply_key
 from atlaskit.usage import Usage
-
-REPLY_VERSION = 2
 
 
 class Cached:
-    """A model whose replies are kept in a cache."""
+    """A model whose replies are kept in a cache.
 
-    def __init__(self, model: Model, cache: Cache) -> None:
+    `sample` tells several replies to the same request apart: each number has its own. With `refresh` the model is asked
+    whatever is kept, once for each request, and its new reply takes the old one's place. With `replay` it is never
+    asked: where a reply is not kept, `complete` raises Unrecorded.
+    """
+
+    def __init__(
+        self, model: Model, cache: Cache, *, sample: int = 0, refresh: bool = False, replay: bool = False
+    ) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.cache = cache
+        self.cache, self.sample, self.replay = cache, sample, replay
+        self._renewed = Cache(None) if refresh else None
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer out of the cache, or ask the model and keep what it says."""
-        key = reply_key(self.model, request)
-        with self.cache.alone(key, lambda: request.is_pointless):
-            kept = self._recall(key, request, max_attempts)
-            if kept is not None:
-                return kept
+        request = replace(request, sample=self.sample)
+        key, live = reply_key(self.model, request), list[Reply]()
+
+        def ask() -> bytes:
+            if self.replay:
+                raise Unrecorded(
+                    f"{self.cache} holds no reply of {self.name} to a {request.step!r} of this run, so it cannot be "
+                    f"replayed: another video, question, setting or version of atlaskit makes another run. Without "
+                    f"replay, the model is asked."
+                )
             reply = self.model.complete(request, max_attempts=max_attempts)
             entry = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
-            self.cache.put_json(key, entry)
-            return reply
+            written = canonical_json(entry).encode()
+            if self._renewed is not None:
+                self.cache.put(key, written, paid=True)
+            live.append(reply)
+            return written
 
-    def _recall(self, key: str, request: Request, max_attempts: int) -> Reply | None:
-        """Return a kept reply; None where there is none, or where a stranger's cache holds something else."""
-        try:
-            entry = self.cache.get_json(key)
-            if entry is None:
-                return None
-            usage = Usage.from_json(entry["usage"])
-            return Reply(
-                request.schema.model_validate_json(entry["text"]),
-                entry["text"],
-                replace(usage, calls=min(usage.calls, max_attempts)),  # what it took then cannot exceed what is left
-                str(entry["reasoning"]),
-                live=False,
-            )
-        except (KeyError, TypeError, ValueError):
-            return None
+        entry = (self._renewed or self.cache).remember(
+            key,
+            ask,
+            fits=lambda entry: read_reply(entry, request) is not None,
+            go_on=lambda: request.is_pointless,
+            paid=True,
+        )
+        if live:
+            return live[0]
+        kept = read_reply(entry, request)
+        assert kept is not None  # it fits
+        return replace(kept, usage=replace(kept.usage, calls=min(kept.usage.calls, max_attempts)))  # of what was left
 
 
-def reply_key(model: Model, request: Request) -> str:
-    """Return the key of a model's reply: the hash of all that the reply depends on, images by their own keys.
+def read_reply(entry: bytes, request: Request) -> Reply | None:
+    """Return a kept reply, None where a stranger's cache holds something else."""
+    try:
+        text, usage, reasoning = told_in(entry)
+        return Reply(request.schema.model_validate_json(text), text, usage, reasoning, live=False)
+    except ValueError:
+        return None
 
-    Left out: the endpoint's address, credentials, time-outs, numbers of attempts and the way images travel, which only
-    carry the request; role and step, which the model never sees; the facts, which the messages already say.
-    """
-    return recipe_key(
-        "reply",
-        REPLY_VERSION,
-        model=model.name,
-        parameters=dict(model.parameters),
-        max_tokens=request.max_tokens,
-        schema=json_schema(request.schema),
-        messages=[
-            [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
-            for message in request.messages
-        ],
-    )
+
+def told_in(entry: bytes) -> tuple[str, Usage, str]:
+    """Return the text, the cost and the reasoning of a kept reply; raise ValueError for what is none."""
+    try:
+        match json.loads(entry):
+            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if not rest:
+                return text, Usage.from_json(usage), reasoning
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    raise ValueError("it has another form")

@@ -15,7 +15,9 @@ from atlaskit.errors import InputError, check_whole
 from atlaskit.events import Event, interval_s, seen_in
 from atlaskit.ledger import Ledger
 from atlaskit.model import Model
+from atlaskit.opening import keep
 from atlaskit.question import Kind, Question
+from atlaskit.recording import note
 from atlaskit.render import Fit, Sheet
 from atlaskit.replies import Cached
 from atlaskit.result import Result, Spent
@@ -48,6 +50,9 @@ def ask(
     sampling: Sampling = "midpoint",
     cells: Cells = "compact",
     threads: int | None = None,
+    sample: int = 0,
+    refresh: bool = False,
+    replay: bool = False,
     cache: Cache | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> Result:
@@ -64,8 +69,14 @@ def ask(
     turns out to be the last.
 
     `threads` workers run at once (all of a round, if not given); the result does not depend on it. `on_event` is called
-    with each event as it happens, from the thread it happens in. Raises InputError for what cannot be asked and
-    Unreachable when the model does not answer at all; a model that fails later costs steps, and the result says so.
+    with each event as it happens, from the thread it happens in.
+
+    Every reply is kept in `cache` as it comes, so a run that was killed goes on where it was, and one that was finished
+    costs nothing. `sample` numbers several runs that a model with a temperature may answer differently, each with
+    replies of its own; `refresh` asks again and keeps the new replies; with `replay`, nothing is asked at all.
+
+    Raises InputError for what cannot be asked, Unreachable when the model does not answer at all, and Unrecorded where
+    a replay needs a reply that is not kept; a model that fails later costs steps, and the result says so.
     """
     asked = question
     if not isinstance(asked, Question):
@@ -78,9 +89,13 @@ def ask(
     if not isinstance(budget, Budget):
         raise InputError(f"budget is an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = _strategy(traversal)
-    cache = cache or default_cache()
+    check_whole("sample", sample, least=0)
+    if refresh and replay:
+        raise InputError("refresh asks everything again, and replay asks nothing: take one of them.")
+    cache = (cache or default_cache()).watched()
+    keep(video, cache)
     atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cells=cells, cache=cache)
-    model = Ledger(Cached(vlm, cache))
+    model = Ledger(Cached(vlm, cache, sample=sample, refresh=refresh, replay=replay))
     emit = on_event or (lambda event: None)
     meter = Meter(budget)
     if plateau is None:
@@ -99,6 +114,7 @@ def ask(
         "method": "video-rlm",
         "model": vlm.name,
         "parameters": dict(vlm.parameters),
+        "sample": sample,
         "video": video.fingerprint,
         "k": k,
         "cell": cell,
@@ -111,7 +127,9 @@ def ask(
         **vars(limits),
         "budget": asdict(budget),
     }
-    return _run(search, settings, model, decoded=video.frames_decoded)
+    result = _run(search, settings, model, decoded=video.frames_decoded)
+    note(result.trace, cache)
+    return result
 
 
 def _run(search: Search, settings: dict[str, Any], ledger: Ledger, decoded: int) -> Result:

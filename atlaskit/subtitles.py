@@ -6,6 +6,7 @@ or grids.
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import math
@@ -108,6 +109,12 @@ class Subtitles:
         # Before `first` every line has ended; from `last` on none has begun.
         first, last = bisect_right(latest_ends, start_s), bisect_left(starts, end_s)
         return tuple(line for line in self.lines[first:last] if start_s < line.end_s)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the lines."""
+        written = json.dumps([[line.start_s, line.end_s, line.text] for line in self.lines])
+        return hashlib.sha256(written.encode()).hexdigest()
 
     @cached_property
     def _index(self) -> tuple[list[float], list[float]]:

@@ -62,7 +62,14 @@ class Trace:
             raise InputError(f"{path} cannot be read: {reason(error)}.") from error
         rows = ((f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip())
         _check_head(*next(rows, (f"{path}, line 1", b"null")))
-        return cls(tuple(_event(where, _parsed(where, line)) for where, line in rows))
+        return cls(tuple(_event(where, parsed(where, line)) for where, line in rows))
+
+    @classmethod
+    def of_rows(cls, where: str, rows: Any) -> Trace:
+        """Read what `to_json` returned; raise InputError with one sentence, which says `where`, for anything else."""
+        if not isinstance(rows, list):
+            raise InputError(f"{where} holds no trace: a trace is a list of events.")
+        return cls(tuple(_event(f"{where}, event {number}", row) for number, row in enumerate(rows)))
 
 
 def schema() -> dict[str, Any]:
@@ -94,7 +101,7 @@ class _Untitled(GenerateJsonSchema):
 
 def _check_head(where: str, line: bytes) -> None:
     """Raise InputError where the first line does not name the version that is read here."""
-    head = _parsed(where, line)
+    head = parsed(where, line)
     if not isinstance(head, dict) or type(head.get("atlaskit_trace")) is not int:
         raise InputError(f"{where}, names no version, so this is not a trace of atlaskit.")
     if head["atlaskit_trace"] != TRACE_VERSION:
@@ -104,7 +111,7 @@ def _check_head(where: str, line: bytes) -> None:
         raise InputError(f"{where}, says more than the version, which this atlaskit does not know.")
 
 
-def _parsed(where: str, line: bytes) -> Any:
+def parsed(where: str, line: bytes) -> Any:
     """Return a line's JSON value; raise InputError for one that is none, or that could not be written again."""
     try:
         value = json.loads(line.decode("utf-8"))

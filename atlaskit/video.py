@@ -137,43 +137,17 @@ class Video(ABC):
         )
 
 
-def open_video(
-    source: str | Path | Video | Sequence[str | Path | Video],
-    subtitles: Lines | Sequence[Lines] = None,
-    *,
-    reader: ReaderName = "pyav",
-) -> Video:
-    """Open a video file, or a list of them as one virtual video that plays one after the other.
-
-    `subtitles` is a file (SRT, VTT, ASS, LongVideoBench's JSON), "embedded" for the track inside the video file, or
-    what `read_subtitles` returned. For a list of videos it is one for the whole, or a list with one (or None) for
-    each; the parts' own lines are joined. `reader` names the library that decodes.
-
-    Raises VideoError or SubtitleError with one sentence for what cannot be opened, InputError for a wrong argument.
-    """
-    if reader not in get_args(ReaderName):
-        raise InputError(f'reader is "pyav" or "decord", got {reader!r}.')
-    if isinstance(source, Video):
-        _check_is_closed(source, subtitles)
-        return source
-    if isinstance(source, (str, Path)):
-        if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
-            raise InputError("One video file takes one subtitle file, not a list of them.")
-        return VideoFile(Path(source), subtitles, reader)
-    if not isinstance(source, Sequence) or not all(isinstance(part, (str, Path, Video)) for part in source):
-        raise InputError(f"A video is a file, or a list of files and open videos, not {source!r:.80}.")
-    return _open_playlist(list(source), subtitles, reader)
-
-
 class VideoFile(Video):
-    """A video in one file."""
+    """A video in one file. `fingerprint` stands for its content where that is known otherwise: a film by its script."""
 
-    def __init__(self, path: Path, subtitles: Lines = None, reader: ReaderName = "pyav") -> None:
+    def __init__(
+        self, path: Path, subtitles: Lines = None, reader: ReaderName = "pyav", fingerprint: str | None = None
+    ) -> None:
         _check_file(path)
         self.path, self.name = path, path.name
         self._reader = _reader(path, reader)
         self.duration_s, self.fps, self.size = self._reader.duration_s, self._reader.fps, self._reader.size
-        self.fingerprint = file_fingerprint(path)
+        self.fingerprint = fingerprint or file_fingerprint(path)
         if self._reader.readable_s < self.duration_s:
             warnings.warn(
                 f"{path} is truncated: its header promises {self.duration_s:.1f} s, but it ends after "
@@ -184,7 +158,7 @@ class VideoFile(Video):
         if subtitles == "embedded":
             self.subtitles = read_embedded(path, origin_s=self._reader.origin_s, duration_s=self.duration_s)
         else:
-            self.subtitles = _lines(subtitles, self.duration_s)
+            self.subtitles = read_lines(subtitles, self.duration_s)
 
     @property
     def frames_decoded(self) -> int:
@@ -290,42 +264,13 @@ def read_frames(wanted: Sequence[tuple[Video, float, tuple[int, int]]]) -> list[
     return [found[place] for place in range(len(wanted))]
 
 
-def _open_playlist(
-    sources: list[str | Path | Video], subtitles: Lines | Sequence[Lines], reader: ReaderName
-) -> Playlist:
-    if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
-        lines: list[Lines] = list(subtitles)
-        if len(lines) != len(sources):
-            raise InputError(f"{len(sources)} videos take as many subtitle files (or None), got {len(lines)}.")
-        whole = None
-    else:
-        each, whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
-        lines = [None if isinstance(source, Video) else each for source in sources]
-    opened: dict[tuple[str, str], Video] = {}
-    parts: list[Video] = []
-    for source, own in zip(sources, lines, strict=True):
-        if isinstance(source, Video):
-            _check_is_closed(source, own)
-            parts.append(source)
-            continue
-        key = (str(source), str(own) if isinstance(own, (str, Path)) else str(id(own)))
-        opened[key] = opened.get(key) or VideoFile(Path(source), own, reader)
-        parts.append(opened[key])
-    playlist = Playlist(parts)
-    return playlist if whole is None else Playlist(parts, _lines(whole, playlist.duration_s))
-
-
-def _lines(subtitles: Lines, duration_s: float) -> Subtitles:
+def read_lines(subtitles: Lines, duration_s: float) -> Subtitles:
+    """Return the lines of a video of some length, out of a file or as they are; none where there are none."""
     if subtitles is None or isinstance(subtitles, Subtitles):
         return subtitles or Subtitles()
     if not isinstance(subtitles, (str, Path)):
         raise InputError(f'Subtitles are a file, "embedded", or what was read before, not {subtitles!r:.80}.')
     return read_subtitles(subtitles, duration_s=duration_s)
-
-
-def _check_is_closed(video: Video, subtitles: object) -> None:
-    if subtitles is not None:
-        raise InputError(f"{video.name} is open already: give its subtitles when you open it.")
 
 
 def _reader(path: Path, name: ReaderName) -> Reader:

@@ -113,6 +113,9 @@ class VLM:
                 continue
             trip.attempts += 1
             trip.spent += answer.usage
+            if answer.is_withheld:
+                words = f"{self.name} at {self.base_url} withholds its answer (a content filter, or a refusal)."
+                raise Refused(words, trip.spent, trip.transit)
             try:
                 fitting = request.schema.model_validate_json(answer.text)
             except ValidationError as error:
@@ -143,7 +146,7 @@ class VLM:
     def _ask(self, request: Request, trip: _Trip) -> Answer:
         """Send a request; and send it whole where the endpoint may have forgotten an image that was only named."""
         dialect, known = self._spoken(min(CONNECT_S, trip.left_s), request.is_over), self._known
-        sampled = sampling(dialect, self.parameters["temperature"], self.parameters["seed"])
+        sampled = sampling(dialect, self.parameters["temperature"], self.parameters["seed"] + request.sample)
         while True:
             sent = letter(request, self.name, dialect, sampled, known)
             try:

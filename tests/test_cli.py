@@ -127,7 +127,7 @@ def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
         (["ask", "FILM", "What?", *CHOICES, "--tokens", "-5"], "-5 tokens cannot be"),
         (["ask", "FILM", "What?", *CHOICES, "--subtitles", "letter.srt"], "no line of text"),
         (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none.srt"], "cannot be read"),
-        (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be written"),
+        (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be opened"),
         (["ask", "FILM", "What?", *CHOICES, "--workers", "0"], "workers is a whole number, at least 1"),
         (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "positive whole number"),
         (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),

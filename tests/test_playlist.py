@@ -14,10 +14,11 @@ from media import make, number_in
 import atlaskit as ak
 from atlaskit.cache import Cache
 from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.opening import open_video
 from atlaskit.readers import Pixels, pyav
 from atlaskit.render import View
 from atlaskit.subtitles import Line, Subtitles
-from atlaskit.video import LETTERBOX, Playlist, Video, open_video
+from atlaskit.video import LETTERBOX, Playlist, Video
 
 SIZE = (320, 180)
 

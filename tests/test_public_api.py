@@ -23,6 +23,7 @@ NAMES = [
     "Zoom",
     "ask",
     "benchmarks",
+    "cache",
     "open_video",
     "plots",
     "replay",

@@ -13,7 +13,8 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.video import Video, open_video
+from atlaskit.opening import open_video
+from atlaskit.video import Video
 
 GOP = 10
 

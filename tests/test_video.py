@@ -17,8 +17,9 @@ from media import SIZE, cut, make, number_in, numbered, played, song
 import atlaskit as ak
 from atlaskit.cache import Cache
 from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.opening import open_video
 from atlaskit.readers import demux, pyav
-from atlaskit.video import VideoFile, file_fingerprint, open_video
+from atlaskit.video import VideoFile, file_fingerprint
 
 CODECS = {
     "h264.mp4": ("libx264", {"bf": "3"}),

@@ -27,6 +27,8 @@ KEYFRAME_S = 4
 """Seconds between keyframes, at most."""
 ENCODER = {"preset": "veryfast", "crf": "23", "threads": "2"}
 """Options of libx264. The number of threads is fixed, since it changes the bytes."""
+FILM_VERSION = 1
+"""Raised when a script is filmed otherwise: the same script then makes another video."""
 PAINTED_AHEAD = 12
 """Frames painted before the encoder asks for them."""
 

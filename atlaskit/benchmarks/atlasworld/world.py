@@ -14,10 +14,11 @@ from atlaskit.benchmarks.atlasworld.reel import CLIP_S, OWN, write_reel
 from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S, write_script
 from atlaskit.benchmarks.atlasworld.script import Event, Script, check_picture
 from atlaskit.errors import FrameError, InputError
+from atlaskit.opening import open_video
 from atlaskit.question import Question, Span
 from atlaskit.readers import Pixels
 from atlaskit.subtitles import Line, Subtitles
-from atlaskit.video import Video, open_video
+from atlaskit.video import Video, VideoFile
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,16 @@ class Clip:
     directory: Path
 
     def filmed(self, progress: bool = False) -> Video:
-        """Return the clip as a real file: H.264 in MP4, with its spoken lines. Filmed the first time."""
-        from atlaskit.benchmarks.atlasworld.film import film  # here, since it loads the encoder
+        """Return the clip as a real file: H.264 in MP4, with its spoken lines. Filmed the first time.
+
+        Its fingerprint is the script's, not the file's: another encoder makes other bytes of the same film, and what
+        was recorded of it on one machine is to be replayed on another.
+        """
+        from atlaskit.benchmarks.atlasworld.film import FILM_VERSION, film  # here, since it loads the encoder
 
         paths = film(self.script, self.directory, progress=progress)
-        return open_video(paths.video, paths.subtitles if self.script.lines else None)
+        fingerprint = f"film-{self.script.name}-{FILM_VERSION}"
+        return VideoFile(paths.video, paths.subtitles if self.script.lines else None, fingerprint=fingerprint)
 
     def drawn(self) -> Video:
         """Return the clip as its painter draws it."""

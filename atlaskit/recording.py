@@ -1,0 +1,248 @@
+"""A run in one file: what it takes to make it again without a model, and merging such a file into another cache.
+
+A recording is a ZIP file with one member an entry, `kind/version/hash.json` or `.jpg`, which anything can open and
+read. Untrusted: it may come from a stranger. It is checked whole before anything of it is taken, and holds nothing that
+could run. What a model is said to have replied in it is believed: who made it answers for that.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from PIL import Image
+
+from atlaskit.cache import Cache, canonical_json, default_cache, kind_of
+from atlaskit.errors import CacheError, InputError, reason
+from atlaskit.opening import facts_in, lines_in
+from atlaskit.recipes import IMAGES, VERSIONS, is_current, run_key
+from atlaskit.replies import told_in
+from atlaskit.result import RESULT_VERSION, Result
+from atlaskit.trace import Trace, parsed
+
+RECORDING_VERSION = 1
+HEAD = "atlaskit.json"
+MEMBER = re.compile(r"([a-z]+)/(\d{1,9})/([0-9a-f]{64})\.(json|jpg)")
+LARGEST_BYTES = 64 << 20
+"""A larger entry is refused: no image of ours and no reply is so large."""
+MOST_PIXELS = 2**28
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The time of every member, so that the same entries make the same file."""
+
+Run: TypeAlias = "Result | Trace | str | Path"
+"""A run: its result, its trace, or the file that one of them was saved to."""
+
+
+def note(trace: Trace, cache: Cache) -> None:
+    """Keep the list of what a run looked up in a watched cache, so that it can be exported. Images are not in it."""
+    key = _key_of(trace)
+    looked_up = {each for each in cache.touched or () if kind_of(each) not in IMAGES}
+    known = set(_keys_in(cache.get(key)) or ())
+    if not looked_up <= known:
+        cache.put(key, canonical_json(sorted(known | looked_up)).encode())
+
+
+def export(
+    path: str | Path, run: Run | Sequence[Run] | None = None, *, images: bool = False, cache: Cache | None = None
+) -> Counter[str]:
+    """Pack what one or several runs need (if none is named: everything but images) into one file.
+
+    With `images`, the pictures that the runs showed and the cache holds are packed too; without a run, all images.
+    Returns how many entries of each kind were packed. Raises InputError for a run that is none, CacheError where the
+    cache does not hold all that a run needs, or the file cannot be written.
+    """
+    cache = cache or default_cache()
+    if run is None:
+        keys = sorted(entry.key for entry in cache.entries() if images or kind_of(entry.key) not in IMAGES)
+        keys = [key for key in keys if is_current(key) and kind_of(key) != "served"]
+    else:
+        runs = [run] if isinstance(run, Result | Trace | str | Path) else list(run)
+        keys = sorted({key for each in runs for key in _needed(each, images, cache)})
+    packed: Counter[str] = Counter()
+    draft = Path(f"{path}.part")
+    try:
+        with zipfile.ZipFile(draft, "w") as file:
+            _add(file, HEAD, canonical_json({"atlaskit_recording": RECORDING_VERSION}).encode())
+            for key in keys:
+                if (value := cache.get(key)) is not None:
+                    _add(file, _member(key), value)
+                    packed[kind_of(key)] += 1
+        draft.replace(path)
+    except OSError as error:
+        raise CacheError(f"{path} cannot be written: {reason(error)}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return packed
+
+
+def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
+    """Merge what `export` packed into a cache, after all of it was checked; return how many entries of each kind came.
+
+    What the cache has already stays as it is. Raises CacheError with one sentence for a file that is no recording, is
+    damaged, or holds an entry that could not be one; then nothing of it was merged.
+    """
+    cache = cache or default_cache()
+    try:
+        with zipfile.ZipFile(path) as file:
+            for _, _ in _checked(file, path):
+                pass
+            return _merged(_checked(file, path), cache)
+    except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+        raise CacheError(f"{path} cannot be read as a recording: {reason(error)}.") from error
+
+
+def _merged(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
+    came: Counter[str] = Counter()
+    for key, value in entries:
+        kind, there = kind_of(key), cache.get(key)
+        if kind == "run" and there is not None:
+            value = canonical_json(sorted({*(_keys_in(there) or ()), *(_keys_in(value) or ())})).encode()
+        if there is None or (kind in ("run", "asked") and there != value):
+            cache.put(key, value, paid=kind == "reply")
+            came[kind] += 1
+    return came
+
+
+def _needed(run: Run, images: bool, cache: Cache) -> set[str]:
+    """Return the keys of what a run needs; raise CacheError where they are not all there."""
+    trace = _trace_of(run)
+    key = _key_of(trace)
+    keys = _keys_in(cache.get(key))
+    if keys is None:
+        raise CacheError(f"{cache} does not know this run: export it from the cache that it was made with.")
+    missing = Counter(kind_of(each) for each in keys if cache.get(each) is None)
+    if missing:
+        told = ", ".join(f"{count} of kind {kind!r}" for kind, count in sorted(missing.items()))
+        raise CacheError(f"{cache} does not hold all that this run needs any more: {told} are missing. Run it again.")
+    shown = {str(seen["key"]) for seen in _seen_in(trace)} if images else set()
+    return {key, *keys, *shown}
+
+
+def _seen_in(trace: Trace) -> Iterator[dict[str, object]]:
+    """Yield what names a picture in the events of a run."""
+    for event in trace:
+        yield from (seen for name in ("view", "shown", "sheet") if (seen := (event.data or {}).get(name)))
+
+
+def _trace_of(run: Run) -> Trace:
+    if isinstance(run, Trace):
+        return run
+    if isinstance(run, Result):
+        return run.trace
+    try:
+        first = Path(run).read_bytes().split(b"\n", 1)[0]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{run} cannot be read: {reason(error)}.") from error
+    head = parsed(str(run), first)
+    if isinstance(head, dict) and head.get("atlaskit_result") == RESULT_VERSION:
+        return Trace.of_rows(str(run), head.get("trace"))
+    return Trace.load(run)
+
+
+def _key_of(trace: Trace) -> str:
+    starts = trace.of("start")
+    if len(starts) != 1:
+        raise InputError(f"The trace of a run begins once, and this one has {len(starts)} starts.")
+    return run_key(starts[0]["question"], starts[0]["settings"])
+
+
+def _keys_in(entry: bytes | None) -> list[str] | None:
+    """Return the keys that a run's list holds, None where it is no such list."""
+    try:
+        keys = None if entry is None else json.loads(entry)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(keys, list) or not all(isinstance(key, str) and MEMBER.fullmatch(_member(key)) for key in keys):
+        return None
+    return keys
+
+
+def _member(key: str) -> str:
+    """Return the name of an entry's member."""
+    return f"{key.replace(':', '/')}.{'jpg' if kind_of(key) in IMAGES else 'json'}"
+
+
+def _add(file: zipfile.ZipFile, name: str, value: bytes) -> None:
+    packing = zipfile.ZIP_STORED if name.endswith(".jpg") else zipfile.ZIP_DEFLATED
+    member = zipfile.ZipInfo(name, LONG_AGO)
+    member.external_attr = 0o600 << 16
+    file.writestr(member, value, packing)
+
+
+def _checked(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the entries of a recording; raise CacheError for what cannot be one."""
+    names = file.namelist()
+    if names[:1] != [HEAD]:
+        raise CacheError(f"{path} is not a recording of atlaskit: it does not begin with {HEAD}.")
+    head = _read(file, HEAD, path)
+    if head != canonical_json({"atlaskit_recording": RECORDING_VERSION}).encode():
+        raise CacheError(f"{path} is a recording of another version ({head[:80]!r}); this is {RECORDING_VERSION}.")
+    if len(set(names)) < len(names):
+        raise CacheError(f"{path} holds an entry twice: it is damaged, or was tampered with.")
+    for name in names[1:]:
+        found = MEMBER.fullmatch(name)
+        key = ":".join(found.groups()[:3]) if found else ""
+        if not found or found[1] not in VERSIONS or _member(key) != name:
+            raise CacheError(f"{path} holds {name[:120]!r}, which is no entry of a recording.")
+        if int(found[2]) != VERSIONS[found[1]]:
+            raise CacheError(
+                f"{path} was made by another version of atlaskit ({name[:40]}…, and this one makes version "
+                f"{VERSIONS[found[1]]}): it cannot be replayed with this one."
+            )
+        value = _read(file, name, path)
+        if not _is_possible(found[1], value):
+            raise CacheError(f"{path} holds {name[:120]!r}, whose content is no {found[1]}.")
+        yield key, value
+
+
+def _read(file: zipfile.ZipFile, name: str, path: str | Path) -> bytes:
+    """Read a member, whose checksum is checked on the way; raise CacheError for one that is too large."""
+    with file.open(name) as member:
+        value = member.read(LARGEST_BYTES + 1)
+    if len(value) > LARGEST_BYTES:
+        raise CacheError(f"{path} holds {name[:120]!r}, which is larger than {LARGEST_BYTES:,} bytes.")
+    return value
+
+
+def _is_possible(kind: str, value: bytes) -> bool:
+    """Tell whether bytes could be an entry of a kind."""
+    try:
+        match kind:
+            case "reply":
+                told_in(value)
+                return True
+            case "tile" | "view" | "sheet" | "still":
+                return (kind == "tile" and not value) or _is_image(value)
+            case "video":
+                return facts_in(value) is not None
+            case "lines":
+                return lines_in(value) is not None
+            case "run":
+                return _keys_in(value) is not None
+            case "asked":
+                return re.fullmatch(rb"[0-9a-f]{64}", value) is not None
+            case "readable":
+                return value in (b"0", b"1")
+            case _:
+                return isinstance(json.loads(value), list | str)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_image(jpeg: bytes) -> bool:
+    """Tell whether these bytes are a JPEG, of a size that ours have, that decodes to its end."""
+    try:
+        with Image.open(io.BytesIO(jpeg), formats=["JPEG"]) as image:
+            if image.width * image.height > MOST_PIXELS:
+                return False
+            image.load()
+        return True
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return False
