@@ -143,10 +143,11 @@ class Cache:
         if missing:
             with self._flights.alone(missing, go_on):
                 missing = missing if anew else look()  # another may have made it
+                for key in missing:
+                    self._count("misses", key)
                 made = make([keys.index(key) for key in missing]) if missing else []
                 for key, value in zip(missing, made, strict=True):
                     found[key] = value
-                    self._count("misses", key)
                     if not isinstance(value, Passing):
                         self.put(key, value, paid=paid)
         return [found[key] for key in keys]

@@ -63,7 +63,8 @@ def open_video(
             known = _recall(fingerprint, source, subtitles, reader, cache or default_cache())
         video = known or _opened(source, subtitles, reader)
     if fingerprint not in (None, video.fingerprint):
-        raise VideoError(f"{video.name} is another video ({video.fingerprint}) than the one asked for ({fingerprint}).")
+        this, asked = video.fingerprint[:12], str(fingerprint)[:12]
+        raise VideoError(f"{video.name} is another video ({this!r}…) than the one that was asked about ({asked!r}…).")
     return video
 
 
@@ -75,8 +76,8 @@ def keep(video: Video, cache: Cache) -> None:
     _keep_facts(video, cache)
     lines = video.subtitles.fingerprint
     cache.remember(lines_key(lines), lambda: _written(video.subtitles))
-    if cache.get(asked_key(video.fingerprint)) != lines.encode():
-        cache.put(asked_key(video.fingerprint), lines.encode())
+    if cache.get_json(asked_key(video.fingerprint)) != lines:
+        cache.put_json(asked_key(video.fingerprint), lines)
 
 
 class Facts(BaseModel):
@@ -226,8 +227,8 @@ def _written(subtitles: Subtitles) -> bytes:
 
 def _lines_of(fingerprint: str, cache: Cache) -> Subtitles:
     """Return the lines that a video had when it was last asked about; raise VideoError where they are not known."""
-    asked = cache.get(asked_key(fingerprint))
-    kept = None if asked is None else cache.get(lines_key(asked.decode("ascii", "replace")))
+    asked = cache.get_json(asked_key(fingerprint))
+    kept = cache.get(lines_key(asked)) if isinstance(asked, str) else None
     lines = None if kept is None else lines_in(kept)
     if lines is None:
         raise VideoError(f"{cache} does not know the subtitles of the video {fingerprint!r:.80}: give them.")

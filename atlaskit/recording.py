@@ -227,7 +227,7 @@ def _is_possible(kind: str, value: bytes) -> bool:
             case "run":
                 return _keys_in(value) is not None
             case "asked":
-                return re.fullmatch(rb"[0-9a-f]{64}", value) is not None
+                return re.fullmatch(rb'"[0-9a-f]{64}"', value) is not None
             case "readable":
                 return value in (b"0", b"1")
             case _:
