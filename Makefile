@@ -5,12 +5,14 @@ PYTHON  ?= python3
 MODEL   ?=
 PORT    ?= 8000
 ARGS    ?=
+REPLAY  ?=
+REPLAYS := $(filter-out 0,$(REPLAY))
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-server lint experiments lab serve bench clean
+.PHONY: help demo test test-server lint experiments recordings lab serve bench clean
 
 help: ## Say what can be made
 	@echo "atlaskit: a long video as a map. What can be made:"
@@ -33,9 +35,13 @@ lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
 	@$(TIMED) "types"     $(BIN)/mypy
 	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
 
-experiments: $(VENV)/notebook ## Run all notebooks headless
-	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit run notebooks/*.ipynb --out figures
+experiments: $(VENV)/notebook ## Run all notebooks headless; REPLAY=1: on recorded replies, no model is asked
+	@$(if $(REPLAYS),$(BIN)/python -m atlaskit cache import recordings/*.zip)
+	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit run notebooks/*.ipynb --out figures $(if $(REPLAYS),-p replay true)
 	@echo "Executed notebooks and figures: $(CURDIR)/figures"
+
+recordings: demo ## Record anew what the notebooks' models reply
+	@$(BIN)/python -m atlaskit cache export recordings/01_quickstart.zip --run figures/01_quickstart_*.json
 
 lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks

@@ -230,8 +230,10 @@ def _is_possible(kind: str, value: bytes) -> bool:
                 return re.fullmatch(rb'"[0-9a-f]{64}"', value) is not None
             case "readable":
                 return value in (b"0", b"1")
-            case _:
-                return isinstance(json.loads(value), list | str)
+            case "moments":
+                return isinstance(json.loads(value), list)
+            case _:  # "served" is this machine's own
+                return False
     except (ValueError, RecursionError):
         return False
 
