@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from atlaskit.errors import CacheError, reason
+
 LOOK_S = 0.2
 """How long at most nobody looks whether a key is still waited for."""
 FIRST_NAP_S, LONGEST_NAP_S = 0.001, 0.05
@@ -91,7 +93,12 @@ class Flights:
         """Give the lock file, one descriptor for all: to close any drops every lock that the process has on it."""
         with self._guard:
             if not self._holders:
-                self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                try:
+                    self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                except OSError as error:
+                    raise CacheError(
+                        f"{path} cannot be opened ({reason(error)}): was the cache deleted while it was in use?"
+                    ) from error
             self._holders += 1
         try:
             yield self._file

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import shutil
 import sqlite3
 import stat
 import threading
@@ -344,6 +345,14 @@ def test_a_database_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "entries" / "cache.db").write_bytes(b"this is no database" * 100)
     with pytest.raises(CacheError, match="damaged, or no database of atlaskit"):
         Cache(tmp_path)
+
+
+def test_a_cache_that_was_deleted_while_in_use_is_one_sentence(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    cache.put("view:1", b"1")
+    shutil.rmtree(tmp_path / "cache")
+    with pytest.raises(CacheError, match="deleted while it was in use"):
+        cache.remember("view:2", lambda: b"2")
 
 
 def test_what_passes_is_given_and_not_kept(cache: Cache) -> None:

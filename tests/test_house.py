@@ -7,13 +7,15 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+from atlaskit.recipes import VERSIONS
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def shipped() -> list[Path]:
     """Every file of the project, whether it came by git or in an archive."""
-    folders = ("atlaskit", "docs", "notebooks", "tests", "tools", ".ci")
+    folders = ("atlaskit", "docs", "notebooks", "recordings", "tests", "tools", ".ci")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     files += [path for path in ROOT.iterdir() if path.is_file()]
     return [path for path in files if path.suffix != ".pyc"]
@@ -45,6 +47,12 @@ def test_make_alone_lists_every_target() -> None:
     said = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for target in ("demo", "test", "experiments", "lab", "serve", "bench", "clean", "lint"):
         assert f"make {target} " in said
+
+
+def test_the_page_about_the_cache_names_every_kind_of_entry() -> None:
+    page = (ROOT / "docs/cache.md").read_text()
+    table = page[page.index("| kind |") : page.index("`atlaskit/recipes.py` has")]
+    assert set(re.findall(r"`([a-z]+)`(?= ·| \|)", table)) == VERSIONS.keys() - {"served"}
 
 
 def test_nothing_heavy_is_in_git() -> None:
