@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 from atlaskit.cache import Cache, default_cache
@@ -138,10 +139,15 @@ class State:
         """σ: the grids opened on the way from the region to the current grid, the region first."""
         return tuple(replace(self.grid, path=self.grid.path[:d]) for d in range(self.region_depth, self.depth))
 
-    @property
+    @cached_property
     def dead_cells(self) -> frozenset[int]:
         """The cells of the current grid that lie wholly in dead zones."""
         return dead_cells(self.grid, self.dead_zones)
+
+    @cached_property
+    def legal(self) -> LegalSet:
+        """What it allows."""
+        return legal_set(self)
 
 
 @dataclass(frozen=True)
@@ -224,7 +230,7 @@ def legal_set(state: State) -> LegalSet:
 
 def transition(state: State, action: Action) -> State:
     """Return the state after an action; raise IllegalAction for one outside the legal set."""
-    legal_set(state).check(action)
+    state.legal.check(action)
     state = replace(state, looking_at=None)
     match action:
         case Expand(cell):
@@ -307,7 +313,7 @@ def observe(state: State, video: Video, look: Look, cache: Cache) -> Observation
         state=state,
         view=view,
         subtitles=video.subtitles.between(grid.start_s, grid.end_s) if look.subtitles else (),
-        legal=legal_set(state),
+        legal=state.legal,
         looking_at=_looking_at(state, view),
         cells=look.cells,
     )
@@ -399,7 +405,7 @@ class Atlas:
         A frame that cannot be decoded is never evidence, and cannot be zoomed into. Where another frame than the
         middle one stands for a cell, one that is kept already or ruled out is no evidence either.
         """
-        legal_set(state).check(action)
+        state.legal.check(action)
         match action:
             case AddToScratchpad(items):
                 moments = self._check_readable(state, [item.cell for item in items])

@@ -77,7 +77,7 @@ class Grid:
     @cached_property
     def end_s(self) -> float:
         """End of the grid in seconds, not included."""
-        return self._boundary(self.size)
+        return self._boundary(2 * self.size)
 
     @property
     def span_s(self) -> float:
@@ -87,7 +87,7 @@ class Grid:
     @property
     def centre_s(self) -> float:
         """The middle of the grid in seconds."""
-        return self._boundary(Fraction(self.size, 2))
+        return self._boundary(self.size)
 
     @property
     def resolution_s(self) -> float:
@@ -97,9 +97,8 @@ class Grid:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The K² cells, row by row, that is in order of time."""
-        edges = [self._boundary(i) for i in range(self.size + 1)]
-        middles = [self._boundary(i + Fraction(1, 2)) for i in range(self.size)]
-        return tuple(Cell(i, edges[i], edges[i + 1], middles[i]) for i in range(self.size))
+        halves = [self._boundary(half) for half in range(2 * self.size + 1)]
+        return tuple(Cell(i, halves[2 * i], halves[2 * i + 2], halves[2 * i + 1]) for i in range(self.size))
 
     def expand(self, index: int) -> Grid:
         """Open cell `index`: the grid over exactly that cell's interval, one level deeper."""
@@ -136,8 +135,21 @@ class Grid:
             place = (place + index) * self.size
         return place
 
-    def _boundary(self, cells: int | Fraction) -> float:
-        return float(self._origin + self._unit * (self._first_cell + cells))
+    @cached_property
+    def _halves(self) -> tuple[int, int, int]:
+        """Whole numbers (a, b, c) with which the boundary after `n` half cells lies at (a + b·n) / c."""
+        start, half = self._origin + self._unit * self._first_cell, self._unit / 2
+        return (
+            start.numerator * half.denominator,
+            half.numerator * start.denominator,
+            start.denominator * half.denominator,
+        )
+
+    def _boundary(self, half_cells: int) -> float:
+        """Return a boundary, rounded once: to divide whole numbers is exact until then, and much quicker than to add
+        fractions."""
+        a, b, c = self._halves
+        return (a + b * half_cells) / c
 
     def _check(self, index: int) -> None:
         if not 0 <= index < self.size:

@@ -6,7 +6,9 @@ Knows nothing of pixels: the image of an evidence item is, by definition, the fr
 
 from __future__ import annotations
 
+import math
 import string
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -168,7 +170,8 @@ class DeadZones:
 
     def covers(self, start_s: float, end_s: float) -> bool:
         """Tell whether all of `[start_s, end_s)` is ruled out."""
-        return any(a <= start_s and end_s <= b for a, b in self.intervals)
+        last = self._last(start_s)
+        return last is not None and end_s <= last[1]
 
     def within(self, start_s: float, end_s: float) -> DeadZones:
         """Return the part of the zones that lies in `[start_s, end_s)`."""
@@ -182,7 +185,13 @@ class DeadZones:
 
     def hold(self, time_s: float) -> bool:
         """Tell whether a moment is ruled out."""
-        return any(a <= time_s < b for a, b in self.intervals)
+        last = self._last(time_s)
+        return last is not None and time_s < last[1]
+
+    def _last(self, time_s: float) -> Span | None:
+        """Return the last interval that begins at a time or before."""
+        place = bisect_right(self.intervals, (time_s, math.inf))
+        return self.intervals[place - 1] if place else None
 
     def coverage(self, start_s: float, end_s: float) -> float:
         """Return the fraction of `[start_s, end_s)` that is ruled out, in [0, 1]."""

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
-
 from atlaskit.environment import (
     Action,
     AddToScratchpad,
@@ -31,15 +29,11 @@ from atlaskit.model import Image, Message, Request
 from atlaskit.question import Question
 from atlaskit.render import Sheet, clock
 from atlaskit.schemas import (
-    Confidence,
     PlanAnswer,
     TaskAnswer,
-    Text,
     decision_schema,
-    one_of,
-    reply_model,
+    probe_schema,
     review_schema,
-    several,
     step_schema,
 )
 from atlaskit.wording import asked, cells_told, kept, listed, map_intro, open_gaps
@@ -93,11 +87,7 @@ class ProbeCall:
             kept(self.scratchpad),
             f"Name up to {self.top} of these cells, best first: {listed(self.open_cells)}.",
         )
-        return Request("master", "probe", messages, self._schema(), self)
-
-    def _schema(self) -> type[BaseModel]:
-        ranked = reply_model("RankedCell", cell=one_of(self.open_cells), score=Confidence)
-        return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 1, min(self.top, len(self.open_cells))))
+        return Request("master", "probe", messages, probe_schema(self.open_cells, self.top), self)
 
 
 @dataclass(frozen=True)
@@ -180,9 +170,8 @@ class ReviewCall:
             f"Cells that can still be searched: {listed(self.open_cells)}.",
         )
         duration_s, labels = self.observation.state.rules.duration_s, self.sheet.scratchpad.labels
-        return Request(
-            "master", "review", messages, review_schema(self.question, duration_s, labels, self.open_cells), self
-        )
+        schema = review_schema(len(self.question.choices), duration_s, labels, self.open_cells)
+        return Request("master", "review", messages, schema, self)
 
 
 @dataclass(frozen=True)
@@ -206,7 +195,8 @@ class DecisionCall:
             asked(self.question),
             kept(self.sheet.scratchpad, self.left_out),
         )
-        schema = decision_schema(self.question, self.duration_s, self.sheet.scratchpad.labels)
+        question, labels = self.question, self.sheet.scratchpad.labels
+        schema = decision_schema(question.kind, len(question.choices), self.duration_s, labels)
         return Request("master", "decision", messages, schema, self)
 
 
@@ -230,7 +220,8 @@ class GlanceCall:
             asked(self.question),
         )
         cells, duration_s = self.observation.legal.add, self.observation.state.rules.duration_s
-        return Request("master", "decision", messages, decision_schema(self.question, duration_s, cells), self)
+        schema = decision_schema(self.question.kind, len(self.question.choices), duration_s, cells)
+        return Request("master", "decision", messages, schema, self)
 
 
 MASTER = (

@@ -7,10 +7,14 @@ what the tests hold them to. So a cache, or a recording of a run, serves another
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
-from atlaskit.cache import kind_of, recipe_key
+from pydantic import BaseModel
+
+from atlaskit.cache import canonical_json, kind_of, recipe_key
 from atlaskit.memory import Scratchpad
 from atlaskit.model import Model, Request, json_schema
 
@@ -107,7 +111,7 @@ def reply_key(model: Model, request: Request) -> str:
         parameters=dict(model.parameters),
         sample=request.sample,
         max_tokens=request.max_tokens,
-        schema=json_schema(request.schema),
+        schema=_schema_hash(request.schema),
         messages=[
             [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
             for message in request.messages
@@ -144,6 +148,11 @@ def is_current(key: str) -> bool:
     """Tell whether today's code could look for a key."""
     kind = kind_of(key)
     return key.startswith(f"{kind}:{VERSIONS.get(kind, '')}:")
+
+
+@lru_cache(maxsize=1024)
+def _schema_hash(schema: type[BaseModel]) -> str:
+    return hashlib.sha256(canonical_json(json_schema(schema)).encode()).hexdigest()
 
 
 def _key(kind: str, **parts: Any) -> str:

@@ -42,11 +42,9 @@ Run: TypeAlias = "Result | Trace | str | Path"
 
 def note(trace: Trace, cache: Cache) -> None:
     """Keep the list of what a run looked up in a watched cache, so that it can be exported. Images are not in it."""
-    key = _key_of(trace)
-    looked_up = {each for each in cache.touched or () if kind_of(each) not in IMAGES}
-    known = set(_keys_in(cache.get(key)) or ())
-    if not looked_up <= known:
-        cache.put(key, canonical_json(sorted(known | looked_up)).encode())
+    looked_up = sorted(key for key in cache.touched or () if kind_of(key) not in IMAGES)
+    if looked_up != _keys_in(cache.get(_key_of(trace))):
+        cache.put(_key_of(trace), canonical_json(looked_up).encode())
 
 
 def export(
@@ -85,7 +83,7 @@ def export(
 def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
     """Merge what `export` packed into a cache, after all of it was checked; return how many entries of each kind came.
 
-    What the cache has already stays as it is. Raises CacheError with one sentence for a file that is no recording, is
+    What the cache has already stays as it is, but for which subtitles a video was last asked about with. Raises CacheError with one sentence for a file that is no recording, is
     damaged, or holds an entry that could not be one; then nothing of it was merged.
     """
     cache = cache or default_cache()
@@ -101,12 +99,10 @@ def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
 def _merged(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
     came: Counter[str] = Counter()
     for key, value in entries:
-        kind, there = kind_of(key), cache.get(key)
-        if kind == "run" and there is not None:
-            value = canonical_json(sorted({*(_keys_in(there) or ()), *(_keys_in(value) or ())})).encode()
-        if there is None or (kind in ("run", "asked") and there != value):
-            cache.put(key, value, paid=kind == "reply")
-            came[kind] += 1
+        there = cache.get(key)
+        if there is None or (kind_of(key) == "asked" and there != value):
+            cache.put(key, value, paid=kind_of(key) == "reply")
+            came[kind_of(key)] += 1
     return came
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 from atlaskit.cache import Cache, canonical_json
@@ -30,7 +31,7 @@ class Cached:
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer out of the cache, or ask the model and keep what it says."""
         request = replace(request, sample=self.sample)
-        key, live = reply_key(self.model, request), list[Reply]()
+        key, live, kept = reply_key(self.model, request), list[Reply](), list[Reply]()
 
         def ask() -> bytes:
             if self.replay:
@@ -47,27 +48,24 @@ class Cached:
             live.append(reply)
             return written
 
-        entry = (self._renewed or self.cache).remember(
+        def fits(entry: bytes) -> bool:
+            with suppress(ValueError):  # a stranger's cache may hold anything
+                text, usage, reasoning = told_in(entry)
+                answer = request.schema.model_validate_json(text)
+                # What it took then cannot exceed what is left.
+                usage = replace(usage, calls=min(usage.calls, max_attempts))
+                kept.append(Reply(answer, text, usage, reasoning, live=False))
+                return True
+            return False
+
+        (self._renewed or self.cache).remember(
             key,
             ask,
-            fits=lambda entry: read_reply(entry, request) is not None,
+            fits=fits,
             go_on=lambda: request.is_pointless,
             paid=True,
         )
-        if live:
-            return live[0]
-        kept = read_reply(entry, request)
-        assert kept is not None  # it fits
-        return replace(kept, usage=replace(kept.usage, calls=min(kept.usage.calls, max_attempts)))  # of what was left
-
-
-def read_reply(entry: bytes, request: Request) -> Reply | None:
-    """Return a kept reply, None where a stranger's cache holds something else."""
-    try:
-        text, usage, reasoning = told_in(entry)
-        return Reply(request.schema.model_validate_json(text), text, usage, reasoning, live=False)
-    except ValueError:
-        return None
+        return live[0] if live else kept[-1]
 
 
 def told_in(entry: bytes) -> tuple[str, Usage, str]:

@@ -7,9 +7,9 @@ last. Knows nothing of the words around it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, ParamSpec, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
@@ -26,7 +26,9 @@ from atlaskit.environment import (
     Traversal,
     Zoom,
 )
-from atlaskit.question import Question
+from atlaskit.question import Kind
+
+P = ParamSpec("P")
 
 LONGEST_TEXT = 600
 """Characters of free text in a reply; more is cut, so that a chatty endpoint costs no second call."""
@@ -67,7 +69,19 @@ class PlanAnswer(TaskAnswer):
     traversal: Traversal
 
 
-@lru_cache(maxsize=1024)  # many states allow the same set, and making a schema takes milliseconds
+def kept(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
+    """Keep the schemas of a function: many calls want the same, and to make one takes milliseconds."""
+    return lru_cache(maxsize=1024)(make)  # type: ignore[return-value]  # it hides the parameters
+
+
+@kept
+def probe_schema(open_cells: tuple[int, ...], top: int) -> type[BaseModel]:
+    """Return the schema of a ranking of cells, at most `top` of them."""
+    ranked = reply_model("RankedCell", cell=one_of(open_cells), score=Confidence)
+    return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 1, min(top, len(open_cells))))
+
+
+@kept
 def step_schema(legal: LegalSet) -> type[BaseModel]:
     """Return the schema of a worker's step: one variant an action, with the cells it may name."""
     variants = [
@@ -118,10 +132,11 @@ def to_action(answer: Any) -> Action:
             return Finished()
 
 
+@kept
 def review_schema(
-    question: Question, duration_s: float, labels: Sequence[str], open_cells: Sequence[int]
+    n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]
 ) -> type[BaseModel]:
-    """Return the schema of an uncertainty analysis.
+    """Return the schema of an uncertainty analysis, of a question with some choices or none.
 
     To declare the evidence sufficient is to name the labels that prove the answer, and what was looked for that would
     contradict it: there is no form that leaves them out.
@@ -140,39 +155,45 @@ def review_schema(
         "Continue", action=Literal["continue"], **explore, intervals=several(interval, 0, MOST_INTERVALS)
     )
     choices = {}
-    if question.choices:
+    if n_choices:
         weighed = reply_model(
             "WeighedForNow",
-            choice=one_of(tuple(range(len(question.choices)))),
+            choice=one_of(tuple(range(n_choices))),
             supporting=several(label, 0, MOST_CITED),
             contradicting=several(label, 0, MOST_CITED),
             sufficient=bool,
         )
-        choices = {"choices": several(weighed, len(question.choices), len(question.choices))}
+        choices = {"choices": several(weighed, n_choices, n_choices)}
     return reply_model(
         "ReviewAnswer", reasoning=Text, **choices, erase=several(label, 0, MOST_ITEMS), conclusion=Union[decide, go_on]
     )
 
 
-def decision_schema(question: Question, duration_s: float, frames: Sequence[int] | Sequence[str]) -> type[BaseModel]:
-    """Return the schema of a final decision, citing frames by label or by cell; none where all is ruled out."""
+@kept
+def decision_schema(
+    kind: Kind, n_choices: int, duration_s: float, frames: tuple[int, ...] | tuple[str, ...]
+) -> type[BaseModel]:
+    """Return the schema of a final decision on a question of some kind.
+
+    It cites frames by label or by cell; none where all is ruled out.
+    """
 
     def cited(*names: str) -> dict[str, Any]:
         return {name: several(one_of(frames), 0, MOST_CITED) for name in names} if frames else {}
 
-    if question.kind == "when":
+    if kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]
         return reply_model(
             "WhenAnswer", [_has_a_span], **cited("supporting"), reasoning=Text, start_s=second, end_s=second
         )
-    if question.kind != "choice":
-        answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if question.kind == "count" else Words
-        return reply_model(f"{question.kind.title()}Answer", **cited("supporting"), reasoning=Text, answer=answer)
-    choice = one_of(tuple(range(len(question.choices))))
+    if kind != "choice":
+        answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if kind == "count" else Words
+        return reply_model(f"{kind.title()}Answer", **cited("supporting"), reasoning=Text, answer=answer)
+    choice = one_of(tuple(range(n_choices)))
     weighed = reply_model("WeighedChoice", choice=choice, **cited("supporting", "contradicting"))
     return reply_model(
         "ChoiceAnswer",
-        weighed=several(weighed, 1, len(question.choices)),
+        weighed=several(weighed, 1, n_choices),
         reasoning=Text,
         answer=choice,
     )

@@ -311,7 +311,7 @@ class TestUncertaintyAnalysis:
         return {"reasoning": "", "choices": choices, "erase": [], "conclusion": conclusion}
 
     def test_sufficiency_names_its_proof_and_what_was_looked_for_against_it(self) -> None:
-        schema = review_schema(self.QUESTION, 600.0, ("A", "C"), (3, 4))
+        schema = review_schema(len(self.QUESTION.choices), 600.0, ("A", "C"), (3, 4))
         whole = {"action": "final_decision", "looked_for_to_contradict": "another colour", "supporting": ["A"]}
         schema.model_validate(self.answer(**whole))
         for bad in (
