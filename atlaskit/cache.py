@@ -49,7 +49,7 @@ class Cache:
     A key begins with the kind of its entry and the version of the code that makes it (`view:2:…`).
 
     Nothing is evicted, unless `size_limit` (bytes) is set: then entries go by `policy`, those that were paid for
-    (model replies) last. "least-recently-stored" is the quicker one; "least-recently-used" makes each read a write.
+    (replies, and what little it takes to replay them) last. "least-recently-stored" is the quicker one; "least-recently-used" makes each read a write.
 
     Safe with many threads and processes of one host. On a network file system each host has a folder of its own.
     `Cache(None)` keeps everything in memory, and is gone with it.
@@ -95,9 +95,9 @@ class Cache:
         entry = self.get(key)
         return None if entry is None else json.loads(entry)
 
-    def put_json(self, key: str, value: Any) -> None:
+    def put_json(self, key: str, value: Any, *, paid: bool = False) -> None:
         """Store a JSON value under a key."""
-        self.put(key, canonical_json(value).encode())
+        self.put(key, canonical_json(value).encode(), paid=paid)
 
     def remember(
         self,

@@ -75,9 +75,9 @@ def keep(video: Video, cache: Cache) -> None:
         _keep_facts(part, cache)
     _keep_facts(video, cache)
     lines = video.subtitles.fingerprint
-    cache.remember(lines_key(lines), lambda: _written(video.subtitles))
+    cache.remember(lines_key(lines), lambda: _written(video.subtitles), paid=True)
     if cache.get_json(asked_key(video.fingerprint)) != lines:
-        cache.put_json(asked_key(video.fingerprint), lines)
+        cache.put_json(asked_key(video.fingerprint), lines, paid=True)
 
 
 class Facts(BaseModel):
@@ -205,7 +205,7 @@ def _keep_facts(video: Video, cache: Cache) -> None:
             }
         ).encode()
 
-    cache.remember(video_key(video.fingerprint), written)
+    cache.remember(video_key(video.fingerprint), written, paid=True)
 
 
 def _facts(fingerprint: str, cache: Cache) -> Facts | None:

@@ -44,7 +44,7 @@ def note(trace: Trace, cache: Cache) -> None:
     """Keep the list of what a run looked up in a watched cache, so that it can be exported. Images are not in it."""
     looked_up = sorted(key for key in cache.touched or () if kind_of(key) not in IMAGES)
     if looked_up != _keys_in(cache.get(_key_of(trace))):
-        cache.put(_key_of(trace), canonical_json(looked_up).encode())
+        cache.put(_key_of(trace), canonical_json(looked_up).encode(), paid=True)
 
 
 def export(
@@ -83,8 +83,9 @@ def export(
 def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
     """Merge what `export` packed into a cache, after all of it was checked; return how many entries of each kind came.
 
-    What the cache has already stays as it is, but for which subtitles a video was last asked about with. Raises CacheError with one sentence for a file that is no recording, is
-    damaged, or holds an entry that could not be one; then nothing of it was merged.
+    What the cache has already stays as it is, but for which subtitles a video had when it was last asked about. Raises
+    CacheError with one sentence for a file that is no recording, is damaged, or holds an entry that could not be one;
+    then nothing of it was merged.
     """
     cache = cache or default_cache()
     try:
@@ -101,7 +102,7 @@ def _merged(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
     for key, value in entries:
         there = cache.get(key)
         if there is None or (kind_of(key) == "asked" and there != value):
-            cache.put(key, value, paid=kind_of(key) == "reply")
+            cache.put(key, value, paid=kind_of(key) not in IMAGES)
             came[kind_of(key)] += 1
     return came
 
