@@ -49,7 +49,8 @@ class Cache:
     A key begins with the kind of its entry and the version of the code that makes it (`view:2:…`).
 
     Nothing is evicted, unless `size_limit` (bytes) is set: then entries go by `policy`, those that were paid for
-    (replies, and what little it takes to replay them) last. "least-recently-stored" is the quicker one; "least-recently-used" makes each read a write.
+    (replies, and what little it takes to replay them) last. "least-recently-stored" is the quicker one;
+    "least-recently-used" makes each read a write.
 
     Safe with many threads and processes of one host. On a network file system each host has a folder of its own.
     `Cache(None)` keeps everything in memory, and is gone with it.
@@ -224,8 +225,11 @@ class Cache:
             self.touched.add(key)
         try:
             entry = self._store.read(key)
-            if entry is None or entry[:DIGEST_BYTES] == _digest(key, entry[DIGEST_BYTES:]):
-                return None if entry is None else entry[DIGEST_BYTES:]
+            if entry is None:
+                return None
+            value = entry[DIGEST_BYTES:]
+            if entry[:DIGEST_BYTES] == _digest(key, value):
+                return value
             damage = "is damaged"
         except Tampered:
             damage = "is not bytes of ours (a pickle?), which are never loaded"

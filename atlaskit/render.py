@@ -82,7 +82,9 @@ class Picture(ABC):
     @property
     def image(self) -> Image.Image:
         """The image."""
-        return Image.open(io.BytesIO(self.jpeg())).convert("RGB")
+        image = Image.open(io.BytesIO(self.jpeg()))
+        image.load()  # not `convert`, which takes as long again to copy what is in that mode already
+        return image
 
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]]:
         return self.jpeg(), {"width": min(self.size[0], SHOWN_PX)}

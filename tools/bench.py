@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import av
+import bench_cache
 import bench_search
 import bench_server
 import bench_video
@@ -126,6 +127,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench_views(folder)
         bench_calls(folder)
+    bench_cache.main(ten_minutes_720p())
     bench_search.main()
     bench_video.atlasworld(MEDIA)
     bench_video.table(MEDIA)
