@@ -143,7 +143,7 @@ def _ask(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     video = open_video(options.video, options.subtitles, fingerprint=options.fingerprint, cache=cache)
     Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
-    vlm = VLM(*options.model) if options.model else _local_model(cache)
+    vlm = VLM(*options.model) if options.model else _local_model(cache, options.replay)
     with _Progress(options.calls) as progress:
         result = ask(
             video,
@@ -199,16 +199,20 @@ def _frame(options: argparse.Namespace) -> int:
     return 0
 
 
-def _local_model(cache: Cache) -> VLM:
-    """Return the model that is served on this machine; where it is gone, the last one, whose replies may be kept."""
+def _local_model(cache: Cache, is_replay: bool) -> VLM:
+    """Return the model that is served on this machine; where it is gone, or not to be asked, the last one."""
     key = served_key(LOCAL_SERVER)
+    last = cache.get_json(key)
+    if is_replay and not isinstance(last, str):
+        raise InputError("Name the model whose replies are to be replayed: --model URL NAME; the URL is not asked.")
+    if is_replay:
+        return VLM(LOCAL_SERVER, last)
     try:
         vlm = VLM(LOCAL_SERVER)
     except Unreachable:
-        name = cache.get_json(key)
-        if not isinstance(name, str):
+        if not isinstance(last, str):
             raise
-        return VLM(LOCAL_SERVER, name)
+        return VLM(LOCAL_SERVER, last)
     cache.put_json(key, vlm.name)
     return vlm
 

@@ -77,9 +77,7 @@ class Bill:
     @classmethod
     def of(cls, outcome: Reply | ModelError) -> Bill:
         """Return what a reply, or a call that failed, cost."""
-        if isinstance(outcome, Reply):
-            return cls(outcome.usage, outcome.usage if outcome.live else Usage())
-        return cls(outcome.usage, outcome.usage)
+        return cls(outcome.usage, outcome.usage if outcome.live else Usage())
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from atlaskit.errors import CacheWarning
+from atlaskit.errors import CacheWarning, InputError
 from atlaskit.flights import Flights, flights_in
 from atlaskit.store import Entry, Policy, Store, Tampered
 
@@ -36,7 +36,8 @@ def _after_fork() -> None:
     _counting = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Passing(bytes):
@@ -65,18 +66,20 @@ class Cache:
     ) -> None:
         """Open the cache; raise CacheError where the directory cannot be made or written, or is not the user's."""
         self.directory = None if directory is None else Path(directory).absolute()
+        if directory is None and size_limit is not None:
+            raise InputError("A cache in memory has no limit: leave size_limit out, or name a directory.")
         self._store: Store | _Memory = (
             _Memory() if self.directory is None else Store(self.directory, size_limit, policy)
         )
         self._flights = flights_in(self._store.folder) if isinstance(self._store, Store) else Flights(None)
         self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter()}
-        self.touched: set[str] | None = None
-        """The keys that were asked for through this cache, where that is watched (see `watched`)."""
+        self.touched: dict[str, str] | None = None
+        """What was found or stored through this cache, where that is watched (see `watched`): keys and digests."""
 
     def watched(self) -> Cache:
-        """Return this cache as seen by one who notes in `touched` which keys are asked for through it."""
+        """Return this cache as seen by one who notes in `touched` what is found or stored through it."""
         seen = copy.copy(self)
-        seen.touched = set()
+        seen.touched = {}
         return seen
 
     def get(self, key: str) -> bytes | None:
@@ -87,14 +90,18 @@ class Cache:
 
     def put(self, key: str, value: bytes, *, paid: bool = False) -> None:
         """Store bytes under a key; raise CacheError where they cannot be written. What was paid for is evicted last."""
+        digest = _digest(key, value)
+        self._store.write(key, digest + value, paid)
         if self.touched is not None:
-            self.touched.add(key)
-        self._store.write(key, _digest(key, value) + value, paid)
+            self.touched[key] = digest.hex()
 
     def get_json(self, key: str) -> Any | None:
-        """Return the JSON value under a key, or None."""
+        """Return the JSON value under a key, or None; also where a stranger's cache holds what is no JSON."""
         entry = self.get(key)
-        return None if entry is None else json.loads(entry)
+        try:
+            return None if entry is None else json.loads(entry)
+        except (ValueError, RecursionError):
+            return None
 
     def put_json(self, key: str, value: Any, *, paid: bool = False) -> None:
         """Store a JSON value under a key."""
@@ -107,16 +114,15 @@ class Cache:
         *,
         fits: Callable[[bytes], bool] = lambda value: True,
         go_on: Callable[[], bool] = lambda: False,
-        anew: bool = False,
         paid: bool = False,
     ) -> bytes:
         """Return the bytes under a key; where there are none, make and store them.
 
         Of threads and processes that miss a key together, one makes it and the others wait, unless `go_on` tells one
         of them not to. What is there and does not fit, as in a stranger's cache, is made again. A `make` that raises,
-        or returns `Passing` bytes, stores nothing. `anew` makes it whatever is there.
+        or returns `Passing` bytes, stores nothing.
         """
-        (value,) = self.remember_all([key], lambda _: [make()], fits=fits, go_on=go_on, anew=anew, paid=paid)
+        (value,) = self.remember_all([key], lambda _: [make()], fits=fits, go_on=go_on, paid=paid)
         return value
 
     def remember_all(
@@ -126,7 +132,6 @@ class Cache:
         *,
         fits: Callable[[bytes], bool] = lambda value: True,
         go_on: Callable[[], bool] = lambda: False,
-        anew: bool = False,
         paid: bool = False,
     ) -> list[bytes]:
         """Return the bytes under some keys; `make` returns those of the places it is given, in order."""
@@ -140,10 +145,10 @@ class Cache:
                     self._count("hits", key)
             return [key for key in dict.fromkeys(keys) if key not in found]
 
-        missing = list(dict.fromkeys(keys)) if anew else look()
+        missing = look()
         if missing:
             with self._flights.alone(missing, go_on):
-                missing = missing if anew else look()  # another may have made it
+                missing = look()  # another may have made it
                 for key in missing:
                     self._count("misses", key)
                 made = make([keys.index(key) for key in missing]) if missing else []
@@ -219,20 +224,25 @@ class Cache:
     def __repr__(self) -> str:
         return "Cache(None)" if self.directory is None else f"Cache({str(self.directory)!r})"
 
+    def digest(self, key: str) -> str | None:
+        """Return the hash of what is under a key, None where there is nothing. It is not counted."""
+        value = self._look(key)
+        return None if value is None else _digest(key, value).hex()
+
     def _look(self, key: str) -> bytes | None:
         """Return the bytes under a key, or None, uncounted; drop what is damaged."""
-        if self.touched is not None:
-            self.touched.add(key)
         try:
             entry = self._store.read(key)
             if entry is None:
                 return None
             value = entry[DIGEST_BYTES:]
             if entry[:DIGEST_BYTES] == _digest(key, value):
+                if self.touched is not None:
+                    self.touched[key] = entry[:DIGEST_BYTES].hex()
                 return value
             damage = "is damaged"
         except Tampered:
-            damage = "is not bytes of ours (a pickle?), which are never loaded"
+            damage = "is none of ours (a pickle?) or has lost its file, and is never loaded"
         self._store.drop(key, "corrupt")
         warnings.warn(
             f"An entry of kind {kind_of(key)!r} in the cache {self.directory} {damage}: it was dropped, and is made "
@@ -263,7 +273,7 @@ class _Memory:
         return self._held.pop(key, None) is not None
 
     def entries(self) -> Iterator[Entry]:
-        yield from [Entry(key, stored_s, len(value)) for key, (value, stored_s) in self._held.items()]
+        yield from [Entry(key, stored_s, len(value)) for key, (value, stored_s) in list(self._held.items())]
 
     def strangers(self) -> int:
         return 0

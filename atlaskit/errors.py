@@ -88,8 +88,11 @@ class ServerError(AtlasError):
 class ModelError(AtlasError):
     """A model call that failed for good.
 
-    `usage` says what it cost all the same, so that budgets count it, and `transit` what it took.
+    `usage` says what it cost all the same, so that budgets count it, and `transit` what it took; `live`, whether the
+    model was asked just now, or a replay fails as the run did.
     """
+
+    live = True
 
     def __init__(self, message: str, usage: Usage = Usage(calls=1), transit: Transit = Transit()) -> None:
         super().__init__(message)

@@ -6,7 +6,6 @@ lets go of that byte when a process dies, however it dies. Knows nothing of what
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import threading
@@ -16,6 +15,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from atlaskit.errors import CacheError, reason
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: threads are held apart there, processes are not
+    fcntl = None  # type: ignore[assignment]
 
 LOOK_S = 0.2
 """How long at most nobody looks whether a key is still waited for."""
@@ -66,15 +70,13 @@ class Flights:
             if holds:
                 lock.release()
             with self._guard:
-                lock, users = self._held[key]
-                if users == 1:
-                    del self._held[key]
-                else:
+                lock, users = self._held.pop(key, (lock, 1))  # it is gone where this was forked meanwhile
+                if users > 1:
                     self._held[key] = (lock, users - 1)
 
     @contextmanager
     def _among_processes(self, key: str, go_on: Callable[[], bool]) -> Iterator[None]:
-        if self._path is None:
+        if self._path is None or fcntl is None:
             yield
             return
         place, nap_s = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2, FIRST_NAP_S
@@ -117,7 +119,8 @@ _flights_lock = threading.Lock()
 def flights_in(directory: Path) -> Flights:
     """Return this process's flights in a directory."""
     with _flights_lock:
-        return _flights.setdefault(directory.resolve(), Flights(directory / "flights.lock"))
+        place = directory.resolve()
+        return _flights.setdefault(place, Flights(place / "flights.lock"))
 
 
 def _after_fork() -> None:
@@ -127,7 +130,8 @@ def _after_fork() -> None:
         flights.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _lock(file: int, place: int) -> bool:
@@ -136,4 +140,8 @@ def _lock(file: int, place: int) -> bool:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
     except BlockingIOError:
         return False
+    except OSError as error:
+        raise CacheError(
+            f"Keys cannot be locked in the cache's directory ({reason(error)}): name one on a local disk."
+        ) from error
     return True

@@ -62,7 +62,8 @@ class Ledger:
         try:
             reply = self.model.complete(request, max_attempts=max_attempts)
         except ModelError as error:
-            call = Call(request.role, request.step, error.usage, error.transit, views, live=True, failure=str(error))
+            costs = (error.usage, error.transit)
+            call = Call(request.role, request.step, *costs, views, live=error.live, failure=str(error))
             self.calls.append(call)
             raise
         self.calls.append(Call(request.role, request.step, reply.usage, reply.transit, views, reply.live))

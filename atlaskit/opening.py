@@ -6,6 +6,7 @@ and with what was seen and answered, a run is made again without its file. Knows
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from atlaskit.cache import Cache, canonical_json, default_cache
-from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.errors import FrameError, InputError, VideoError, printable
 from atlaskit.readers import Pixels
 from atlaskit.recipes import asked_key, lines_key, video_key
 from atlaskit.subtitles import Line, Subtitles
@@ -22,6 +23,11 @@ from atlaskit.video import LARGEST_SIDE_PX, Lines, Playlist, ReaderName, Video, 
 
 DEEPEST = 4
 """Playlists within playlists that are recalled."""
+MOST_PARTS = 100_000
+LONGEST_S = 1e9
+FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
+OF_A_FILE = re.compile(r"[0-9a-f]{64}")
+"""A fingerprint that was made of a file's content; others, as a film's of its script, cannot be made of it again."""
 
 Source = str | Path | Video
 Opener = Callable[[str | Path, Lines, int], Video]
@@ -44,13 +50,16 @@ def open_video(
 
     With the `fingerprint` of a video that was asked about before, what `cache` (`./cache`, if none is given) knows of
     it is enough: the file is looked for when a picture is needed that is not in the cache, and may be missing until
-    then. Without a source, or with "embedded" subtitles, it has the lines that it had when it was last asked about.
+    then. If neither source nor subtitles are given, or "embedded" ones of a file that is missing, it has the lines that
+    it had when it was last asked about.
 
     Raises VideoError or SubtitleError with one sentence for what cannot be opened, or is not the video of the
     fingerprint; InputError for a wrong argument.
     """
     if reader not in get_args(ReaderName):
         raise InputError(f'reader is "pyav" or "decord", got {reader!r}.')
+    if fingerprint is not None and not (isinstance(fingerprint, str) and FINGERPRINT.fullmatch(fingerprint)):
+        raise InputError(f"A fingerprint is what `video.fingerprint` says, not {printable(str(fingerprint), 80)!r}.")
     if source is None and fingerprint is None:
         raise InputError("A video is a file, or a list of them, or the fingerprint of one that was asked about before.")
     if isinstance(source, Video):
@@ -75,7 +84,7 @@ def keep(video: Video, cache: Cache) -> None:
         _keep_facts(part, cache)
     _keep_facts(video, cache)
     lines = video.subtitles.fingerprint
-    cache.remember(lines_key(lines), lambda: _written(video.subtitles), paid=True)
+    _keep(lines_key(lines), _written(video.subtitles), cache)
     if cache.get_json(asked_key(video.fingerprint)) != lines:
         cache.put_json(asked_key(video.fingerprint), lines, paid=True)
 
@@ -86,10 +95,10 @@ class Facts(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     name: Annotated[str, Field(max_length=1000)]
-    duration_s: Annotated[float, Field(gt=0)]
-    fps: Annotated[float, Field(gt=0)]
+    duration_s: Annotated[float, Field(gt=0, le=LONGEST_S)]
+    fps: Annotated[float, Field(gt=0, le=LONGEST_S)]
     size: Annotated[list[Annotated[int, Field(ge=1, le=LARGEST_SIDE_PX)]], Field(min_length=2, max_length=2)]
-    parts: list[str]
+    parts: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=MOST_PARTS)]
     """The fingerprints of a playlist's videos, in order."""
 
 
@@ -129,8 +138,13 @@ class Recalled(Video):
                     raise VideoError(
                         f"{self.name} is not here ({where}), and a picture of it is needed that is not in the cache."
                     )
-                opened = VideoFile(self.path, None, self._reader)
-                if opened.fingerprint != self.fingerprint:
+                known = None if OF_A_FILE.fullmatch(self.fingerprint) else self.fingerprint
+                opened = VideoFile(self.path, None, self._reader, known)
+                if (opened.fingerprint, opened.duration_s, opened.size) != (
+                    self.fingerprint,
+                    self.duration_s,
+                    self.size,
+                ):
                     raise VideoError(f"{self.path} is another video than the one that was asked about before.")
                 self._opened = opened
             return self._opened
@@ -158,8 +172,10 @@ def _recall(
     facts = _facts(fingerprint, cache)
     if facts is None:
         return None
-    if source is None or subtitles == "embedded":
-        subtitles = subtitles if isinstance(subtitles, Subtitles) else _lines_of(fingerprint, cache)
+    if subtitles == "embedded" and source is not None and all(Path(path).exists() for path in _paths(source)):
+        return None  # the track is read, for which the file is opened
+    if subtitles == "embedded" or (source is None and subtitles is None):
+        subtitles = _lines_of(fingerprint, cache)
     if isinstance(source, Sequence) and not isinstance(source, str):
         if len(facts.parts) != len(source):
             return None
@@ -176,36 +192,46 @@ def _recall(
     lines = read_lines(subtitles, facts.duration_s)
     if not facts.parts:
         return Recalled(facts, fingerprint, lines, None if source is None else Path(source), reader)
-    return _recalled_playlist(facts, lines, reader, cache)
+    return _recalled_playlist(facts, lines, reader, cache, {})
+
+
+def _paths(source: str | Path | Sequence[Source]) -> list[str | Path]:
+    sources = [source] if isinstance(source, (str, Path)) else source
+    return [path for path in sources if not isinstance(path, Video)]
 
 
 def _recalled_playlist(
-    facts: Facts, lines: Subtitles, reader: ReaderName, cache: Cache, depth: int = 0
+    facts: Facts, lines: Subtitles, reader: ReaderName, cache: Cache, parts: dict[str, Video | None], depth: int = 0
 ) -> Playlist | None:
-    parts: dict[str, Video] = {}
+    """Return a playlist of which no file is named; None where a part of it is not known. `parts` are those that are."""
     for part in dict.fromkeys(facts.parts):
-        known = _facts(part, cache)
-        if known is None or depth == DEEPEST:
-            return None
-        inner = _recalled_playlist(known, Subtitles(), reader, cache, depth + 1) if known.parts else None
-        parts[part] = inner or Recalled(known, part, Subtitles(), None, reader)
-    return Playlist([parts[part] for part in facts.parts], lines)
+        if part not in parts:
+            parts[part] = None  # also for a playlist that claims to hold itself
+            known = _facts(part, cache)
+            if known is not None and depth < DEEPEST:
+                if known.parts:
+                    parts[part] = _recalled_playlist(known, Subtitles(), reader, cache, parts, depth + 1)
+                else:
+                    parts[part] = Recalled(known, part, Subtitles(), None, reader)
+    found = [parts[part] for part in facts.parts]
+    whole = [part for part in found if part is not None]
+    return Playlist(whole, lines) if len(whole) == len(found) else None
+
+
+def _keep(key: str, value: bytes, cache: Cache) -> None:
+    """Keep what is known to be so, in the place of anything else that is kept."""
+    cache.remember(key, lambda: value, fits=lambda kept: kept == value, paid=True)
 
 
 def _keep_facts(video: Video, cache: Cache) -> None:
-    def written() -> bytes:
-        parts = [part.fingerprint for part in video.parts] if isinstance(video, Playlist) else []
-        return canonical_json(
-            {
-                "name": video.name,
-                "duration_s": video.duration_s,
-                "fps": video.fps,
-                "size": list(video.size),
-                "parts": parts,
-            }
-        ).encode()
-
-    cache.remember(video_key(video.fingerprint), written, paid=True)
+    facts = {
+        "name": video.name.encode("utf-8", "replace").decode(),
+        "duration_s": video.duration_s,
+        "fps": video.fps,
+        "size": list(video.size),
+        "parts": [part.fingerprint for part in video.parts] if isinstance(video, Playlist) else [],
+    }
+    _keep(video_key(video.fingerprint), canonical_json(facts).encode(), cache)
 
 
 def _facts(fingerprint: str, cache: Cache) -> Facts | None:

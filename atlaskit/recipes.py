@@ -8,7 +8,7 @@ what the tests hold them to. So a cache, or a recording of a run, serves another
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +26,7 @@ VERSIONS = {
     "moments": 2,
     "readable": 1,
     "reply": 3,
+    "failure": 1,
     "video": 1,
     "lines": 1,
     "asked": 1,
@@ -134,9 +135,17 @@ def asked_key(fingerprint: str) -> str:
     return _key("asked", video=fingerprint)
 
 
-def run_key(question: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Return the key of the list of what a run needs: its question and all its settings, the model's included."""
-    return _key("run", question=question, settings=settings)
+def failure_key(reply: str) -> str:
+    """Return the key of how a call failed, by the key of the reply that it did not get."""
+    return _key("failure", reply=reply)
+
+
+def run_key(trace: Sequence[dict[str, Any]]) -> str:
+    """Return the key of the list of what a run needs, by all that happened in it: its events.
+
+    Its question and settings alone would not tell two runs apart that saw other subtitles, or other replies.
+    """
+    return _key("run", trace=trace)
 
 
 def served_key(address: str) -> str:
@@ -144,10 +153,10 @@ def served_key(address: str) -> str:
     return _key("served", address=address)
 
 
-def is_current(key: str) -> bool:
-    """Tell whether today's code could look for a key."""
-    kind = kind_of(key)
-    return key.startswith(f"{kind}:{VERSIONS.get(kind, '')}:")
+def is_outdated(key: str) -> bool:
+    """Tell whether an older version of atlaskit made an entry, so that this one never looks for it."""
+    kind, version = kind_of(key), key.split(":")[1]
+    return kind in VERSIONS and version.isdecimal() and int(version) < VERSIONS[kind]
 
 
 @lru_cache(maxsize=1024)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import io
 import json
 import re
+import secrets
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,16 +24,19 @@ from PIL import Image
 from atlaskit.cache import Cache, canonical_json, default_cache, kind_of
 from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.opening import facts_in, lines_in
-from atlaskit.recipes import IMAGES, VERSIONS, is_current, run_key
-from atlaskit.replies import told_in
+from atlaskit.recipes import IMAGES, VERSIONS, asked_key, is_outdated, lines_key, run_key, video_key
+from atlaskit.replies import failure_in, told_in
 from atlaskit.result import RESULT_VERSION, Result
 from atlaskit.trace import Trace, parsed
+from atlaskit.video import playlist_fingerprint
 
 RECORDING_VERSION = 1
 HEAD = "atlaskit.json"
-MEMBER = re.compile(r"([a-z]+)/(\d{1,9})/([0-9a-f]{64})\.(json|jpg)")
-LARGEST_BYTES = 64 << 20
-"""A larger entry is refused: no image of ours and no reply is so large."""
+MEMBER = re.compile(r"([a-z]+)/([1-9][0-9]{0,8})/([0-9a-f]{64})\.(json|jpg)")
+LARGEST_BYTES = {"jpg": 64 << 20, "json": 16 << 20}
+"""A larger entry is refused: no image of ours is so large, and no reply, nor the subtitles of ten hours."""
+MOST_UNPACKED = 100
+"""A recording that unpacks to more than so many times its size is refused."""
 MOST_PIXELS = 2**28
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every member, so that the same entries make the same file."""
@@ -41,10 +46,11 @@ Run: TypeAlias = "Result | Trace | str | Path"
 
 
 def note(trace: Trace, cache: Cache) -> None:
-    """Keep the list of what a run looked up in a watched cache, so that it can be exported. Images are not in it."""
-    looked_up = sorted(key for key in cache.touched or () if kind_of(key) not in IMAGES)
-    if looked_up != _keys_in(cache.get(_key_of(trace))):
-        cache.put(_key_of(trace), canonical_json(looked_up).encode(), paid=True)
+    """Keep the list of what a run found or stored in a watched cache, so that it can be exported; without images."""
+    key, found = _key_of(trace), cache.touched or {}
+    needed = {each: digest for each, digest in found.items() if kind_of(each) not in IMAGES | {"asked"}}
+    if needed != _list_in(cache.get(key)):
+        cache.put_json(key, needed, paid=True)
 
 
 def export(
@@ -57,26 +63,32 @@ def export(
     cache does not hold all that a run needs, or the file cannot be written.
     """
     cache = cache or default_cache()
+    needed: dict[str, bytes] = {}
+    """What is packed otherwise than it lies in the cache."""
     if run is None:
-        keys = sorted(entry.key for entry in cache.entries() if images or kind_of(entry.key) not in IMAGES)
-        keys = [key for key in keys if is_current(key) and kind_of(key) != "served"]
+        there = [entry.key for entry in cache.entries() if images or kind_of(entry.key) not in IMAGES | {"served"}]
+        keys = {key for key in there if MEMBER.fullmatch(_member(key)) and not is_outdated(key)}
     else:
         runs = [run] if isinstance(run, Result | Trace | str | Path) else list(run)
-        keys = sorted({key for each in runs for key in _needed(each, images, cache)})
+        keys = set()
+        for trace in map(_trace_of, runs):
+            its_keys = _needed(trace, cache)
+            needed |= _asked(trace, its_keys, cache)
+            keys |= its_keys | ({str(seen["key"]) for seen in _seen_in(trace)} if images else set())
     packed: Counter[str] = Counter()
-    draft = Path(f"{path}.part")
+    draft = Path(path).parent / f".recording-{secrets.token_hex(8)}.part"
     try:
-        with zipfile.ZipFile(draft, "w") as file:
+        with zipfile.ZipFile(draft, "x") as file:
             _add(file, HEAD, canonical_json({"atlaskit_recording": RECORDING_VERSION}).encode())
-            for key in keys:
-                if (value := cache.get(key)) is not None:
+            for key in sorted({*keys, *needed}):
+                if (value := needed.get(key) or cache.get(key)) is not None:
                     _add(file, _member(key), value)
                     packed[kind_of(key)] += 1
         draft.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            draft.unlink()
         raise CacheError(f"{path} cannot be written: {reason(error)}.") from error
-    finally:
-        draft.unlink(missing_ok=True)
     return packed
 
 
@@ -93,7 +105,7 @@ def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
             for _, _ in _checked(file, path):
                 pass
             return _merged(_checked(file, path), cache)
-    except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise CacheError(f"{path} cannot be read as a recording: {reason(error)}.") from error
 
 
@@ -107,19 +119,24 @@ def _merged(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
     return came
 
 
-def _needed(run: Run, images: bool, cache: Cache) -> set[str]:
-    """Return the keys of what a run needs; raise CacheError where they are not all there."""
-    trace = _trace_of(run)
+def _needed(trace: Trace, cache: Cache) -> set[str]:
+    """Return the keys of what a run needs; raise CacheError where they are not all there as they were."""
     key = _key_of(trace)
-    keys = _keys_in(cache.get(key))
-    if keys is None:
+    needed = _list_in(cache.get(key))
+    if needed is None:
         raise CacheError(f"{cache} does not know this run: export it from the cache that it was made with.")
-    missing = Counter(kind_of(each) for each in keys if cache.get(each) is None)
-    if missing:
-        told = ", ".join(f"{count} of kind {kind!r}" for kind, count in sorted(missing.items()))
-        raise CacheError(f"{cache} does not hold all that this run needs any more: {told} are missing. Run it again.")
-    shown = {str(seen["key"]) for seen in _seen_in(trace)} if images else set()
-    return {key, *keys, *shown}
+    gone = Counter(kind_of(each) for each, digest in needed.items() if cache.digest(each) != digest)
+    if gone:
+        told = ", ".join(f"{count} of kind {kind!r}" for kind, count in sorted(gone.items()))
+        raise CacheError(f"{cache} does not hold all that this run needs any more ({told}): ask the question again.")
+    return {key, *needed}
+
+
+def _asked(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
+    """Return the entry that says which subtitles a run's video had then; it may have been asked with others since."""
+    video = trace.of("start")[0]["settings"].get("video")
+    said = [lines_in(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
+    return {asked_key(video): canonical_json(lines.fingerprint).encode() for lines in said if lines is not None}
 
 
 def _seen_in(trace: Trace) -> Iterator[dict[str, object]]:
@@ -147,18 +164,20 @@ def _key_of(trace: Trace) -> str:
     starts = trace.of("start")
     if len(starts) != 1:
         raise InputError(f"The trace of a run begins once, and this one has {len(starts)} starts.")
-    return run_key(starts[0]["question"], starts[0]["settings"])
+    return run_key(trace.to_json())
 
 
-def _keys_in(entry: bytes | None) -> list[str] | None:
-    """Return the keys that a run's list holds, None where it is no such list."""
+def _list_in(entry: bytes | None) -> dict[str, str] | None:
+    """Return the keys and digests that a run's list holds, None where it is no such list."""
     try:
-        keys = None if entry is None else json.loads(entry)
+        needed = None if entry is None else json.loads(entry)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(keys, list) or not all(isinstance(key, str) and MEMBER.fullmatch(_member(key)) for key in keys):
+    if not isinstance(needed, dict) or not all(
+        MEMBER.fullmatch(_member(key)) and isinstance(digest, str) for key, digest in needed.items()
+    ):
         return None
-    return keys
+    return needed
 
 
 def _member(key: str) -> str:
@@ -183,6 +202,11 @@ def _checked(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[str, byt
         raise CacheError(f"{path} is a recording of another version ({head[:80]!r}); this is {RECORDING_VERSION}.")
     if len(set(names)) < len(names):
         raise CacheError(f"{path} holds an entry twice: it is damaged, or was tampered with.")
+    unpacked, packed = sum(info.file_size for info in file.infolist()), Path(path).stat().st_size
+    if unpacked > MOST_UNPACKED * packed:
+        raise CacheError(f"{path} would unpack from {packed:,} to {unpacked:,} bytes, which no recording does.")
+    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in file.infolist()):
+        raise CacheError(f"{path} is packed otherwise than recordings are: it was not made by atlaskit.")
     for name in names[1:]:
         found = MEMBER.fullmatch(name)
         key = ":".join(found.groups()[:3]) if found else ""
@@ -194,22 +218,24 @@ def _checked(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[str, byt
                 f"{VERSIONS[found[1]]}): it cannot be replayed with this one."
             )
         value = _read(file, name, path)
-        if not _is_possible(found[1], value):
+        if not _is_possible(key, value):
             raise CacheError(f"{path} holds {name[:120]!r}, whose content is no {found[1]}.")
         yield key, value
 
 
 def _read(file: zipfile.ZipFile, name: str, path: str | Path) -> bytes:
     """Read a member, whose checksum is checked on the way; raise CacheError for one that is too large."""
+    most = LARGEST_BYTES[name.rpartition(".")[2]]
     with file.open(name) as member:
-        value = member.read(LARGEST_BYTES + 1)
-    if len(value) > LARGEST_BYTES:
-        raise CacheError(f"{path} holds {name[:120]!r}, which is larger than {LARGEST_BYTES:,} bytes.")
+        value = member.read(most + 1)
+    if len(value) > most:
+        raise CacheError(f"{path} holds {name[:120]!r}, which is larger than {most:,} bytes.")
     return value
 
 
-def _is_possible(kind: str, value: bytes) -> bool:
-    """Tell whether bytes could be an entry of a kind."""
+def _is_possible(key: str, value: bytes) -> bool:
+    """Tell whether bytes could be the entry of a key."""
+    kind = kind_of(key)
     try:
         match kind:
             case "reply":
@@ -217,12 +243,16 @@ def _is_possible(kind: str, value: bytes) -> bool:
                 return True
             case "tile" | "view" | "sheet" | "still":
                 return (kind == "tile" and not value) or _is_image(value)
+            case "failure":
+                return failure_in(value) is not None
             case "video":
-                return facts_in(value) is not None
+                facts = facts_in(value)
+                return facts is not None and (not facts.parts or key == video_key(playlist_fingerprint(facts.parts)))
             case "lines":
-                return lines_in(value) is not None
+                lines = lines_in(value)
+                return lines is not None and key == lines_key(lines.fingerprint)
             case "run":
-                return _keys_in(value) is not None
+                return _list_in(value) is not None
             case "asked":
                 return re.fullmatch(rb'"[0-9a-f]{64}"', value) is not None
             case "readable":

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from PIL import Image, ImageDraw, ImageFont
 
 from atlaskit.cache import Cache, Passing, canonical_json, default_cache
-from atlaskit.errors import FrameError, InputError
+from atlaskit.errors import CacheError, FrameError, InputError, reason
 from atlaskit.grid import Cell, Grid
 from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.readers import Pixels
@@ -83,7 +83,10 @@ class Picture(ABC):
     def image(self) -> Image.Image:
         """The image."""
         image = Image.open(io.BytesIO(self.jpeg()))
-        image.load()  # not `convert`, which takes as long again to copy what is in that mode already
+        try:
+            image.load()  # not `convert`, which takes as long again to copy what is in that mode already
+        except (OSError, ValueError) as error:  # whole as an entry, and no image: somebody put it there
+            raise CacheError(f"{self.cache} holds a broken image ({reason(error)}): prune its images.") from error
         return image
 
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]]:
@@ -172,7 +175,7 @@ class View(Picture):
     @property
     def unreadable(self) -> frozenset[int]:
         """The cells whose frame could not be decoded. Looking this up makes the image."""
-        return frozenset(_note(self.jpeg())["unreadable"])
+        return frozenset(_note(self.jpeg()).get("unreadable", ()))
 
     def expand(self, index: int) -> View:
         """Return the view of one cell's interval, a level deeper; dead cells are not carried over."""
@@ -260,7 +263,7 @@ class Still(Picture):
     @property
     def unreadable(self) -> bool:
         """Whether the frame could not be decoded. Looking this up makes the image."""
-        return bool(_note(self.jpeg())["unreadable"])
+        return bool(_note(self.jpeg()).get("unreadable"))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         video, time_s = self.video.locate(self.time_s)

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from atlaskit.cache import Cache, canonical_json
-from atlaskit.errors import Unrecorded
+from atlaskit.errors import BadReply, ModelError, Refused, Unreachable, Unrecorded
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
-from atlaskit.recipes import reply_key
+from atlaskit.recipes import failure_key, reply_key
 from atlaskit.usage import Usage
 
 
@@ -35,12 +35,18 @@ class Cached:
 
         def ask() -> bytes:
             if self.replay:
+                self._fail_again(key, max_attempts)
                 raise Unrecorded(
                     f"{self.cache} holds no reply of {self.name} to a {request.step!r} of this run, so it cannot be "
                     f"replayed: another video, question, setting or version of atlaskit makes another run. Without "
                     f"replay, the model is asked."
                 )
-            reply = self.model.complete(request, max_attempts=max_attempts)
+            try:
+                reply = self.model.complete(request, max_attempts=max_attempts)
+            except ModelError as error:  # no reply, so it is asked again the next time; a replay fails as it did
+                told = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
+                self.cache.put_json(failure_key(key), told, paid=True)
+                raise
             entry = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
             written = canonical_json(entry).encode()
             if self._renewed is not None:
@@ -66,6 +72,26 @@ class Cached:
             paid=True,
         )
         return live[0] if live else kept[-1]
+
+    def _fail_again(self, key: str, max_attempts: int) -> None:
+        """Raise what a call failed with when it was last made, if it did."""
+        kept = self.cache.get(failure_key(key))
+        error = None if kept is None else failure_in(kept)
+        if error is not None:
+            error.usage, error.live = replace(error.usage, calls=min(error.usage.calls, max_attempts)), False
+            raise error
+
+
+def failure_in(entry: bytes) -> ModelError | None:
+    """Return the error that a kept failure tells of, None where a stranger's cache holds something else."""
+    kinds = {kind.__name__: kind for kind in (ModelError, Unreachable, Refused, BadReply)}
+    try:
+        match json.loads(entry):
+            case {"kind": str(kind), "told": str(told), "usage": usage, **rest} if kind in kinds and not rest:
+                return kinds[kind](told, Usage.from_json(usage))
+    except (ValueError, RecursionError):
+        pass
+    return None
 
 
 def told_in(entry: bytes) -> tuple[str, Usage, str]:

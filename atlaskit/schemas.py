@@ -71,7 +71,7 @@ class PlanAnswer(TaskAnswer):
 
 def kept(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
     """Keep the schemas of a function: many calls want the same, and to make one takes milliseconds."""
-    return lru_cache(maxsize=1024)(make)  # type: ignore[return-value]  # it hides the parameters
+    return lru_cache(maxsize=1024, typed=True)(make)  # type: ignore[return-value]  # it hides the parameters
 
 
 @kept

@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import sqlite3
+import stat
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -27,19 +28,37 @@ Policy = Literal["least-recently-stored", "least-recently-used"]
 """Which entries go first where a cache has a limit: those written longest ago, or those read longest ago."""
 
 NETWORK = re.compile(
-    r"nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|fuse\.(sshfs|glusterfs|ceph.*)"
+    r"nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|wekafs|panfs|ocfs2|gfs2|vboxsf"
+    r"|fuse\.(sshfs|s3fs|gcsfuse|juicefs|rclone|glusterfs|ceph.*)"
 )
 """Kinds of file systems that several hosts share, on which SQLite cannot keep a database whole."""
 EVICTED_AT_ONCE = 16
+TRIES = 5
+"""Times that an entry is read whose file was replaced meanwhile."""
 LATE_S = 3600.0
 """Seconds after which a file that no row names was left behind by a process that died."""
 PAID = "paid"
 """The tag of what was paid for: it is evicted last."""
-TABLES = {"Settings", "Cache", "Lost"}
+FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
+"""How the files beside the database are called."""
+BYTES = "CAST(size AS INT) + COALESCE(LENGTH(value), 0)"
+"""What an entry takes, in its file or in its row."""
+OURS = {
+    *(("table", name) for name in ("Settings", "Cache", "Lost")),
+    *(("trigger", f"Settings_{name}") for name in ("count_insert", "count_delete")),
+    *(("trigger", f"Settings_size_{name}") for name in ("insert", "update", "delete")),
+    *(("index", f"Cache_{name}") for name in ("key_raw", "expire_time", "store_time", "access_time")),
+    *(("index", f"sqlite_autoindex_{name}_1") for name in ("Settings", "Lost", "Cache")),
+}
+"""What there is in a database of ours."""
 
 
 class Tampered(Exception):
     """A row that is none of ours; its value was not loaded."""
+
+
+class Unreadable(Exception):
+    """A file of ours that cannot be read just now: not the same as one that is not there."""
 
 
 class Entry(NamedTuple):
@@ -64,7 +83,8 @@ class Store:
         self.directory = directory
         with self._told("opened"):
             self.folder, is_shared = _own_folder(directory)
-            _check_is_ours(self.folder / DBNAME)
+            self._database = self.folder / DBNAME
+            _check_is_ours(self._database)
             self._cache = _Rows(
                 str(self.folder),
                 disk=_RawDisk,
@@ -75,18 +95,27 @@ class Store:
             )
             with self._cache.transact():
                 self._sql("CREATE TABLE IF NOT EXISTS Lost (kind TEXT, why TEXT, count INTEGER, UNIQUE (kind, why))")
+            self._identity = _identity(self._database)
 
     def read(self, key: str) -> bytes | None:
         """Return the bytes under a key, None if there are none; raise Tampered for what is no bytes of ours."""
         with self._told("read"):
-            value = self._cache.get(key)
-        if not isinstance(value, bytes | None):
+            for _ in range(TRIES):
+                value = self._cache.get(key)
+                if value is not None:
+                    break
+                if not self._sql("SELECT 1 FROM Cache WHERE key = ? AND raw = 1", (key,)):
+                    return None
+                # There is a row, but not its file: another process may just have put another in its place.
+        if not isinstance(value, bytes):
             raise Tampered
         return value
 
     def write(self, key: str, value: bytes, paid: bool) -> None:
         """Store bytes under a key."""
         with self._told("written"):
+            if _identity(self._database) != self._identity:
+                raise CacheError(f"The cache {self.directory} was deleted while it was in use: open it again.")
             self._cache.set(key, value, tag=PAID if paid else None)
         if self._cache.gone:
             self._tell_of_evicted()
@@ -104,7 +133,7 @@ class Store:
         while True:
             with self._told("read"):
                 rows = self._sql(
-                    "SELECT rowid, key, store_time, size + COALESCE(LENGTH(value), 0) FROM Cache"
+                    f"SELECT rowid, key, CAST(store_time AS REAL), {BYTES} FROM Cache"
                     " WHERE rowid > ? AND raw = 1 ORDER BY rowid LIMIT 1000",
                     (last,),
                 )
@@ -131,8 +160,8 @@ class Store:
         """Return (entries, bytes) of each kind."""
         with self._told("read"):
             rows = self._sql(
-                "SELECT SUBSTR(key, 1, INSTR(key, ':') - 1), COUNT(*), SUM(size + COALESCE(LENGTH(value), 0))"
-                " FROM Cache WHERE raw = 1 GROUP BY 1 ORDER BY 1"
+                f"SELECT SUBSTR(key, 1, INSTR(key, ':') - 1), COUNT(*), SUM({BYTES}) FROM Cache"
+                " WHERE raw = 1 GROUP BY 1 ORDER BY 1"
             )
         return {str(kind): (int(count), int(size or 0)) for kind, count, size in rows}
 
@@ -163,11 +192,11 @@ class Store:
                 f"The cache {self.directory} cannot be {done}: another program holds it, or it is read-only."
             ) from error
         except sqlite3.Error as error:
-            raise CacheError(
-                f"The cache {self.directory} cannot be {done} ({error}): it is damaged, or no database of atlaskit. "
-                f"Delete it, or name another with Cache(directory)."
-            ) from error
-        except OSError as error:
+            advice = "make room for it, or name another with Cache(directory)."
+            if getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
+                advice = "it is damaged, or no database of atlaskit. Delete it, or name another with Cache(directory)."
+            raise CacheError(f"The cache {self.directory} cannot be {done} ({error}): {advice}") from error
+        except (OSError, Unreadable) as error:
             raise CacheError(
                 f"The cache {self.directory} cannot be {done} ({reason(error)}): name another with Cache(directory)."
             ) from error
@@ -180,17 +209,24 @@ class _Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
         self.limit, self.gone = limit, 0
         super().__init__(directory, **settings)
 
+    def volume(self) -> int:
+        """Return the bytes that entries take: of the database, what is in use, so that to remove any makes room."""
+        ((pages,),), ((free,),) = (self._sql(f"PRAGMA {name}").fetchall() for name in ("page_count", "freelist_count"))
+        return int(self._page_size * (pages - free) + self.reset("size"))
+
     def _cull(
         self, now: float, sql: Callable[..., Any], cleanup: Callable[[str | None], object], limit: int | None = None
     ) -> None:
         """Evict until the limit is kept. Called within the transaction that writes an entry."""
         while self.limit is not None and self.volume() > self.limit:
             order = "store_time" if self.eviction_policy == "least-recently-stored" else "access_time"
-            oldest = (
-                f"SELECT rowid, key, filename FROM Cache ORDER BY tag IS NOT NULL, {order}, rowid"
-                f" LIMIT {EVICTED_AT_ONCE}"
-            )
-            rows = sql(oldest).fetchall()
+            for spared in ("tag IS NULL", "TRUE"):
+                rows = sql(
+                    f"SELECT rowid, key, filename FROM Cache WHERE {spared} ORDER BY {order}, rowid"
+                    f" LIMIT {EVICTED_AT_ONCE}"
+                ).fetchall()
+                if rows:
+                    break
             if not rows:
                 return
             sql(f"DELETE FROM Cache WHERE rowid IN ({','.join(str(rowid) for rowid, _, _ in rows)})")
@@ -221,16 +257,24 @@ class _RawDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no type
     def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> Any:
         if mode not in (MODE_RAW, MODE_BINARY) or (filename is not None and not self._is_ours(filename)):
             raise Tampered
-        return super().fetch(mode, filename, value, read)
+        try:
+            return super().fetch(mode, filename, value, read)
+        except FileNotFoundError:
+            raise  # diskcache then says that there is no entry
+        except OSError as error:
+            raise Unreadable(reason(error)) from error
 
     def remove(self, file_path: str) -> None:
         if self._is_ours(file_path):
             super().remove(file_path)
 
     def _is_ours(self, filename: object) -> bool:
-        """Tell whether a row's file lies in the directory: a tampered row could otherwise read or delete any file."""
-        directory = Path(self._directory).resolve()
-        return isinstance(filename, str) and (directory / filename).resolve().is_relative_to(directory)
+        """Tell whether a row names a file as ours are: a tampered one could otherwise have any file read or deleted."""
+        if not isinstance(filename, str) or not FILE.fullmatch(filename.replace(os.sep, "/")):
+            return False
+        with suppress(OSError):
+            return stat.S_ISREG((Path(self._directory) / filename).lstat().st_mode)
+        return True  # it is not there
 
 
 def _lose(sql: Callable[..., Any], key: str, why: str) -> None:
@@ -244,10 +288,11 @@ def _check_is_ours(database: Path) -> None:
     if not database.exists():
         return
     with closing(sqlite3.connect(database)) as connection:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        settings = set(connection.execute("SELECT key FROM Settings")) if "Settings" in tables else set()
+        there = set(connection.execute("SELECT type, name FROM sqlite_master"))
+        is_ours = there <= OURS
+        settings = set(connection.execute("SELECT key FROM Settings")) if ("table", "Settings") in there else set()
     known = {(name,) for name in DEFAULT_SETTINGS.keys() | METADATA.keys()}
-    if not (tables <= TABLES and settings <= known):
+    if not (is_ours and settings <= known):
         raise CacheError(f"{database} is another program's, or was tampered with: name another directory.")
 
 
@@ -256,10 +301,14 @@ def _own_folder(directory: Path) -> tuple[Path, bool]:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     shared = network_file_system(directory)
     folder = directory / ("entries" if shared is None else f"entries-of-{platform.node() or 'unnamed'}")
+    if os.path.expandvars(folder) != str(folder):  # which diskcache would do
+        raise CacheError(f"{directory} names a variable of the shell: name another directory.")
+    if folder.is_symlink() or (folder.exists() and any(folder.iterdir()) and not (folder / DBNAME).exists()):
+        raise CacheError(f"{folder} is not atlaskit's: name another directory with Cache(directory).")
     is_new = not folder.exists()
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.stat()
-    if os.getuid() not in (0, found.st_uid):
+    if hasattr(os, "getuid") and os.getuid() not in (0, found.st_uid):
         raise CacheError(
             f"The cache {directory} belongs to another user, who could put anything in it: name one of your own with "
             f"Cache(directory); what is to be shared goes through `python -m atlaskit cache export`."
@@ -274,6 +323,15 @@ def _own_folder(directory: Path) -> tuple[Path, bool]:
             stacklevel=2,
         )
     return folder, shared is not None
+
+
+def _identity(database: Path) -> tuple[int, int]:
+    """Return what tells a file from another that came in its place."""
+    try:
+        found = database.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_dev, found.st_ino
 
 
 def network_file_system(directory: Path, mounts: Path = Path("/proc/self/mounts")) -> str | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from atlaskit.cache import Cache
-from atlaskit.errors import InputError
-from atlaskit.recipes import IMAGES, VERSIONS, is_current
+from atlaskit.errors import InputError, printable
+from atlaskit.recipes import IMAGES, VERSIONS, is_outdated
 from atlaskit.recording import export, import_
 
 DAY_S = 86400.0
@@ -28,9 +28,9 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
 
     pruning = actions.add_parser(
         "prune",
-        help="remove what no present code looks for; or images, oldest first",
-        description="Without options, what no present version of atlaskit looks for is removed. With options, images "
-        "are; what was paid for goes only where its kind is named.",
+        help="remove what older versions made; or images, oldest first",
+        description="Without options, what was made by older versions of atlaskit is removed, since this one never "
+        "looks for it. With options, images are; what was paid for goes only where its kind is named.",
     )
     pruning.set_defaults(run=_prune)
     pruning.add_argument("--kind", action="append", choices=sorted(VERSIONS), help="of this kind (all images)")
@@ -58,7 +58,7 @@ def _stats(options: argparse.Namespace) -> int:
     print(f"{'kind':<10}{'entries':>10}{'MB':>10}{'corrupt':>10}{'evicted':>10}")
     for kind, row in cache.stats().items():
         megabytes = row["bytes"] / MEGABYTE
-        print(f"{kind:<10}{row['entries']:>10}{megabytes:>10.2f}{row['corrupt']:>10}{row['evicted']:>10}")
+        print(f"{printable(kind, 9):<10}{row['entries']:>10}{megabytes:>10.2f}{row['corrupt']:>10}{row['evicted']:>10}")
     return 0
 
 
@@ -73,11 +73,11 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _prune(options: argparse.Namespace) -> int:
     for name, value in (("--older-than", options.older_than), ("--to", options.to)):
-        if value is not None and not value >= 0:
+        if value is not None and not 0 <= value < 1e12:
             raise InputError(f"{name} is a number from 0, got {value}.")
     cache = _opened(options.cache)
     if options.kind is None and options.older_than is None and options.to is None:
-        removed = cache.prune(is_wanted=is_current)
+        removed = cache.prune(is_wanted=lambda key: not is_outdated(key))
     else:
         removed = cache.prune(
             kinds=set(options.kind or IMAGES),
@@ -108,7 +108,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _opened(directory: Path) -> Cache:
     """Open a cache that is there: to look at one that is not would make it."""
-    if not directory.is_dir():
+    if not any(directory.glob("entries*")):
         raise InputError(f"There is no cache {directory}: name its directory with --cache.")
     return Cache(directory)
 
@@ -120,4 +120,4 @@ def _rows(counts: Mapping[str, int]) -> Iterable[tuple[str, int, None]]:
 def _tell(what: str, rows: Iterable[tuple[str, int, int | None]]) -> None:
     for kind, count, size in rows:
         megabytes = "" if size is None else f" ({size / MEGABYTE:.2f} MB)"
-        print(f"{count:>8} {kind or 'rows and files that are no entries'} {what}{megabytes}")
+        print(f"{count:>8} {printable(kind, 40) or 'rows and files that are no entries'} {what}{megabytes}")

@@ -190,8 +190,7 @@ class Playlist(Video):
         self.size = (max(part.size[0] for part in parts), max(part.size[1] for part in parts))
         names = f"{self.parts[0].name} … {self.parts[-1].name}" if len(parts) > 1 else self.parts[0].name
         self.name = f"playlist of {len(parts)} ({names})"
-        listed = " ".join(part.fingerprint for part in parts)
-        self.fingerprint = hashlib.sha256(f"atlaskit-playlist-1:{listed}".encode()).hexdigest()
+        self.fingerprint = playlist_fingerprint([part.fingerprint for part in parts])
         if subtitles is None:
             shifted = (
                 part.subtitles.shifted(float(start), float(start) + part.duration_s)
@@ -291,6 +290,11 @@ def _boxed(frame: Pixels, width: int, height: int) -> Pixels:
     top, left = (height - frame.shape[0]) // 2, (width - frame.shape[1]) // 2
     box[top : top + frame.shape[0], left : left + frame.shape[1]] = frame
     return box
+
+
+def playlist_fingerprint(parts: Sequence[str]) -> str:
+    """Hash the fingerprints of a playlist's videos, in order."""
+    return hashlib.sha256(f"atlaskit-playlist-1:{' '.join(parts)}".encode()).hexdigest()
 
 
 def file_fingerprint(path: Path) -> str:

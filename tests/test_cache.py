@@ -151,6 +151,67 @@ def test_a_database_with_other_settings_is_used_with_ours(tmp_path: Path) -> Non
     assert cache.get("view:1") == b"x" and cache.get("view:2") is not None
 
 
+def test_a_database_with_views_or_triggers_of_others_is_refused(tmp_path: Path) -> None:
+    Cache(tmp_path)
+    with sqlite3.connect(tmp_path / "entries" / "cache.db") as database:
+        database.execute("CREATE TRIGGER gone AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END")
+    with pytest.raises(CacheError, match="tampered with"):
+        Cache(tmp_path)
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    for name in ("full", "linked"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "full" / "entries").mkdir(mode=0o755)
+    (tmp_path / "full" / "entries" / "diary.txt").write_text("Dear diary")
+    (tmp_path / "elsewhere").mkdir(mode=0o755)
+    (tmp_path / "linked" / "entries").symlink_to(tmp_path / "elsewhere")
+    for name in ("full", "linked"):
+        with pytest.raises(CacheError, match="is not atlaskit's"):
+            Cache(tmp_path / name)
+    with pytest.raises(CacheError, match="a variable of the shell"):
+        Cache(tmp_path / "a$HOME")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert stat.S_IMODE((tmp_path / "elsewhere").stat().st_mode) == 0o755
+
+
+def test_an_entry_that_lost_its_file_is_dropped_counted_and_told(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put("view:1", b"x" * 50_000)
+    cache.put("view:2", b"x" * 50_000)
+    for file in tmp_path.rglob("*.val"):
+        file.unlink()
+    with pytest.warns(CacheWarning, match="lost its file"):
+        assert cache.get("view:1") is None
+    with pytest.warns(CacheWarning, match="lost its file"):
+        assert cache.verify() == {"view": 1}
+    assert cache.verify() == {} and cache.stats()["view"]["corrupt"] == 2
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_read(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put("view:1", b"x" * 50_000)
+    (file,) = tmp_path.rglob("*.val")
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.warns(CacheWarning, match="none of ours"):
+        assert cache.get("view:1") is None
+
+
+def test_a_file_that_cannot_be_read_just_now_is_no_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path)
+    cache.put("reply:1", b"x" * 50_000)
+
+    def too_many(*what: object, **more: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", too_many)
+        with pytest.raises(CacheError, match="Too many open files"):
+            cache.get("reply:1")
+    assert cache.get("reply:1") is not None
+
+
 def test_a_row_that_names_a_file_elsewhere_is_dropped_and_the_file_is_not(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(b"s" * 50_000)
@@ -353,6 +414,10 @@ def test_a_cache_that_was_deleted_while_in_use_is_one_sentence(tmp_path: Path) -
     shutil.rmtree(tmp_path / "cache")
     with pytest.raises(CacheError, match="deleted while it was in use"):
         cache.remember("view:2", lambda: b"2")
+    Cache(tmp_path / "cache").put("view:3", b"3")
+    for write in (cache.put, lambda key, value: cache.remember(key, lambda: value)):
+        with pytest.raises(CacheError, match="deleted while it was in use"):
+            write("view:2", b"2")
 
 
 def test_what_passes_is_given_and_not_kept(cache: Cache) -> None:
@@ -409,13 +474,17 @@ def test_one_who_must_not_wait_goes_on_beside(cache: Cache) -> None:
         assert waiting.result() == b"slow"
 
 
-def test_a_watched_cache_notes_what_is_asked_for_through_it(cache: Cache) -> None:
+def test_a_watched_cache_notes_what_is_found_or_stored_through_it(cache: Cache) -> None:
     cache.put("view:1", b"1")
     seen = cache.watched()
     seen.get("view:1")
     seen.remember("view:2", lambda: b"2")
     seen.put("view:3", b"3")
-    assert seen.touched == {"view:1", "view:2", "view:3"} and cache.touched is None
+    seen.get("view:4")
+    with pytest.raises(ZeroDivisionError):
+        seen.remember("view:5", lambda: b"%d" % (1 / 0))
+    assert seen.touched == {key: cache.digest(key) for key in ("view:1", "view:2", "view:3")}
+    assert cache.touched is None
     assert cache.get("view:3") == b"3" and cache.stats() == seen.stats()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from models import Counting
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.cache import Cache
-from atlaskit.errors import InputError, VideoError
+from atlaskit.errors import InputError, SubtitleError, VideoError
 from atlaskit.opening import facts_in, keep, lines_in, open_video
 from atlaskit.recipes import asked_key, lines_key, video_key
 from atlaskit.render import view
@@ -81,16 +83,50 @@ def test_what_is_not_known_needs_its_file(kept: VideoFile, tmp_path: Path) -> No
         open_video()
 
 
-def test_subtitles_are_those_that_are_given_else_those_it_had(kept: VideoFile, cache: Cache) -> None:
+def test_subtitles_are_those_that_are_given_else_those_it_had(kept: VideoFile, cache: Cache, tmp_path: Path) -> None:
     open_it = {"fingerprint": kept.fingerprint, "cache": cache}
+    own, missing = Subtitles((Line(0.0, 1.0, "mine"),)), tmp_path / "none.srt"
     assert len(open_video(kept.path, **open_it).subtitles) == 0
-    assert open_video(kept.path, "embedded", **open_it).subtitles == kept.subtitles
-    own = Subtitles((Line(0.0, 1.0, "mine"),))
-    assert open_video(kept.path, own, **open_it).subtitles == own
-    assert open_video(None, own, **open_it).subtitles == own
+    for source in (kept.path, None):
+        assert open_video(source, own, **open_it).subtitles == own
+        with pytest.raises(SubtitleError, match="cannot be read"):
+            open_video(source, missing, **open_it)
+    with pytest.raises(SubtitleError, match="has no subtitle track"):  # it is here, so it is looked into
+        open_video(kept.path, "embedded", **open_it)
+    assert open_video(tmp_path / "gone.mp4", "embedded", **open_it).subtitles == kept.subtitles
     cache.prune(kinds={"lines"})
     with pytest.raises(VideoError, match="does not know the subtitles"):
         open_video(**open_it)
+
+
+def test_what_is_kept_of_a_video_is_put_right(kept: VideoFile, cache: Cache) -> None:
+    wrong = {"name": "evil", "duration_s": 7.0, "fps": 1.0, "size": [2, 2], "parts": []}
+    cache.put_json(video_key(kept.fingerprint), wrong)
+    cache.put(lines_key(kept.subtitles.fingerprint), b"no lines")
+    with pytest.raises(VideoError, match="is another video"):
+        open_video(kept.path, fingerprint=kept.fingerprint, cache=cache).frame(1.0)
+    keep(kept, cache)
+    assert same(open_video(fingerprint=kept.fingerprint, cache=cache), kept)
+
+
+def test_a_film_is_opened_by_its_path_and_the_name_of_its_script(film: World, cache: Cache) -> None:
+    keep(film.video, cache)
+    path = film.video.path  # type: ignore[attr-defined]
+    video = open_video(path, fingerprint=film.video.fingerprint, cache=cache)
+    assert video.frames_decoded == 0 and (video.frames([3.0]) == film.video.frames([3.0])).all()
+
+
+def test_a_name_that_is_no_text_can_be_kept(tmp_path: Path, cache: Cache) -> None:
+    path = make(tmp_path / "v.mp4").rename(tmp_path / os.fsdecode(b"v\xff.mp4"))
+    video = open_video(path)
+    keep(video, cache)
+    assert open_video(fingerprint=video.fingerprint, cache=cache).name == "v?.mp4"
+
+
+@pytest.mark.parametrize("fingerprint", ["", "a b", "\udcff", "x" * 300, 7])
+def test_a_fingerprint_that_is_none_is_one_sentence(fingerprint: Any, cache: Cache) -> None:
+    with pytest.raises(InputError, match="A fingerprint is what"):
+        open_video(fingerprint=fingerprint, cache=cache)
 
 
 def test_a_playlist_is_recalled_with_or_without_its_files(tmp_path: Path, cache: Cache) -> None:
@@ -145,6 +181,7 @@ def test_a_film_is_named_by_its_script_whatever_its_bytes(film: World) -> None:
         {"name": None},
         {"more": 1},
         {"parts": [1]},
+        {"duration_s": 1e308},
     ],
 )
 def test_facts_of_a_strange_form_are_not_believed(kept: VideoFile, cache: Cache, change: dict[str, object]) -> None:
