@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from weakref import WeakSet
 
 from atlaskit.errors import CacheError, reason
 
@@ -27,6 +28,9 @@ FIRST_NAP_S, LONGEST_NAP_S = 0.001, 0.05
 """How long to sleep between two looks at a key that another process holds."""
 
 
+_all: WeakSet[Flights] = WeakSet()
+
+
 class Flights:
     """Who holds which keys. All who use a directory in this process share one: see `flights_in`."""
 
@@ -34,6 +38,7 @@ class Flights:
         """Name the lock file, which is made when it is first needed; None is for threads alone."""
         self._path, self._file = path, -1
         self.clear()
+        _all.add(self)
 
     def clear(self) -> None:
         """Forget who holds what: in a forked process, none of them is there."""
@@ -126,7 +131,7 @@ def flights_in(directory: Path) -> Flights:
 def _after_fork() -> None:
     global _flights_lock
     _flights_lock = threading.Lock()
-    for flights in _flights.values():
+    for flights in list(_all):
         flights.clear()
 
 

@@ -32,9 +32,6 @@ NETWORK = re.compile(
     r"|fuse\.(sshfs|s3fs|gcsfuse|juicefs|rclone|glusterfs|ceph.*)"
 )
 """Kinds of file systems that several hosts share, on which SQLite cannot keep a database whole."""
-EVICTED_AT_ONCE = 16
-TRIES = 5
-"""Times that an entry is read whose file was replaced meanwhile."""
 LATE_S = 3600.0
 """Seconds after which a file that no row names was left behind by a process that died."""
 PAID = "paid"
@@ -51,6 +48,14 @@ OURS = {
     *(("index", f"sqlite_autoindex_{name}_1") for name in ("Settings", "Lost", "Cache")),
 }
 """What there is in a database of ours."""
+
+
+_opened: set[Path] = set()
+_forked: set[Path] = set()
+"""Folders that the process had open which this one was forked from."""
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=lambda: _forked.update(_opened))
 
 
 class Tampered(Exception):
@@ -81,8 +86,11 @@ class Store:
         if policy not in get_args(Policy):
             raise InputError(f"policy is one of {', '.join(get_args(Policy))}; got {policy!r:.80}.")
         self.directory = directory
+        self.folder = directory
         with self._told("opened"):
             self.folder, is_shared = _own_folder(directory)
+            _check_is_not_forked(self.folder)
+            _opened.add(self.folder)
             self._database = self.folder / DBNAME
             _check_is_ours(self._database)
             self._cache = _Rows(
@@ -100,13 +108,13 @@ class Store:
     def read(self, key: str) -> bytes | None:
         """Return the bytes under a key, None if there are none; raise Tampered for what is no bytes of ours."""
         with self._told("read"):
-            for _ in range(TRIES):
-                value = self._cache.get(key)
-                if value is not None:
-                    break
+            value = self._cache.get(key)
+            if value is None:
                 if not self._sql("SELECT 1 FROM Cache WHERE key = ? AND raw = 1", (key,)):
                     return None
-                # There is a row, but not its file: another process may just have put another in its place.
+                # There is a row, but not its file: another may just have put a new one in its place.
+                with self._cache.transact():  # which keeps everyone from doing so
+                    value = self._cache.get(key)
         if not isinstance(value, bytes):
             raise Tampered
         return value
@@ -148,12 +156,13 @@ class Store:
             (count,) = self._sql("SELECT COUNT(*) FROM Cache WHERE raw != 1 OR TYPEOF(key) != 'text'")[0]
             self._sql("DELETE FROM Cache WHERE raw != 1 OR TYPEOF(key) != 'text'")
             named = {name for (name,) in self._sql("SELECT filename FROM Cache WHERE filename IS NOT NULL")}
-        for path in self.folder.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*.val"):
-            with suppress(FileNotFoundError):
-                age_s = time.time() - path.stat().st_mtime
-                if str(path.relative_to(self.folder)) not in named and age_s > LATE_S:
-                    path.unlink()
-                    count += 1
+        for place, _, names_there in os.walk(self.folder):  # which does not mind what goes meanwhile
+            for path in (Path(place) / name for name in names_there if name.endswith(".val")):
+                with suppress(FileNotFoundError):
+                    is_late = time.time() - path.stat().st_mtime > LATE_S
+                    if is_late and path.relative_to(self.folder).as_posix() not in named:
+                        path.unlink()
+                        count += 1
         return int(count)
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
@@ -185,6 +194,7 @@ class Store:
     @contextmanager
     def _told(self, done: str) -> Iterator[None]:
         """Say in one sentence what could not be done."""
+        _check_is_not_forked(self.folder)
         try:
             yield
         except diskcache.Timeout as error:
@@ -220,20 +230,15 @@ class _Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
         """Evict until the limit is kept. Called within the transaction that writes an entry."""
         while self.limit is not None and self.volume() > self.limit:
             order = "store_time" if self.eviction_policy == "least-recently-stored" else "access_time"
-            for spared in ("tag IS NULL", "TRUE"):
-                rows = sql(
-                    f"SELECT rowid, key, filename FROM Cache WHERE {spared} ORDER BY {order}, rowid"
-                    f" LIMIT {EVICTED_AT_ONCE}"
-                ).fetchall()
-                if rows:
-                    break
+            found = "SELECT rowid, key, filename FROM Cache WHERE {} ORDER BY {}, rowid LIMIT 1"
+            rows = sql(found.format("tag IS NULL", order)).fetchall() or sql(found.format("TRUE", order)).fetchall()
             if not rows:
                 return
-            sql(f"DELETE FROM Cache WHERE rowid IN ({','.join(str(rowid) for rowid, _, _ in rows)})")
-            for _, key, filename in rows:
-                _lose(sql, str(key), "evicted")
-                cleanup(filename)
-            self.gone += len(rows)
+            ((rowid, key, filename),) = rows
+            sql("DELETE FROM Cache WHERE rowid = ?", (rowid,))
+            _lose(sql, str(key), "evicted")
+            cleanup(filename)
+            self.gone += 1
 
 
 class _RawDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no types
@@ -281,6 +286,18 @@ def _lose(sql: Callable[..., Any], key: str, why: str) -> None:
     """Count an entry as lost."""
     statement = "INSERT INTO Lost VALUES (?, ?, 1) ON CONFLICT (kind, why) DO UPDATE SET count = count + 1"
     sql(statement, (key.partition(":")[0], why))
+
+
+def _check_is_not_forked(folder: Path) -> None:
+    """Raise CacheError in a forked child for what its parent had open.
+
+    SQLite cannot be forked: it would take its parent's locks for its own, and write into what the parent throws away.
+    """
+    if folder in _forked:
+        raise CacheError(
+            f"The cache {folder.parent} was open when this process was forked, which SQLite does not bear: start "
+            f'processes with multiprocessing.get_context("spawn"), or open the cache only in them.'
+        )
 
 
 def _check_is_ours(database: Path) -> None:
