@@ -23,7 +23,7 @@ demo: $(VENV)/notebook ## Run the quickstart notebook, end to end: make a video,
 	@echo "Executed notebook and figures: $(CURDIR)/figures"
 
 test: $(VENV)/test ## Run the tests
-	@$(TIMED) "tests" $(BIN)/python -m pytest --durations=8
+	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8
 
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model made on the spot
 	@$(BIN)/python -c "from atlaskit.install import interpreter; interpreter()"

@@ -41,9 +41,10 @@ class Flights:
         _all.add(self)
 
     def clear(self) -> None:
-        """Forget who holds what: in a forked process, none of them is there."""
-        if self._file >= 0:
-            os.close(self._file)
+        """Forget who holds what: in a forked process, none of them is there.
+
+        The file is not closed there: another thread may have been at it, and its number may be another's by now.
+        """
         self._file, self._holders = -1, 0
         self._guard = threading.Lock()
         self._held: dict[str, tuple[threading.Lock, int]] = {}

@@ -372,7 +372,7 @@ def _context(demuxer: Demuxer, threads: int) -> VideoCodecContext:
         *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
         *("color_range", "colorspace", "color_primaries", "color_trc"),
     ):
-        if (value := getattr(template, name)) is not None:
+        if (value := getattr(template, name, None)) is not None:  # PyAV 18.0 has no field_order
             setattr(context, name, value)
     context.thread_type, context.thread_count = "AUTO", threads
     context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
