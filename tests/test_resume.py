@@ -26,8 +26,8 @@ IN_FLIGHT = WORKERS + 1
 """Calls that may be under way at once: one a worker, and the next round's probe."""
 PATIENCE_S = 60.0
 JOBS: dict[str, dict[str, Any]] = {
-    "oracle": {"model": "oracle", "questions": [9], "min_rounds": 5, "calls": 50},
-    "babbler": {"model": "babbler", "questions": [4], "min_rounds": 5, "calls": 45},
+    "oracle": {"model": "oracle", "questions": [9], "min_rounds": 5, "calls": 40},
+    "babbler": {"model": "babbler", "questions": [4], "min_rounds": 5, "calls": 40},
 }
 EVALUATION = {"model": "oracle", "questions": [0, 3, 9, 10, 12, 13], "min_rounds": 2, "calls": 30}
 
@@ -116,16 +116,17 @@ def test_a_run_killed_anywhere_resumes_to_the_same_result_at_the_same_price(
     runner: Runner, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, rng, home = JOBS[name], random.Random(name), runner.fresh()
-    runner.run(job, runner.fresh())  # the first one is slower, and its time would be no measure
-    whole = runner.run(job, home)
+    whole, again = runner.run(job, home), runner.run(job, runner.fresh())
+    assert again.out == whole.out and set(again.answered) == set(whole.answered)
+    seconds = min(whole.seconds, again.seconds)  # one may have been slowed down by what else the machine does
     assert whole.code == 0 and len(set(whole.answered)) == len(whole.answered) > 30
     assert replies_in(home) == set(whole.answered)
     kills: list[tuple[int, int]] = []
     orphans = 0
     for number in range(KILLS):
         directory = runner.fresh()
-        if number % 2:
-            kill_at = after_seconds(rng.random() * whole.seconds)
+        if number % 3 == 2:
+            kill_at = after_seconds(rng.random() * seconds)
         else:
             kill_at = after_answers(rng.randrange(1, len(whole.answered)))
         killed = runner.run(job, directory, kill_at)
@@ -151,7 +152,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_result_at_the_same_price(
             kills.append((len(killed.answered), lost))
     counts = sorted(count for count, _ in kills)
     print(
-        f"{name}: {len(kills)} of {KILLS} killed before the end of {whole.seconds:.2f} s, after {counts} of "
+        f"{name}: {len(kills)} of {KILLS} killed before the end of {seconds:.2f} s, after {counts} of "
         f"{len(whole.answered)} calls; calls lost {dict(sorted(Counter(lost for _, lost in kills).items()))}; "
         f"files orphaned {orphans}"
     )
