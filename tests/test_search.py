@@ -11,7 +11,7 @@ import pytest
 from checks import check_books, check_grounded, check_memory, check_search
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import Babbler, Counting, Flaky, Slow
+from models import Babbler, Counting, Flaky, Overruled, Slow
 
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.budget import Budget
@@ -294,7 +294,9 @@ def _named(oracle: Oracle, name: str) -> Oracle:
 
 def test_an_interrupted_run_ends_with_the_calls_in_flight(world: World, cache: Cache) -> None:
     """The workers' first steps are under way when it comes; none of them takes a second one."""
-    model, together = Counting(Babbler(3)), threading.Barrier(4)
+    four = [{"cell": cell, "score": 1.0} for cell in (0, 5, 10, 15)]
+    sends_four = Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": four})
+    model, together = Counting(sends_four), threading.Barrier(4)
 
     def interrupt(event: Event) -> None:
         if event.kind == "step":
