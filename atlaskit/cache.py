@@ -23,7 +23,7 @@ from typing import Any
 
 from atlaskit.errors import CacheWarning, InputError
 from atlaskit.flights import Flights, flights_in
-from atlaskit.store import Entry, Policy, Store, Tampered
+from atlaskit.store import Entry, Forked, Policy, Store, Tampered
 
 DIGEST_BYTES = 16
 
@@ -54,7 +54,8 @@ class Cache:
     "least-recently-used" makes each read a write.
 
     Safe with many threads and processes of one host. On a network file system each host has a folder of its own.
-    `Cache(None)` keeps everything in memory, and is gone with it.
+    `Cache(None)` keeps everything in memory, and is gone with it; so does, with a warning, one that is opened in a
+    forked process for a directory which was open before, since SQLite cannot be forked.
     """
 
     def __init__(
@@ -68,9 +69,12 @@ class Cache:
         self.directory = None if directory is None else Path(directory).absolute()
         if directory is None and size_limit is not None:
             raise InputError("A cache in memory has no limit: leave size_limit out, or name a directory.")
-        self._store: Store | _Memory = (
-            _Memory() if self.directory is None else Store(self.directory, size_limit, policy)
-        )
+        self._store: Store | _Memory = _Memory()
+        if self.directory is not None:
+            try:
+                self._store = Store(self.directory, size_limit, policy)
+            except Forked as error:
+                warnings.warn(f"{error} Until then, what it needs is kept in memory.", CacheWarning, stacklevel=2)
         self._flights = flights_in(self._store.folder) if isinstance(self._store, Store) else Flights(None)
         self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter()}
         self.touched: dict[str, str] | None = None

@@ -12,14 +12,12 @@ import platform
 import re
 import sqlite3
 import stat
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
-from weakref import WeakSet
 
 import diskcache
 from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
@@ -52,6 +50,18 @@ OURS = {
 """What there is in a database of ours."""
 
 
+_opened: set[Path] = set()
+_forked: set[Path] = set()
+"""Folders that the process had open which this one was forked from."""
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=lambda: _forked.update(_opened))
+
+
+class Forked(CacheError):
+    """A cache that cannot be used by this process, since it was open when the process was forked."""
+
+
 class Tampered(Exception):
     """A row that is none of ours; its value was not loaded."""
 
@@ -70,62 +80,6 @@ class Entry(NamedTuple):
     """Bytes that it takes."""
 
 
-class _Inside:
-    """Who is inside of SQLite: a process is only forked when nobody is, since its locks and files are not a child's.
-
-    A child that went on with them would take its parent's locks for its own, and write into what is thrown away.
-    """
-
-    def __init__(self) -> None:
-        self.stores: WeakSet[Store] = WeakSet()
-        self._clear()
-
-    def _clear(self) -> None:
-        self._changed, self._count, self._is_forking = threading.Condition(), 0, False
-
-    def __enter__(self) -> None:
-        with self._changed:
-            while self._is_forking:
-                self._changed.wait()
-            self._count += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._changed:
-            self._count -= 1
-            if self._is_forking:
-                self._changed.notify_all()
-
-    def before_fork(self) -> None:
-        """Let nobody in, and wait until nobody is."""
-        with self._changed:
-            while self._is_forking:  # by another thread
-                self._changed.wait()
-            self._is_forking = True
-            while self._count:
-                self._changed.wait()
-
-    def after_in_parent(self) -> None:
-        """Go on."""
-        with self._changed:
-            self._is_forking = False
-            self._changed.notify_all()
-
-    def after_in_child(self) -> None:
-        """Close what this thread had open; the other threads' connections went with them."""
-        self._clear()
-        for store in list(self.stores):
-            store.close()
-
-
-_inside = _Inside()
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(
-        before=_inside.before_fork,
-        after_in_parent=_inside.after_in_parent,
-        after_in_child=_inside.after_in_child,
-    )
-
-
 class Store:
     """Bytes by key in a directory, and the counts of what was lost."""
 
@@ -139,6 +93,8 @@ class Store:
         self.folder = directory
         with self._told("opened"):
             self.folder, is_shared = _own_folder(directory)
+            _check_is_not_forked(self.folder)
+            _opened.add(self.folder)
             self._database = self.folder / DBNAME
             _check_is_ours(self._database)
             self._cache = _Rows(
@@ -152,7 +108,6 @@ class Store:
             with self._cache.transact():
                 self._sql("CREATE TABLE IF NOT EXISTS Lost (kind TEXT, why TEXT, count INTEGER, UNIQUE (kind, why))")
             self._identity = _identity(self._database)
-        _inside.stores.add(self)
 
     def read(self, key: str) -> bytes | None:
         """Return the bytes under a key, None if there are none; raise Tampered for what is no bytes of ours."""
@@ -228,10 +183,6 @@ class Store:
         with self._told("read"):
             return {(str(kind), str(why)): int(count) for kind, why, count in self._sql("SELECT * FROM Lost")}
 
-    def close(self) -> None:
-        """Close this thread's connection; the next use opens another."""
-        self._cache.close()
-
     def _sql(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         return list(self._cache._sql(statement, values).fetchall())
 
@@ -246,10 +197,10 @@ class Store:
 
     @contextmanager
     def _told(self, done: str) -> Iterator[None]:
-        """Say in one sentence what could not be done. Nobody forks meanwhile."""
+        """Say in one sentence what could not be done."""
+        _check_is_not_forked(self.folder)
         try:
-            with _inside:
-                yield
+            yield
         except diskcache.Timeout as error:
             raise CacheError(
                 f"The cache {self.directory} cannot be {done}: another program holds it, or it is read-only."
@@ -339,6 +290,18 @@ def _lose(sql: Callable[..., Any], key: str, why: str) -> None:
     """Count an entry as lost."""
     statement = "INSERT INTO Lost VALUES (?, ?, 1) ON CONFLICT (kind, why) DO UPDATE SET count = count + 1"
     sql(statement, (key.partition(":")[0], why))
+
+
+def _check_is_not_forked(folder: Path) -> None:
+    """Raise CacheError in a forked child for what its parent had open.
+
+    SQLite cannot be forked: it would take its parent's locks for its own, and write into what the parent throws away.
+    """
+    if folder in _forked:
+        raise Forked(
+            f"The cache {folder.parent} was open when this process was forked, which SQLite does not bear: start "
+            f'processes with multiprocessing.get_context("spawn"), or open the cache only in them.'
+        )
 
 
 def _check_is_ours(database: Path) -> None:

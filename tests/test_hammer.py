@@ -36,7 +36,7 @@ from atlaskit.errors import CacheWarning
 
 PROCESSES, SECONDS = 8, 60.0
 SPAWN = multiprocessing.get_context("spawn")
-FORKED = "well"
+FORKED = "told"
 """How a child ends that was forked off a process that had the cache open: "told", or "well" if it could use it."""
 
 
