@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from atlaskit.budget import Allotment, Bill, Peak
-from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Observation, Traversal
+from atlaskit.environment import Action, AddToScratchpad, Atlas, Claim, Expand, Observation, Traversal
 from atlaskit.errors import BadReply, IllegalAction, ModelError, Refused, printable
 from atlaskit.events import Event, described, failed, interval_s, paid, seen_in, shown_in
 from atlaskit.grid import Grid
@@ -154,6 +154,8 @@ class _Visit:
     conversation: tuple[Message, ...] = ()
     done: tuple[Action, ...] = ()
     notes: list[str] = field(default_factory=list)
+    opened: set[tuple[int, ...]] = field(default_factory=set)
+    """The paths of the cells that were opened."""
     without_gain: int = 0
     """Steps since something new was found or marked."""
 
@@ -164,7 +166,8 @@ class _Visit:
 
     def call(self, question: Question, steps_left: int) -> StepCall:
         """Return the next question to the model. It is appended to what was said before about the same view."""
-        call = StepCall(question, self.errand.search_task, self.seen, (), self.done, steps_left)
+        opened = tuple(sorted(path[-1] for path in self.opened if path[:-1] == self.state.grid.path))
+        call = StepCall(question, self.errand.search_task, self.seen, (), self.done, steps_left, opened)
         if not self.conversation:
             self.conversation = call.opening(self.notes)
         *before, last = self.conversation  # which tells what is left of the steps, of which failures cost some too
@@ -193,6 +196,8 @@ class _Visit:
             self.conversation = ()
         if not problem:
             self.done = (*self.done, action)
+            if isinstance(action, Expand):
+                self.opened.add(after.view.grid.path)
             self.notes.append(note_of(action, before))
         found = self.state.scratchpad.items[len(before.state.scratchpad) :]
         marked = self.state.marked[len(before.state.marked) :]

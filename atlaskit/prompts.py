@@ -104,6 +104,8 @@ class StepCall:
     done: tuple[Action, ...]
     """Every action so far in this region."""
     steps_left: int
+    opened: tuple[int, ...] = ()
+    """Cells of this view that were opened before."""
 
     def opening(self, notes: Sequence[str]) -> tuple[Message, ...]:
         """Return the messages that begin the conversation about a view."""
@@ -123,6 +125,7 @@ class StepCall:
             f"What to look for: {self.search_task}",
             where,
             "\n".join(["So far in this region:", *notes]) if notes else "You have just arrived.",
+            *((f"Opened before: {listed(self.opened)}.",) if self.opened else ()),
             kept(state.scratchpad),
             *(("What you looked at last:", self.observation.looking_at) if self.observation.looking_at else ()),
             _next_move(self.observation.legal, self.steps_left),

@@ -53,7 +53,7 @@ def cells_told(observation: Observation) -> str:
     This varies with the picture only, so it stands right behind it: calls about one picture have the start in common.
     """
     view, lines = observation.view, observation.subtitles
-    said = _said_in(observation)
+    said = {index: list(map(_quoted, lines)) for index, lines in said_in(observation).items()}
     if sum(len(text) for texts in said.values() for text in texts) > MOST_SUBTITLES:
         said, much = {}, [f"{len(lines)} lines are said in this time, too many to list."]
     else:
@@ -66,17 +66,17 @@ def cells_told(observation: Observation) -> str:
     return "\n".join([*ruled_out, *(["Said in this time, by cell:"] if told else []), *told, *much])
 
 
-def _said_in(observation: Observation) -> dict[int, list[str]]:
+def said_in(observation: Observation) -> dict[int, list[Line]]:
     """Return what is said in each open cell, by its index: a line stands in the first cell in which it is heard, or in
     the paper's form in all of them."""
     cells, dead = observation.view.cells, observation.view.dead
-    starts_s, said = [cell.start_s for cell in cells], dict[int, list[str]]()
+    starts_s, said = [cell.start_s for cell in cells], dict[int, list[Line]]()
     for line in observation.subtitles:
         first = max(0, bisect_right(starts_s, line.start_s) - 1)
         last = max(first, bisect_left(starts_s, line.end_s) - 1)
         heard = [index for index in range(first, last + 1) if index not in dead]
         for index in heard if observation.cells == "full" else heard[:1]:
-            said.setdefault(index, []).append(_quoted(line))
+            said.setdefault(index, []).append(line)
     return dict(sorted(said.items()))
 
 
@@ -90,16 +90,18 @@ def _quoted(line: Line) -> str:
 
 
 def kept(scratchpad: Scratchpad, left_out: int = 0) -> str:
-    """Tell the evidence, item by item, and how many items are not among them."""
+    """Tell the evidence, item by item in order of time, and how many items are not among them."""
     if not scratchpad.items:
         return "No evidence is kept yet."
+    in_order = sorted(scratchpad, key=lambda item: item.timestamp_s)
     more = [f"And {left_out} frames more, less sure or older, which are not shown."] if left_out else []
-    return "\n".join(["Evidence kept:", *map(_described, scratchpad), *more])
+    return "\n".join(["Evidence kept, in order of time:", *map(_described, in_order), *more])
 
 
 def _described(item: Evidence) -> str:
     said = f", said: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else ""
-    return f"[{item.label}] {item.timestamp_s:.2f} s, sure to {item.confidence:.0%}: {item.description}{said}"
+    stretch = f"of {item.start_s:.2f}–{item.end_s:.2f} s"
+    return f"[{item.label}] {item.timestamp_s:.2f} s {stretch}, sure to {item.confidence:.0%}: {item.description}{said}"
 
 
 def listed(cells: Sequence[int]) -> str:

@@ -1,0 +1,287 @@
+"""The teacher: answers the calls of a search with perfect eyes, and by what is shown alone.
+
+Unlike the oracle, which knows where everything is, it knows no more than the frames of the cells before it, the words
+of the prompt, and what kind of films these are. So all that it does can be learnt by looking. It thinks before it acts:
+its thought goes over the cells one by one, and the action follows from the thought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
+from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
+from atlaskit.benchmarks.atlasworld.script import Script
+from atlaskit.environment import Observation
+from atlaskit.memory import Evidence
+from atlaskit.model import MAX_ATTEMPTS, Reply, Request
+from atlaskit.nano.quest import Quest, quest_of, sight_told, told
+from atlaskit.nano.sights import Sight, sight_at
+from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
+from atlaskit.question import Question
+from atlaskit.schemas import MOST_ITEMS
+from atlaskit.wording import said_in
+
+HERE, ON, NEAR, NOTHING = "+", "=", "~", "-"
+"""What the thought says of a cell: what is wanted begins here, goes on, may lie within, or does not."""
+COARSE_S, FINE_S, SHORT_S = 20.0, 4.0, 1.0
+"""Cells longer than the first show too little to pass over a scene that no filler has; in cells shorter than the
+second, what does not show is taken not to be there."""
+
+
+class Expert:
+    """Answers every call about the worlds of one script."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.name = f"expert:{script.name}"
+        self.parameters: Mapping[str, Any] = {"version": 1}
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Answer a request."""
+        valid = request.schema.model_validate(self.answer(request.facts))
+        text = valid.model_dump_json()
+        return Reply(valid, text, estimated_usage(request, text))
+
+    def answer(self, call: Any) -> dict[str, Any]:
+        """Answer a call, as the JSON object that its schema asks for."""
+        quest = quest_of(call.question.text)
+        assert quest is not None, call.question.text
+        match call:
+            case TaskCall():
+                return {"search_task": quest.task, **({"traversal": "dfs"} if call.chooses else {})}
+            case ProbeCall():
+                return self._probe(call, quest)
+            case StepCall():
+                return self._step(call, quest)
+            case ReviewCall():
+                return _review(call, quest)
+            case DecisionCall():
+                return _decide(call.question, quest, list(call.sheet.scratchpad), labelled=True)
+            case GlanceCall():
+                return self._glance(call, quest)
+        raise AssertionError(call)
+
+    def sights(self, seen: Observation) -> list[Sight | None]:
+        """Return what each cell of a view shows; None for a black one."""
+        view = seen.view
+        return [
+            None if index in view.dead else sight_at(self.script, moment) for index, moment in enumerate(view.moments)
+        ]
+
+    def verdicts(self, quest: Quest, seen: Observation, opened: Sequence[int] = ()) -> str:
+        """Return what there is to say of each cell, a sign a cell."""
+        sights, cell_s = self.sights(seen), seen.view.grid.resolution_s
+        said = {index: [line.text for line in lines] for index, lines in said_in(seen).items()}
+        is_long = self.script.duration_s > 1200
+        spoken = [index for index, lines in said.items() if quest.line and quest.line in lines]
+        signs = [NOTHING] * len(sights)
+        before, heard_from = "", min(spoken, default=None)
+        for index, sight in enumerate(sights):
+            if sight is None:
+                before = ""
+                continue
+            now = sight.object if quest.wants(sight) and not opened else ""
+            if quest.line:
+                since = -1 if heard_from is None or cell_s > FINE_S else index - heard_from
+                now = now if 0 <= since <= max(1, 3 / cell_s) else ""
+            if now:
+                signs[index] = ON if now == before else HERE
+            elif index not in opened:
+                named = any(name in line for name in quest.objects for line in said.get(index, ()))
+                scene = quest.scene is not None and (sight.place, sight.light) == quest.scene
+                beside = [other for other in sights[max(0, index - 1) : index + 2] if other is not None]
+                strange = cell_s > COARSE_S and not quest.line and is_long and any(map(_is_strange, beside))
+                line = index in spoken or (index - 1 in spoken and cell_s < COARSE_S)
+                if cell_s > SHORT_S and (scene or strange or named or line):
+                    signs[index] = NEAR
+            before = now
+        if cell_s < FINE_S and {HERE, ON} & set(signs):  # fine enough: what is looked for is here
+            signs = [NOTHING if sign == NEAR else sign for sign in signs]
+        if quest.line and HERE in signs:  # the first after the words begin is what they are about
+            first = signs.index(HERE)
+            signs = [sign if index == first else NOTHING for index, sign in enumerate(signs)]
+        if quest.asks == "neighbour":
+            self._mark_neighbour(quest, sights, signs)
+        if quest.objects and is_long and FINE_S < cell_s < COARSE_S and not {HERE, ON} & set(signs):
+            for index, sight in enumerate(sights):
+                if sight is not None and index not in opened and _is_strange(sight):
+                    signs[index] = NEAR
+        return "".join(signs)
+
+    def _mark_neighbour(self, quest: Quest, sights: list[Sight | None], signs: list[str]) -> None:
+        anchors = [index for index, sign in enumerate(signs) if sign in (HERE, ON)]
+        if not anchors:
+            return
+        beyond = range(anchors[-1] + 1, len(sights)) if quest.side == "after" else range(anchors[0] - 1, -1, -1)
+        for index in beyond:
+            sight = sights[index]
+            if sight is None:
+                return
+            if sight.object:
+                signs[index] = HERE
+                return
+
+    def _probe(self, call: ProbeCall, quest: Quest) -> dict[str, Any]:
+        signs = self.verdicts(quest, call.observation)
+        worth = {HERE: 0.9, ON: 0.9, NEAR: 0.6, NOTHING: 0.1}
+        best = sorted(call.open_cells, key=lambda index: (-worth[signs[index]], index))[: call.top]
+        ranked = [{"cell": index, "score": worth[signs[index]]} for index in best]
+        promising = [each for each in ranked if each["score"] > 0.1]
+        return {"reasoning": gone_over(signs), "top": (promising or ranked)[: call.top]}
+
+    def _step(self, call: StepCall, quest: Quest) -> dict[str, Any]:
+        seen, legal = call.observation, call.observation.legal
+        first = len(call.earlier) <= 2  # the view is new; otherwise it was gone over already
+        signs = self.verdicts(quest, seen, call.opened)
+        thought = gone_over(signs) if first else "Go on."
+        sights = self.sights(seen)
+        if first and (picked := [index for index in _picked(quest, signs) if index in legal.add]):
+            items = [
+                {"cell": index, "description": told(sight), "confidence": 0.9}
+                for index in picked[:MOST_ITEMS]
+                if (sight := sights[index]) is not None
+            ]
+            return {"thought": thought, "action": {"action": "add_to_scratchpad", "items": items}}
+        near = [index for index, sign in enumerate(signs) if sign == NEAR and index in legal.expand]
+        if near:
+            return {"thought": thought, "action": {"action": "expand", "cell": near[0]}}
+        return {"thought": thought, "action": {"action": "backtrack" if legal.backtrack else "finished"}}
+
+    def _glance(self, call: GlanceCall, quest: Quest) -> dict[str, Any]:
+        sights, cells = self.sights(call.observation), call.observation.view.cells
+        found = [
+            Evidence(cell.midpoint_s, cell.start_s, cell.end_s, told(sight), 0.5, label=str(cell.index))
+            for cell, sight in zip(cells, sights, strict=True)
+            if sight is not None and quest.wants(sight) and cell.index in call.observation.legal.add
+        ]
+        return _decide(call.question, quest, found, labelled=bool(call.observation.legal.add), by_cell=True)
+
+
+def gone_over(signs: str) -> str:
+    """Write down what there is to say of each cell."""
+    return "".join(f"{index}{sign}" for index, sign in enumerate(signs))
+
+
+def _is_strange(sight: Sight) -> bool:
+    """Tell whether a scene is of another cast than the filler between the clips of a long world."""
+    return (sight.place, sight.light) not in BANK_CAST.settings
+
+
+def _picked(quest: Quest, signs: str) -> list[int]:
+    """Return the cells to keep: where something wanted begins; and where it ends, if that is asked."""
+    picked = [index for index, sign in enumerate(signs) if sign == HERE]
+    if quest.asks == "when":
+        picked += [i for i, sign in enumerate(signs) if sign == ON and signs[i + 1 : i + 2] != ON]
+    return sorted(picked)
+
+
+def in_order(found: Sequence[Evidence]) -> list[Evidence]:
+    """Return evidence in order of time."""
+    return sorted(found, key=lambda item: item.timestamp_s)
+
+
+def _answer_in_words(quest: Quest, question: Question, found: Sequence[Evidence]) -> str:
+    """Return what the evidence says in answer to a question, in words; empty if it says nothing."""
+    items = in_order(found)
+    sights = [sight_told(item.description) for item in items]
+    among = [choice.removeprefix("an ").removeprefix("a ") for choice in question.choices]
+    match quest.asks:
+        case "object" | "line":
+            names = [sight.object for sight in sights if not among or sight.object in among]
+        case "colour":
+            names = [sight.colour for sight in sights if sight.shape == quest.shape]
+        case "text":
+            names = [sight.word for sight in sights if sight.word and sight.object in quest.objects]
+        case "neighbour":
+            names = [sight.object for sight in sights if sight.object not in quest.objects]
+            names = [name for name in names if not among or name in among]
+        case "first":
+            names = [sight.object for sight in sights if sight.object in quest.objects]
+        case "count":
+            count = sum(sight.object in quest.objects for sight in sights)
+            names = [str(count)] if count else []
+        case "course":
+            names = [", then ".join(name for name, _ in groupby(sight.object for sight in sights))] if sights else []
+        case "when":
+            names = [f"{items[0].start_s:.2f} to {items[-1].end_s:.2f}"] if items else []
+    return names[0] if names else ""
+
+
+def _choice_of(question: Question, words: str) -> int | None:
+    """Return the choice that some words mean."""
+    for index, choice in enumerate(question.choices):
+        bare = choice.removeprefix("an ").removeprefix("a ")
+        if words and (bare == words or bare.split(" ")[0] == words):
+            return index
+    return None
+
+
+def _supporting(quest: Quest, found: Sequence[Evidence], words: str) -> list[Any]:
+    items = in_order(found)
+    if quest.asks in ("count", "when", "course", "first"):
+        return [item.label for item in items][:4]
+    return [item.label for item in items if words and words in item.description][:2]
+
+
+def _suffices(quest: Quest, found: Sequence[Evidence], words: str) -> bool:
+    names = {sight_told(item.description).object for item in found}
+    if quest.asks == "first":
+        return set(quest.objects) <= names
+    return bool(words) and quest.asks not in ("count", "course")
+
+
+def _review(call: ReviewCall, quest: Quest) -> dict[str, Any]:
+    question, found = call.question, list(call.sheet.scratchpad)
+    words = _answer_in_words(quest, question, found)
+    choice, proof = _choice_of(question, words), _supporting(quest, found, words)
+    suffices = _suffices(quest, found, words) and bool(proof) and (choice is not None or not question.choices)
+    answer: dict[str, Any] = {"reasoning": words or "Nothing yet.", "erase": []}
+    if question.choices:
+        answer["choices"] = [
+            {
+                "choice": other,
+                "supporting": proof if other == choice else [],
+                "contradicting": [],
+                "sufficient": suffices and other == choice,
+            }
+            for other in range(len(question.choices))
+        ]
+    if suffices:
+        conclusion: dict[str, Any] = {
+            "action": "final_decision",
+            "looked_for_to_contradict": "Another.",
+            "supporting": proof,
+        }
+    else:
+        conclusion = {"action": "continue", **({"explore": []} if call.open_cells else {}), "intervals": []}
+    return {**answer, "conclusion": conclusion}
+
+
+def _decide(
+    question: Question, quest: Quest, found: Sequence[Evidence], *, labelled: bool, by_cell: bool = False
+) -> dict[str, Any]:
+    words = _answer_in_words(quest, question, found)
+    proof: list[Any] = _supporting(quest, found, words)
+    proof = [int(label) for label in proof] if by_cell else proof
+    cited = {"supporting": proof} if labelled else {}
+    if question.kind == "choice":
+        choice = _choice_of(question, words)
+        if choice is None:
+            choice = 0
+        weighed = [
+            {
+                "choice": other,
+                **({"supporting": proof if other == choice else [], "contradicting": []} if labelled else {}),
+            }
+            for other in range(len(question.choices))
+        ]
+        return {"weighed": weighed, "reasoning": words or "Nothing.", "answer": choice}
+    if question.kind == "when":
+        items = in_order(found)
+        start_s, end_s = (round(items[0].start_s, 2), round(items[-1].end_s, 2)) if items else (0.0, 1.0)
+        return {**cited, "reasoning": words or "Nothing.", "start_s": start_s, "end_s": end_s}
+    answer: Any = int(words or "0") if question.kind == "count" else (words or "Nothing.")
+    return {**cited, "reasoning": words or "Nothing.", "answer": answer}

@@ -1,0 +1,282 @@
+"""Makes nano from its teaching material: eyes first, then the mind, then the folder that vLLM serves.
+
+    python atlaskit/nano/learn MATERIAL OUT [--share 1.0] [--threads N]
+
+Each stage writes down where it is every few minutes, and goes on from there when it was cut short. `share` makes every
+stage that much shorter, for a trial.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import eyes
+import mind
+import numpy as np
+import torch
+import words
+from form import CELL, CONTEXT, K, config, look
+from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
+
+EYES_STEPS, MIND_STEPS = 4000, 9000
+"""Of the whole recipe."""
+KEEP_S = 120.0
+"""Seconds between two notes of where a stage is."""
+GROUPS = 2
+"""Groups of lessons in one step."""
+RARE = 3.0
+"""Weight of the signs of a thought that say more than "nothing here"."""
+
+
+@dataclass
+class Lot:
+    """The teaching material in a folder."""
+
+    values: list[list[str]]
+    rows: list[dict[str, Any]]
+    held: list[dict[str, Any]]
+    frames: np.ndarray
+    codes: np.ndarray
+    places: np.ndarray
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many values each part of a sight has."""
+        return [len(part) for part in self.values]
+
+
+def material(folder: Path) -> Lot:
+    """Read the material; every fiftieth group of lessons is held back, to see how it goes."""
+    rows = [json.loads(line) for path in sorted(folder.glob("lessons-*.jsonl")) for line in path.open()]
+    random.Random(1).shuffle(rows)
+    held = rows[: max(20, min(80, len(rows) // 50))]
+    parts = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
+    return Lot(json.loads((folder / "values.json").read_text()), rows[len(held) :], held, *parts)
+
+
+class Diary:
+    """What was measured on the way, as a table that survives a restart."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        kept = [row for row in csv.reader(path.open()) if row and int(row[0]) < step] if path.exists() else []
+        self._file = path.open("w", newline="")
+        self._rows = csv.writer(self._file)
+        self._rows.writerows(kept)
+
+    def note(self, *row: Any) -> None:
+        """Add a row."""
+        self._rows.writerow(row)
+        self._file.flush()
+
+
+def resumable(
+    name: str, out: Path, model: torch.nn.Module, guide: torch.optim.Optimizer | None
+) -> tuple[int, Callable[[int], None]]:
+    """Return the step at which a stage goes on, and what writes that down."""
+    path = out / f"{name}.ckpt"
+    step = 0
+    if path.exists():
+        kept = torch.load(path, weights_only=True)
+        model.load_state_dict(kept["model"])
+        if guide is not None and kept["guide"] is not None:
+            guide.load_state_dict(kept["guide"])
+        step = kept["step"]
+        print(f"{name}: goes on from step {step}", flush=True)
+
+    def keep(step: int) -> None:
+        state = {"model": model.state_dict(), "guide": guide.state_dict() if guide else None, "step": step}
+        torch.save(state, path.with_suffix(".part"))
+        path.with_suffix(".part").replace(path)
+
+    return step, keep
+
+
+def paced(guide: torch.optim.Optimizer, peak: float, step: int, steps: int) -> None:
+    """Set the pace of learning: up at first, then down along a cosine."""
+    pace = min(1.0, (step + 1) / 100) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))
+    for group in guide.param_groups:
+        group["lr"] = peak * pace
+
+
+def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, steps: int) -> None:
+    """The first stage."""
+    hold = min(3000, len(lot.frames) // 10)
+    learner = eyes.Learner(model, lot.sizes)
+    step, keep = resumable("eyes", out, learner, learner.guide)
+    stream = eyes.batches(lot.frames[hold:], lot.codes[hold:], lot.places[hold:], eyes.BATCH, seed=step)
+    diary, began, kept = Diary(out / "eyes.csv", step), time.monotonic(), time.monotonic()
+    while step < steps:
+        paced(learner.guide, eyes.PEAK, step, steps)
+        loss, right = learner.step(*next(stream))
+        step += 1
+        if step % 25 == 0 or step == steps:
+            diary.note(step, round(loss, 4), *(round(share, 4) for share in right))
+            print(f"eyes {step}/{steps} {time.monotonic() - began:.0f} s loss {loss:.3f} {right}", flush=True)
+        if step == steps or time.monotonic() - kept > KEEP_S:
+            keep(step)
+            kept = time.monotonic()
+    print("held-out sights:", json.dumps(judge_eyes(model, lot, hold)), flush=True)
+
+
+@torch.no_grad()
+def judge_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, hold: int) -> dict[str, float]:
+    """Return how often the eyes are right about frames of worlds that they never learned from, part by part."""
+    book, right, blur = eyes.directions(lot.sizes), [], []
+    for first in range(0, hold, 500):
+        chosen = slice(first, min(first + 500, hold))
+        seen, told = look(model, eyes.boxed(lot.frames[chosen])).float(), torch.from_numpy(lot.codes[chosen]).long()
+        scores = eyes.read_off(seen, lot.sizes, book)
+        right.append(torch.stack([score.argmax(1) == told[:, part] for part, score in enumerate(scores)], 1))
+        blur.append((seen - eyes.summed(told, lot.sizes, book)).pow(2).sum(1))
+    shares = torch.cat(right).float()
+    names = ("place", "light", "colour", "shape", "word")
+    found = {name: round(float(share), 4) for name, share in zip(names, shares.mean(0), strict=True)}
+    worded = torch.from_numpy(lot.codes[:hold, 4] > 0)
+    return {
+        **found,
+        "word where there is one": round(float(shares[worded, 4].mean()), 4),
+        "all": round(float(shares.min(1).values.mean()), 4),
+        "blur": round(float(torch.cat(blur).mean()), 4),
+    }
+
+
+def chosen(lot: Lot, rng: random.Random, early: bool) -> dict[str, Any]:
+    """Draw a group of lessons, rather a large one, with the cells read out in some."""
+    row = rng.choice(lot.rows)
+    while (len(row["examples"]) < 3 and rng.random() < 0.7) or (len(row["prefix"]) > 5000 and rng.random() < 0.6):
+        row = rng.choice(lot.rows)
+    if rng.random() < (0.7 if early else 0.1) and (read := mind.reading(row, lot.values)):
+        row = {**row, "examples": [*rng.sample(row["examples"], min(len(row["examples"]), 2 if early else 6)), read]}
+    return row
+
+
+def teach_mind(
+    model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, lot: Lot, out: Path, steps: int
+) -> None:
+    """The second stage."""
+    thinker, book = model.model.text_model, eyes.directions(lot.sizes)
+    table = thinker.embed_tokens.weight
+    learnt = list(thinker.parameters())
+    firm = [weight for weight in learnt if weight.ndim > 1 and weight is not table]
+    loose = [weight for weight in learnt if weight.ndim < 2 or weight is table]
+    guide = torch.optim.AdamW(
+        [{"params": firm, "weight_decay": 0.05}, {"params": loose, "weight_decay": 0.0}], lr=mind.PEAK, betas=(0.9, 0.98)
+    )
+    step, keep = resumable("mind", out, thinker, guide)
+    image = tokenizer.convert_tokens_to_ids("<image>")
+    rare = torch.tensor([tokenizer.convert_tokens_to_ids(sign) for sign in "+=~"])
+    rng = random.Random(step)
+    torch.manual_seed(step)
+    diary, began, kept, mean, seen = Diary(out / "mind.csv", step), time.monotonic(), time.monotonic(), 0.0, 0
+    while step < steps:
+        paced(guide, mind.PEAK, step, steps)
+        guide.zero_grad()
+        total = 0.0
+        for _ in range(GROUPS):
+            group = mind.group_of(chosen(lot, rng, step < steps // 15), tokenizer, rng, 12, 2400)
+            loss, _, told = mind.lost(model, group, image, lot.sizes, book)
+            weight = torch.where(torch.isin(told, rare), RARE, 1.0)
+            ((loss * weight).sum() / weight.sum() / GROUPS).backward()
+            total += float(loss.detach().mean()) / GROUPS
+            seen += group.tokens
+        torch.nn.utils.clip_grad_norm_(learnt, 1.0)
+        guide.step()
+        step += 1
+        mean = total if not mean else 0.98 * mean + 0.02 * total
+        if step % 50 == 0 or step == steps:
+            diary.note(step, round(mean, 5))
+            pace = seen / (time.monotonic() - began)
+            print(f"mind {step}/{steps} {time.monotonic() - began:.0f} s loss {mean:.4f} {pace:.0f} tokens/s", flush=True)
+        if step % 750 == 0 or step == steps:
+            print("held-out lessons:", json.dumps(judge_mind(model, tokenizer, lot)), flush=True)
+        if step == steps or time.monotonic() - kept > KEEP_S:
+            keep(step)
+            kept = time.monotonic()
+
+
+@torch.no_grad()
+def judge_mind(
+    model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, lot: Lot
+) -> dict[str, tuple[int, float, float]]:
+    """Return, for each kind of call and each sign of a thought: how many, and the shares of whole replies and tokens
+    that are as the teacher's, given what the teacher said before."""
+    rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), eyes.directions(lot.sizes)
+    sums: dict[str, list[float]] = {}
+    signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+=~"}
+    for row in lot.held:
+        read = mind.reading(row, lot.values)
+        for example in [*row["examples"][:5], *([read] if read else [])]:
+            group = mind.group_of({**row, "examples": [example]}, tokenizer, rng, 1, CONTEXT)
+            _, right, told = mind.lost(model, group, image, lot.sizes, book)
+            entry = sums.setdefault(example["step"], [0, 0.0, 0.0])
+            entry[0] += 1
+            entry[1] += float(right.all())
+            entry[2] += float(right.float().mean())
+            for sign, token in signs.items():
+                if example["step"] in ("probe", "step") and (there := told == token).any():
+                    entry = sums.setdefault(sign, [0, 0.0, 0.0])
+                    entry[0] += int(there.sum())
+                    entry[2] += float(right[there].sum())
+    return {name: (int(n), round(whole / n, 3), round(each / n, 3)) for name, (n, whole, each) in sums.items()}
+
+
+def texts(lot: Lot) -> Iterator[str]:
+    """Yield prompts and replies from which the tokenizer is made."""
+    for row in lot.rows[:8000]:
+        for example in row["examples"][:3]:
+            yield row["prefix"] + example["rest"]
+            yield example["reply"]
+
+
+def main(given: list[str]) -> None:
+    """Make the model."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("material", type=Path)
+    asked.add_argument("out", type=Path)
+    asked.add_argument("--share", type=float, default=1.0)
+    asked.add_argument("--threads", type=int, default=0)
+    asked.add_argument("--only", choices=("eyes", "mind", "save"))
+    options = asked.parse_args(given)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    out: Path = options.out
+    folder = out / "nano"
+    folder.mkdir(parents=True, exist_ok=True)
+    lot = material(options.material)
+    print(f"{len(lot.frames)} sights, {sum(len(row['examples']) for row in lot.rows)} lessons", flush=True)
+    if not (folder / "tokenizer.json").exists():
+        varying = [word for part in lot.values for word in part if word]
+        words.make(folder, list(texts(lot)), varying, K, CONTEXT)
+        words.write_processor(folder, K, CELL)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    ids = {name: tokenizer.convert_tokens_to_ids(name) for name in words.SPECIAL}
+    model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
+    model.tie_weights()
+    mind.begin(model, tokenizer, lot.values, K)
+    if options.only in (None, "eyes"):
+        teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)))
+    if options.only in (None, "mind"):
+        teach_mind(model, tokenizer, lot, out, max(20, round(MIND_STEPS * options.share)))
+    if options.only == "save":
+        eyes_kept, mind_kept = (torch.load(out / f"{name}.ckpt", weights_only=True) for name in ("eyes", "mind"))
+        eyes.Learner(model, lot.sizes).load_state_dict(eyes_kept["model"])
+        model.model.text_model.load_state_dict(mind_kept["model"])
+    model.generation_config.eos_token_id = ids["<end>"]
+    model.generation_config.pad_token_id = ids["<pad>"]
+    model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="12MB")
+    print(f"saved to {folder}: {sum(weight.numel() for weight in model.parameters()) / 1e6:.2f} million parameters")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,133 @@
+"""The first lesson: to see. The tower and the connector learn to say of one cell all that it shows.
+
+Every value of every part of a sight (a colour, a place, the word of a caption …) has a direction of its own in the space
+of tokens, at right angles to all others. A visual token is to be the sum of the directions of what its cell shows, and
+the words for these things begin as the same directions: so what is seen is in the language of what is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from form import CELL, PATCH, WIDTH, patches
+from transformers import Idefics3ForConditionalGeneration
+
+BATCH, PEAK = 128, 1e-3
+GREY = 128
+"""Of the ground that a frame lies on."""
+SHARP = 10.0
+"""How much the likeness to a direction counts, when a value is read off a visual token."""
+PLATE = (24, 28, 36)
+
+
+def directions(sizes: list[int], seed: int = 0) -> torch.Tensor:
+    """Return one direction for each value of each part, (sum of sizes, WIDTH), all at right angles."""
+    drawn = torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.linalg.qr(drawn)[0][: sum(sizes)].float()
+
+
+def summed(values: torch.Tensor, sizes: list[int], book: torch.Tensor) -> torch.Tensor:
+    """Return what a visual token should be: (n, parts) indices to (n, WIDTH)."""
+    offsets = torch.tensor([sum(sizes[:i]) for i in range(len(sizes))])
+    return book[values.long() + offsets].sum(1)
+
+
+def read_off(seen: torch.Tensor, sizes: list[int], book: torch.Tensor) -> list[torch.Tensor]:
+    """Return the scores of each part's values: (n, WIDTH) to one (n, size) a part."""
+    return list((SHARP * seen @ book.T).split(sizes, dim=1))
+
+
+def boxed(frames: np.ndarray, rng: np.random.Generator | None = None) -> torch.Tensor:
+    """Return frames on their grey ground, in [-1, 1]; with a generator, disturbed a little, and with a number's plate."""
+    n, height, width, _ = frames.shape
+    top = (CELL - height) // 2
+    tiles = np.full((n, CELL, CELL, 3), GREY, np.uint8)
+    tiles[:, top : top + height] = frames
+    if rng is not None:
+        for tile in tiles:
+            if rng.random() < 0.6:
+                right = int(rng.integers(10, 24))
+                tile[:14, :right] = PLATE
+                tile[3:11, 3 : right - 3] = rng.integers(24, 255, (8, right - 6, 1))
+    made = torch.from_numpy(tiles).permute(0, 3, 1, 2).float().div_(127.5).sub_(1)
+    if rng is not None:
+        made += torch.randn(n, 1, 1, 1) * 0.03
+        if rng.random() < 0.2:
+            made += torch.randn_like(made) * 0.03
+    return made
+
+
+def batches(
+    frames: np.ndarray, values: np.ndarray, places: np.ndarray, size: int, seed: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Yield tiles, their values, and which patches the object covers, for ever; one tile in fifty is black."""
+    rng = np.random.default_rng(seed)
+    middles = (np.arange(CELL // PATCH) + 0.5) * PATCH
+    while True:
+        chosen = np.sort(rng.integers(0, len(frames), size))
+        tiles, told = boxed(frames[chosen], rng), torch.from_numpy(values[chosen].astype(np.int64))
+        x, y, across = places[chosen].T[:, :, None]
+        reach = across / 2 + PATCH / 4
+        wide, high = np.abs(middles - x) < reach, np.abs(middles - y) < reach
+        covered = torch.from_numpy(high[:, :, None] & wide[:, None, :] & (across > 0)[:, :, None]).flatten(1)
+        black = torch.from_numpy(rng.random(size) < 0.02)
+        tiles[black], told[black], covered[black] = -1.0, 0, False
+        yield tiles, told, covered
+
+
+def waves(count: int, width: int) -> torch.Tensor:
+    """Return sines and cosines of the places of a square of patches: what is near looks alike, from the beginning."""
+    side, quarter = math.isqrt(count), width // 4
+    pace = torch.exp(torch.arange(quarter) * -(math.log(100.0) / quarter)) * 1.5
+    along = torch.arange(side)[:, None] * pace
+    one = torch.cat([along.sin(), along.cos()], 1)
+    down, across = one[:, None].expand(-1, side, -1), one[None].expand(side, -1, -1)
+    return torch.cat([down, across], 2).reshape(count, width)
+
+
+class Learner(torch.nn.Module):
+    """The tower and the connector, and what teaches them.
+
+    Beside the whole cell, each patch is asked for the colour and shape of the object that covers it: without that,
+    shapes stayed at chance, since nothing says which patches belong together.
+    """
+
+    def __init__(self, model: Idefics3ForConditionalGeneration, sizes: list[int]) -> None:
+        super().__init__()
+        self.tower, self.connector = model.model.vision_model, model.model.connector
+        narrow = model.config.vision_config.hidden_size
+        self.parts = torch.nn.Linear(narrow, sizes[2] + sizes[3])
+        self.sizes, self.book, self._model = sizes, directions(sizes), [model]
+        self.tower.config._attn_implementation = "eager"  # in bfloat16, PyTorch's own goes back slowly on a CPU
+        with torch.no_grad():
+            self.connector.modality_projection.proj.weight *= 0.05  # or the first tokens are far too long
+            places = self.tower.embeddings.position_embedding.weight
+            places.copy_(0.5 * waves(*places.shape))
+        self.guide = torch.optim.AdamW(self.parameters(), lr=PEAK, betas=(0.9, 0.98), weight_decay=0.05)
+
+    def step(self, tiles: torch.Tensor, told: torch.Tensor, covered: torch.Tensor) -> tuple[float, list[float]]:
+        """Learn from one batch; return the loss, and the share that was right of each part and of the patches."""
+        with torch.autocast("cpu", torch.bfloat16):
+            parts = patches(self._model[0], tiles)
+            seen, local = self.connector(parts).squeeze(1), self.parts(parts)
+        seen, local = seen.float(), local.float()
+        scores = read_off(seen, self.sizes, self.book)
+        loss = 2.0 * (seen - summed(told, self.sizes, self.book)).pow(2).sum(1).mean()
+        for part, score in enumerate(scores):
+            loss = loss + F.cross_entropy(score, told[:, part])
+        for part, score in zip((2, 3), local.split(self.sizes[2:4], dim=2), strict=True):
+            each = F.cross_entropy(score.flatten(0, 1), (told[:, part, None] * covered).flatten(), reduction="none")
+            loss = loss + 2.0 * each.mean() + each[covered.flatten()].mean()
+        self.guide.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+        self.guide.step()
+        with torch.no_grad():
+            right = [float((score.argmax(1) == told[:, part]).float().mean()) for part, score in enumerate(scores)]
+            shapes = local[..., self.sizes[2] :].argmax(2) == told[:, 3, None]
+            right.append(float(shapes[covered].float().mean()))
+        return float(loss.detach()), [round(share, 3) for share in right]

@@ -1,0 +1,181 @@
+"""The second lesson: to search. The language model learns the teacher's replies, many questions about one picture at once.
+
+Lessons come in groups that begin alike, and what is alike is gone over once: each example attends to it and to itself.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from eyes import summed
+from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+from words import expanded
+
+PEAK = 1.5e-3
+"""Of the pace of learning."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Token ids of one start and of the examples that go on from it, with what their images show."""
+
+    start: list[int]
+    start_tiles: list[list[int] | None]
+    rests: list[list[int]]
+    rest_tiles: list[list[list[int] | None]]
+    replies: list[int]
+    """How many tokens at the end of each example are the reply."""
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens are gone over."""
+        return len(self.start) + sum(map(len, self.rests))
+
+
+def written_out(text: str, images: Sequence[dict[str, Any]]) -> tuple[str, list[list[int] | None]]:
+    """Return a text with its images spelt out in tiles, and what each visual token shows."""
+    tiles: list[list[int] | None] = []
+    for image in images:
+        rows = -(-len(image["tiles"]) // image["columns"])
+        text = text.replace("<image>", expanded(image["columns"], rows).replace("<image>", "<IMAGE>"), 1)
+        tiles += [*image["tiles"], None]  # and the whole, made small
+    return text.replace("<IMAGE>", "<image>"), tiles
+
+
+def group_of(row: dict[str, Any], words: PreTrainedTokenizerFast, rng: random.Random, most: int, tokens: int) -> Group:
+    """Take some examples of a row of lessons, at most so many and so many tokens."""
+    text, tiles = written_out(row["prefix"], row["images"])
+    start = words(text, add_special_tokens=False).input_ids
+    rests, rest_tiles, replies, total = [], [], [], len(start)
+    examples = rng.sample(row["examples"], len(row["examples"]))
+    for example in examples[:most]:
+        rest, more = written_out(example["rest"], example["images"])
+        asked = words(rest, add_special_tokens=False).input_ids
+        reply = words(example["reply"] + "<end>", add_special_tokens=False).input_ids
+        total += len(asked) + len(reply)
+        if rests and total > tokens:
+            break
+        rests.append(asked + reply)
+        rest_tiles.append(more)
+        replies.append(len(reply))
+    return Group(start, tiles, rests, rest_tiles, replies)
+
+
+def features(tiles: Sequence[list[int] | None], sizes: list[int], book: torch.Tensor, blur: float) -> torch.Tensor:
+    """Return visual tokens as the eyes would see these tiles: their directions, blurred; anything at all where it is
+    not told what a tile shows."""
+    anything = [[random.randrange(size) for size in sizes] for _ in tiles]
+    shown = torch.tensor([tile if tile is not None else other for tile, other in zip(tiles, anything, strict=True)])
+    clear = summed(shown.view(-1, len(sizes)), sizes, book)
+    unclear = torch.tensor([tile is None for tile in tiles])[:, None]
+    far = torch.rand(len(tiles), 1) * 1.5
+    return clear * torch.where(unclear, far, 1.0) + torch.randn_like(clear) * blur * torch.rand(len(tiles), 1) * 2
+
+
+def think(
+    model: Idefics3ForConditionalGeneration, start: torch.Tensor, rests: torch.Tensor
+) -> torch.Tensor:
+    """Return the last states of the rests: start (P, D), rests (S, L, D) to (S, L, D).
+
+    The same as the language model's own pass over each start and rest in one, but the start is gone over once.
+    """
+    mind = model.model.text_model
+    (p, width), (s, length, _) = start.shape, rests.shape
+    layer_config = mind.config
+    heads, size = layer_config.num_attention_heads, layer_config.head_dim
+    places = torch.cat([torch.arange(p), torch.arange(p, p + length).repeat(s)])[None]
+    cos, sin = mind.rotary_emb(start, places)
+    x = torch.cat([start, rests.reshape(s * length, width)])
+    before = torch.ones(p, p, dtype=torch.bool).triu(1)
+    within = torch.ones(length, length, dtype=torch.bool).triu(1)
+    for layer in mind.layers:
+        normed, own = layer.input_layernorm(x), layer.self_attn
+        q, k, v = (part(normed).view(1, -1, heads, size).transpose(1, 2) for part in (own.q_proj, own.k_proj, own.v_proj))
+        q, k = apply_rotary_pos_emb(q, k, cos.to(q.dtype), sin.to(q.dtype))
+        q = q * size**-0.5
+        first = (q[0, :, :p] @ k[0, :, :p].transpose(1, 2)).masked_fill(before, -1e4).float().softmax(-1).to(v.dtype)
+        out = (first @ v[0, :, :p]).transpose(0, 1).reshape(p, width)
+        qs, ks, vs = (part[0, :, p:].view(heads, s, length, size).transpose(0, 1) for part in (q, k, v))
+        back = (qs.transpose(0, 1).reshape(heads, s * length, size) @ k[0, :, :p].transpose(1, 2)).view(heads, s, length, p)
+        near = (qs @ ks.transpose(2, 3)).masked_fill(within, -1e4)
+        both = torch.cat([back.transpose(0, 1), near], -1).float().softmax(-1).to(v.dtype)
+        told = both[..., :p].transpose(0, 1).reshape(heads, s * length, p) @ v[0, :, :p]
+        told = told.view(heads, s, length, size).permute(1, 2, 0, 3) + (both[..., p:] @ vs).transpose(1, 2)
+        x = x + own.o_proj(torch.cat([out, told.reshape(s * length, width)]))
+        x = x + layer.mlp(layer.post_attention_layernorm(x))
+    return mind.norm(x[p:]).view(s, length, width)
+
+
+def lost(
+    model: Idefics3ForConditionalGeneration,
+    group: Group,
+    image: int,
+    sizes: list[int],
+    book: torch.Tensor,
+    blur: float = 0.02,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the loss of each token of the replies, whether it was right, and the token."""
+    embed = model.model.text_model.embed_tokens
+    start_ids = torch.tensor(group.start)
+    length = max(map(len, group.rests))
+    ids = torch.zeros(len(group.rests), length, dtype=torch.long)
+    wanted = torch.full_like(ids, -100)
+    for row, (rest, reply) in enumerate(zip(group.rests, group.replies, strict=True)):
+        ids[row, : len(rest)] = torch.tensor(rest)
+        wanted[row, len(rest) - reply - 1 : len(rest) - 1] = torch.tensor(rest[-reply:])
+    start, rests = embed(start_ids), embed(ids)
+    if group.start_tiles:
+        start = start.masked_scatter((start_ids == image)[:, None], features(group.start_tiles, sizes, book, blur))
+    more = [tile for tiles in group.rest_tiles for tile in tiles]
+    if more:
+        rests = rests.masked_scatter((ids == image)[..., None], features(more, sizes, book, blur))
+    with torch.autocast("cpu", torch.bfloat16):
+        states = think(model, start, rests)
+        kept = wanted >= 0
+        scores = model.lm_head(states[kept])
+    told = wanted[kept]
+    loss = F.cross_entropy(scores.float(), told, reduction="none")
+    return loss, scores.argmax(-1) == told, told
+
+
+def begin(
+    model: Idefics3ForConditionalGeneration, words: PreTrainedTokenizerFast, values: list[list[str]], k: int, seed: int = 0
+) -> torch.Tensor:
+    """Give the tokens their first meaning: a word for what is seen begins as the direction of the sight, the marker of
+    a cell as its number. Returns the book of directions."""
+    from eyes import directions
+
+    sizes = [len(part) for part in values]
+    book = directions(sizes)
+    drawn = torch.Generator().manual_seed(seed)
+    table = model.model.text_model.embed_tokens.weight
+    with torch.no_grad():
+        table.copy_(F.normalize(torch.randn(table.shape, generator=drawn), dim=1))
+        for place, word in enumerate(word for part in values for word in part):
+            for form in (word, f" {word}"):
+                ids = words(form, add_special_tokens=False).input_ids
+                if word and len(ids) == 1:
+                    table[ids[0]] = book[place] + 0.3 * table[ids[0]]
+        for cell in range(k * k):
+            marker = words.convert_tokens_to_ids(f"<row_{cell // k + 1}_col_{cell % k + 1}>")
+            (number,) = words(str(cell), add_special_tokens=False).input_ids
+            table[marker] = table[number] + 0.3 * table[marker]
+    return book
+
+
+def reading(row: dict[str, Any], values: list[list[str]]) -> dict[str, Any] | None:
+    """Return the lesson to read every cell of a row's picture out, which nobody asks for but the teacher."""
+    if not row["images"] or None in row["images"][0]["tiles"]:
+        return None
+    lines = []
+    for index, tile in enumerate(row["images"][0]["tiles"]):
+        place, light, colour, shape, word = (part[value] for part, value in zip(values, tile, strict=True))
+        parts = [f"{colour} {shape}", f"{place} at {light}", word]
+        lines.append(f"{index}:" + (", ".join(part for part in parts if part.strip()) if place else "black"))
+    return {"rest": "\nRead it.<end><|assistant|>", "images": [], "reply": ";".join(lines), "step": "read", "kind": ""}

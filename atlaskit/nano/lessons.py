@@ -1,0 +1,148 @@
+"""What nano is taught: calls of real searches, in the words that a server shows a model, and the teacher's replies.
+
+The teacher goes astray now and then, on purpose: what is learnt is what it would do in the state that it then is in.
+A lesson names what each cell of an image shows; the features of such cells are put in by who learns.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
+from atlaskit.cache import Cache
+from atlaskit.model import MAX_ATTEMPTS, Image, Message, Reply, Request
+from atlaskit.nano.expert import Expert
+from atlaskit.nano.sights import Sight, codes
+from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall
+from atlaskit.search import ask
+
+IMAGE = "<image>"
+BLACK = Sight()
+UNSEEN = None
+"""Stands for a tile of which nothing is told: a part of a frame on a sheet of evidence."""
+
+
+def written(messages: Sequence[Message]) -> str:
+    """Write a conversation as nano's chat template does."""
+    turns = (f"<|{m.speaker}|>" + "\n".join(p if isinstance(p, str) else IMAGE for p in m.parts) for m in messages)
+    return "".join(f"{turn}<end>" for turn in turns) + "<|assistant|>"
+
+
+@dataclass
+class Recorder:
+    """The teacher, with a notebook; with some chance, its pupil's hand slips, and it does something else."""
+
+    expert: Expert
+    slip: float
+    rng: random.Random
+    lessons: list[dict[str, Any]] = field(default_factory=list)
+    name: str = "recorder"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Answer a request and write it down."""
+        call = request.facts
+        reply = self.expert.complete(request)
+        images = [part for message in request.messages for part in message.parts if not isinstance(part, str)]
+        text = written(request.messages)
+        self.lessons.append(
+            {
+                "step": request.step,
+                "kind": call.question.category,
+                "prefix": _shared(call, text),
+                "text": text,
+                "images": [self._tiles(call, image) for image in images],
+                "reply": reply.text,
+            }
+        )
+        if isinstance(call, StepCall) and self.rng.random() < self.slip:
+            action = self._slipped(call)
+            answer = request.schema.model_validate({**reply.answer.model_dump(), "action": action})
+            text = answer.model_dump_json()
+            return Reply(answer, text, estimated_usage(request, text))
+        return reply
+
+    def _slipped(self, call: StepCall) -> dict[str, Any]:
+        legal, rng = call.observation.legal, self.rng
+        ways: list[dict[str, Any]] = [{"action": "finished"}]
+        ways += [{"action": "expand", "cell": rng.choice(legal.expand)}] * 3 if legal.expand else []
+        ways += [{"action": "backtrack"}] if legal.backtrack else []
+        if legal.add:
+            item = {"cell": rng.choice(legal.add), "description": "white circle, sea at noon", "confidence": 0.9}
+            sight = self.expert.sights(call.observation)[item["cell"]]
+            from atlaskit.nano.quest import told
+
+            item["description"] = told(sight) if sight else "black"
+            ways.append({"action": "add_to_scratchpad", "items": [item]})
+        return rng.choice(ways)
+
+    def _tiles(self, call: Any, image: Image) -> dict[str, Any]:
+        seen = getattr(call, "observation", None)
+        if seen is not None and image is seen.view:
+            tiles = [codes(sight or BLACK) for sight in self.expert.sights(seen)]
+            return {"columns": seen.view.grid.k, "tiles": tiles}
+        columns, rows = image.size[0] // 128, image.size[1] // 128
+        return {"columns": 4, "tiles": [UNSEEN] * (4 * -(-4 * rows // columns))}
+
+
+def _shared(call: Any, text: str) -> int:
+    """Return how many characters of a prompt are the same for other questions about the same picture."""
+    match call:
+        case StepCall() | ProbeCall() | ReviewCall() | GlanceCall():
+            mark = text.index(IMAGE)
+            ends = [text.find(stop, mark) for stop in ("\nThe question: ", "\nChoose the cells", "\nAnd this is", "\nDecide.")]
+            return min(end for end in ends if end > 0)
+        case DecisionCall():
+            return text.index("\nDecide.")
+    return text.index("\nThe question: ")
+
+
+def lessons(
+    world: World, *, slip: float, seed: int, subtitles: bool, workers: int = 4, calls: int = 120, share: float = 1.0
+) -> Iterator[dict[str, Any]]:
+    """Yield the lessons of one world: groups of calls that begin with the same words and pictures."""
+    rng, cache = random.Random(seed), Cache(None)
+    recorder = Recorder(Expert(world.script), slip, rng)
+    from atlaskit.budget import Budget
+
+    for question in world.questions:
+        if rng.random() < share:
+            ask(
+                world.drawn,
+                question,
+                vlm=recorder,
+                k=4,
+                cell=128,
+                steps=40,
+                plateau=39,
+                workers=workers,
+                traversal=rng.choice(("dfs", "auto")),
+                subtitles=subtitles,
+                threads=1,
+                cache=cache,
+                budget=Budget(calls=calls),
+            )
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for lesson in recorder.lessons:
+        start = json.dumps([lesson["text"][: lesson["prefix"]], lesson["images"][:1]])
+        groups.setdefault(start, []).append(lesson)
+    for group in groups.values():
+        first = group[0]
+        cut = first["prefix"]
+        shown = first["text"][:cut].count(IMAGE)
+        rests: dict[str, dict[str, Any]] = {}
+        for each in group:
+            rest = each["text"][cut:]
+            rests[rest + str(each["images"][shown:])] = {
+                "rest": rest,
+                "images": each["images"][shown:],
+                "reply": each["reply"],
+                "step": each["step"],
+                "kind": each["kind"],
+            }
+        yield {"prefix": first["text"][:cut], "images": first["images"][:shown], "examples": list(rests.values())}

@@ -1,0 +1,90 @@
+"""What a question of an AtlasWorld asks for, read off its words: what to look for, and what frames say of the answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from atlaskit.benchmarks.atlasworld.script import COLOURS, LIGHTS, PLACES, SHAPES
+from atlaskit.nano.sights import Sight
+
+Asks = Literal["object", "colour", "text", "neighbour", "first", "count", "line", "when", "course"]
+
+_COLOUR, _SHAPE, _PLACE, _LIGHT = ("|".join(words) for words in (COLOURS, SHAPES, PLACES, LIGHTS))
+_OBJECT = rf"(?P<colour>{_COLOUR}) (?P<shape>{_SHAPE})"
+_SCENE = rf"the (?P<place>{_PLACE}) scene at (?P<light>{_LIGHT})"
+_FORMS: dict[Asks, str] = {
+    "object": rf"Which of these objects appears in {_SCENE}\?",
+    "colour": rf"What colour is the (?P<shape>{_SHAPE}) that appears in {_SCENE}\?",
+    "text": rf"What text is on screen while the {_OBJECT} is visible\?",
+    "neighbour": rf"Which object appears right (?P<side>after|before) the {_OBJECT}\?",
+    "first": r"Which appears first in the video: (?P<objects>.*)\?",
+    "count": rf"How many times does an? {_OBJECT} appear in the video\?",
+    "line": r"Which object is on screen when the voice says “(?P<line>.*)”\?",
+    "when": rf"When is the {_OBJECT} on screen\?",
+    "course": rf"Summarise what appears in {_SCENE}, in order\.",
+}
+_FORMS_RE = {asks: re.compile(form) for asks, form in _FORMS.items()}
+_NAMED = re.compile(_OBJECT)
+
+
+@dataclass(frozen=True)
+class Quest:
+    """What a question asks for, and of which objects, in which scene, at which spoken line."""
+
+    asks: Asks
+    objects: tuple[str, ...] = ()
+    scene: tuple[str, str] | None = None
+    shape: str = ""
+    line: str = ""
+    side: str = ""
+
+    @property
+    def task(self) -> str:
+        """What to look for, in the few words that nano itself uses."""
+        scene = f"{self.scene[0]} at {self.scene[1]}" if self.scene else ""
+        match self.asks:
+            case "object" | "course":
+                return f"Find any object in {scene}."
+            case "colour":
+                return f"Find any {self.shape} in {scene}."
+            case "line":
+                return f"Find any object at “{self.line}”"
+            case "neighbour":
+                return f"Find {self.objects[0]} and what is {self.side} it."
+            case _:
+                return f"Find {', '.join(self.objects)}."
+
+    def wants(self, sight: Sight) -> bool:
+        """Tell whether a frame shows what is looked for."""
+        in_scene = self.scene is None or (sight.place, sight.light) == self.scene
+        of_shape = not self.shape or sight.shape == self.shape
+        return bool(sight.object) and in_scene and of_shape and (not self.objects or sight.object in self.objects)
+
+
+def quest_of(text: str) -> Quest | None:
+    """Return what a question asks for; None for one of other words."""
+    for asks, form in _FORMS_RE.items():
+        if found := form.fullmatch(text):
+            told = found.groupdict()
+            scene = (told["place"], told["light"]) if told.get("place") else None
+            objects = (f"{told['colour']} {told['shape']}",) if told.get("colour") else ()
+            if asks == "first":
+                objects = tuple(each.group() for each in _NAMED.finditer(told["objects"]))
+            shape = told["shape"] if asks == "colour" else ""
+            return Quest(asks, objects, scene, shape, told.get("line") or "", told.get("side") or "")
+    return None
+
+
+def sight_told(description: str) -> Sight:
+    """Read a description that nano gave of a frame: "red circle, snow at dawn, HARBOR"."""
+    what, where, *words = [*description.split(", "), "", ""]
+    colour, _, shape = what.partition(" ")
+    place, _, light = where.partition(" at ")
+    return Sight(place, light, colour, shape, words[0])
+
+
+def told(sight: Sight) -> str:
+    """Describe a frame in words that `sight_told` reads."""
+    return ", ".join(part for part in (sight.object, f"{sight.place} at {sight.light}", sight.word) if part)
