@@ -28,8 +28,10 @@ import words
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 4000, 9000
+EYES_STEPS, MIND_STEPS = 4000, 4500
 """Of the whole recipe."""
+GLANCING = 0.4
+"""Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
 KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 GROUPS = 2
@@ -113,11 +115,13 @@ def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, ste
     hold = min(3000, len(lot.frames) // 10)
     learner = eyes.Learner(model, lot.sizes)
     step, keep = resumable("eyes", out, learner, learner.guide)
-    stream = eyes.batches(lot.frames[hold:], lot.codes[hold:], lot.places[hold:], eyes.BATCH, seed=step)
+    taken = lot.frames[hold:], lot.codes[hold:], lot.places[hold:]
+    glimpses = eyes.glimpses(*taken, eyes.BATCH * eyes.GLIMPSES, seed=step)
+    stream = eyes.batches(*taken, eyes.BATCH, seed=step)
     diary, began, kept = Diary(out / "eyes.csv", step), time.monotonic(), time.monotonic()
     while step < steps:
         paced(learner.guide, eyes.PEAK, step, steps)
-        loss, right = learner.step(*next(stream))
+        loss, right = learner.glimpse(*next(glimpses)) if step < GLANCING * steps else learner.step(*next(stream))
         step += 1
         if step % 25 == 0 or step == steps:
             diary.note(step, round(loss, 4), *(round(share, 4) for share in right))

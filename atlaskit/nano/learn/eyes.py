@@ -17,6 +17,10 @@ from form import CELL, PATCH, WIDTH, patches
 from transformers import Idefics3ForConditionalGeneration
 
 BATCH, PEAK = 128, 1e-3
+GLIMPSES = 3
+"""How many squares are learned from in the time that one tile takes."""
+SQUARE = 4
+"""Patches of the side of a square."""
 GREY = 128
 """Of the ground that a frame lies on."""
 SHARP = 10.0
@@ -79,6 +83,38 @@ def batches(
         yield tiles, told, covered
 
 
+def glimpses(
+    frames: np.ndarray, values: np.ndarray, places: np.ndarray, size: int, seed: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Yield squares of SQUARE × SQUARE patches cut out of tiles around their objects, with the values of the tiles, the
+    places of the patches, and which of them the object covers."""
+    rng, across = np.random.default_rng(seed), CELL // PATCH
+    top, middles = (CELL - frames.shape[1]) // 2, (np.arange(SQUARE) + 0.5) * PATCH
+    inner = np.arange(SQUARE)
+    while True:
+        chosen = np.sort(rng.integers(0, len(frames), size))
+        where = places[chosen]
+        corner = np.where(
+            where[:, 2:] > 0,
+            np.round(where[:, :2] / PATCH - SQUARE / 2 + rng.uniform(-0.9, 0.9, (size, 2))),
+            rng.integers(0, across - SQUARE + 1, (size, 2)),
+        )
+        corner = corner.clip(0, across - SQUARE).astype(int)
+        tiles = np.full((size, SQUARE * PATCH, SQUARE * PATCH, 3), GREY, np.uint8)
+        for tile, frame, (x, y) in zip(tiles, frames[chosen], corner * PATCH, strict=True):
+            first, last = max(y - top, 0), min(y - top + len(tile), len(frame))
+            if last > first:
+                tile[first + top - y : last + top - y] = frame[first:last, x : x + len(tile)]
+        x, y, wide = (where - np.pad(corner * PATCH, ((0, 0), (0, 1)))).T[:, :, None]
+        reach = wide / 2
+        high, broad = np.abs(middles - y) < reach, np.abs(middles - x) < reach
+        covered = torch.from_numpy(high[:, :, None] & broad[:, None, :]).flatten(1)
+        rows, columns = corner[:, 1:] + inner, corner[:, :1] + inner
+        at = torch.from_numpy(rows[:, :, None] * across + columns[:, None, :]).flatten(1)
+        made = torch.from_numpy(tiles).permute(0, 3, 1, 2).float().div_(127.5).sub_(1)
+        yield made, torch.from_numpy(values[chosen].astype(np.int64)), at, covered
+
+
 def waves(count: int, width: int) -> torch.Tensor:
     """Return sines and cosines of the places of a square of patches: what is near looks alike, from the beginning."""
     side, quarter = math.isqrt(count), width // 4
@@ -101,6 +137,7 @@ class Learner(torch.nn.Module):
         self.tower, self.connector = model.model.vision_model, model.model.connector
         narrow = model.config.vision_config.hidden_size
         self.parts = torch.nn.Linear(narrow, sizes[2] + sizes[3])
+        self.pooled = torch.nn.Linear(narrow, sum(sizes[:4]))
         self.sizes, self.book, self._model = sizes, directions(sizes), [model]
         self.tower.config._attn_implementation = "eager"  # in bfloat16, PyTorch's own goes back slowly on a CPU
         with torch.no_grad():
@@ -108,6 +145,36 @@ class Learner(torch.nn.Module):
             places = self.tower.embeddings.position_embedding.weight
             places.copy_(0.5 * waves(*places.shape))
         self.guide = torch.optim.AdamW(self.parameters(), lr=PEAK, betas=(0.9, 0.98), weight_decay=0.05)
+
+    def glimpse(
+        self, tiles: torch.Tensor, told: torch.Tensor, at: torch.Tensor, covered: torch.Tensor
+    ) -> tuple[float, list[float]]:
+        """Learn from squares around objects: each patch, and all together, say what there is."""
+        with torch.autocast("cpu", torch.bfloat16):
+            parts = patches(self._model[0], tiles, at)
+            local, whole = self.parts(parts), self.pooled(parts.mean(1))
+        loss = self._of_patches(local.float(), told, covered)
+        right = []
+        for part, score in enumerate(whole.float().split(self.sizes[:4], dim=1)):
+            loss = loss + F.cross_entropy(score, told[:, part])
+            right.append(float((score.argmax(1) == told[:, part]).float().mean()))
+        shapes = local[..., self.sizes[2] :].argmax(2) == told[:, 3, None]
+        right.append(float(shapes[covered].float().mean()))
+        self._learn(loss)
+        return float(loss.detach()), [round(share, 3) for share in right]
+
+    def _of_patches(self, local: torch.Tensor, told: torch.Tensor, covered: torch.Tensor) -> torch.Tensor:
+        loss = torch.zeros(())
+        for part, score in zip((2, 3), local.split(self.sizes[2:4], dim=2), strict=True):
+            each = F.cross_entropy(score.flatten(0, 1), (told[:, part, None] * covered).flatten(), reduction="none")
+            loss = loss + each.mean() + each[covered.flatten()].mean()
+        return loss
+
+    def _learn(self, loss: torch.Tensor) -> None:
+        self.guide.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+        self.guide.step()
 
     def step(self, tiles: torch.Tensor, told: torch.Tensor, covered: torch.Tensor) -> tuple[float, list[float]]:
         """Learn from one batch; return the loss, and the share that was right of each part and of the patches."""
@@ -119,13 +186,7 @@ class Learner(torch.nn.Module):
         loss = 2.0 * (seen - summed(told, self.sizes, self.book)).pow(2).sum(1).mean()
         for part, score in enumerate(scores):
             loss = loss + F.cross_entropy(score, told[:, part])
-        for part, score in zip((2, 3), local.split(self.sizes[2:4], dim=2), strict=True):
-            each = F.cross_entropy(score.flatten(0, 1), (told[:, part, None] * covered).flatten(), reduction="none")
-            loss = loss + 2.0 * each.mean() + each[covered.flatten()].mean()
-        self.guide.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
-        self.guide.step()
+        self._learn(loss + self._of_patches(local, told, covered))
         with torch.no_grad():
             right = [float((score.argmax(1) == told[:, part]).float().mean()) for part, score in enumerate(scores)]
             shapes = local[..., self.sizes[2] :].argmax(2) == told[:, 3, None]

@@ -52,17 +52,22 @@ def config(vocabulary: int, ids: dict[str, int]) -> Idefics3Config:
     return made
 
 
-def patches(model: Idefics3ForConditionalGeneration, tiles: torch.Tensor) -> torch.Tensor:
-    """Return what the tower makes of each patch of each tile: (n, 3, CELL, CELL) in [-1, 1] to (n, patches, width).
+def patches(
+    model: Idefics3ForConditionalGeneration, tiles: torch.Tensor, places: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return what the tower makes of each patch of each tile: (n, 3, side, side) in [-1, 1] to (n, patches, width).
+
+    A tile is whole, or a smaller square cut out of one: then `places` are those of its patches in the whole, (n, patches).
 
     The same as Idefics3's own pass over whole tiles, without its bookkeeping of padding; the convolution is written as
     one product of matrices, since as a convolution it is slow to learn on a CPU.
     """
-    eyes, across = model.model.vision_model, CELL // PATCH
+    eyes, across = model.model.vision_model, tiles.shape[-1] // PATCH
     cut = eyes.embeddings.patch_embedding
     pixels = tiles.view(-1, 3, across, PATCH, across, PATCH).permute(0, 2, 4, 1, 3, 5).reshape(-1, across**2, 3 * PATCH**2)
     embedded = torch.nn.functional.linear(pixels, cut.weight.flatten(1), cut.bias)
-    embedded = embedded + eyes.embeddings.position_embedding.weight
+    table = eyes.embeddings.position_embedding.weight
+    embedded = embedded + (table if places is None else table[places])
     return eyes.post_layernorm(eyes.encoder(inputs_embeds=embedded).last_hidden_state)
 
 

@@ -1,0 +1,106 @@
+"""Writes nano's teaching material into a folder: pictures of cells, and lessons. `python -m atlaskit.nano.material DIR`.
+
+In shards, each whole or not there at all: what was cut short goes on where it was. All of it follows from seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
+from atlaskit.nano.lessons import lessons
+from atlaskit.nano.sights import TRAINING_SEED, VALUES, codes, pictures
+
+WORLDS = 300
+"""From which lessons are drawn in the whole recipe; half as many more are painted."""
+SHARD = 10
+"""Worlds in a shard."""
+DURATIONS_S = (300, 600, 600, 600, 600, 900, 1200, 3600, 10_800, 36_000, 36_000)
+LONG_S = 1200
+PAINTED = ((320, 180), (320, 180), (640, 360))
+"""Sizes of the films whose frames are made small, by turns."""
+_SEEN = TRAINING_SEED + 500_000
+"""The first of the worlds that are painted."""
+
+
+def write_material(folder: Path, worlds: int, processes: int = 2) -> None:
+    """Write the material of so many worlds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "values.json").write_text(json.dumps([list(part) for part in VALUES.values()]))
+    shards = max(1, worlds // SHARD)
+    jobs: list[tuple[Callable[[Path, int], None], int]] = [
+        *((write_tiles, shard) for shard in range(max(1, shards // 2))),
+        *((write_lessons, shard) for shard in range(shards)),
+    ]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        running = [pool.submit(job, folder, shard) for job, shard in jobs]
+        for done in tqdm(running, desc="teaching material", unit="shard"):
+            done.result()
+
+
+def write_tiles(folder: Path, shard: int) -> None:
+    """Write one shard of pictures: frames, what they show, and where."""
+    paths = {part: folder / f"tiles-{shard:04d}-{part}.npy" for part in "xyp"}
+    if all(path.exists() for path in paths.values()):
+        return
+    seeds = range(_SEEN + shard * SHARD, _SEEN + (shard + 1) * SHARD)
+    taken = [picture for seed in seeds for picture in pictures(seed, PAINTED[seed % len(PAINTED)])]
+    arrays = {
+        "x": np.stack([picture.frame for picture in taken]),
+        "y": np.array([codes(picture.sight) for picture in taken], np.int16),
+        "p": np.array([picture.place for picture in taken], np.float32),
+    }
+    for part, path in paths.items():
+        draft = path.with_suffix(".part.npy")
+        np.save(draft, arrays[part])
+        draft.replace(path)
+
+
+def write_lessons(folder: Path, shard: int) -> None:
+    """Write one shard of lessons, a group a line."""
+    path = folder / f"lessons-{shard:04d}.jsonl"
+    if path.exists():
+        return
+    draft = path.with_suffix(".part")
+    with draft.open("w", encoding="utf-8") as file:
+        for seed in range(TRAINING_SEED + shard * SHARD, TRAINING_SEED + (shard + 1) * SHARD):
+            rng = random.Random(seed)
+            duration_s = rng.choice(DURATIONS_S)
+            is_long = duration_s > LONG_S
+            asked = CATEGORIES if rng.random() < 0.85 else tuple(WRITERS)
+            world = atlasworld(seed, duration_s, questions=24, categories=asked, size=(160, 90))
+            groups = lessons(
+                world,
+                slip=rng.choice((0.0, 0.15, 0.3)),
+                seed=seed,
+                # Of ten hours so much is said that most of the prompt would be that.
+                subtitles=rng.random() < (0.35 if is_long else 0.8),
+                workers=rng.choice((2, 4, 4, 6)),
+                share=0.6 if is_long else 1.0,
+            )
+            for group in groups:
+                file.write(json.dumps(group, ensure_ascii=False) + "\n")
+    draft.replace(path)
+
+
+def main() -> None:
+    """Write the material into the folder that is named."""
+    asked = argparse.ArgumentParser(description="Write nano's teaching material.")
+    asked.add_argument("folder", type=Path)
+    asked.add_argument("--worlds", type=int, default=WORLDS)
+    options = asked.parse_args()
+    write_material(options.folder, options.worlds)
+
+
+if __name__ == "__main__":
+    main()
