@@ -66,7 +66,8 @@ def export(
     needed: dict[str, bytes] = {}
     """What is packed otherwise than it lies in the cache."""
     if run is None:
-        there = [entry.key for entry in cache.entries() if images or kind_of(entry.key) not in IMAGES | {"served"}]
+        left_out = {"served"} if images else {"served", *IMAGES}
+        there = [entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out]
         keys = {key for key in there if MEMBER.fullmatch(_member(key)) and not is_outdated(key)}
     else:
         runs = [run] if isinstance(run, Result | Trace | str | Path) else list(run)
