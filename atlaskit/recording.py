@@ -198,6 +198,8 @@ def _checked(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[str, byt
     names = file.namelist()
     if names[:1] != [HEAD]:
         raise CacheError(f"{path} is not a recording of atlaskit: it does not begin with {HEAD}.")
+    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in file.infolist()):
+        raise CacheError(f"{path} is packed otherwise than recordings are: it was not made by atlaskit.")
     head = _read(file, HEAD, path)
     if head != canonical_json({"atlaskit_recording": RECORDING_VERSION}).encode():
         raise CacheError(f"{path} is a recording of another version ({head[:80]!r}); this is {RECORDING_VERSION}.")
@@ -206,8 +208,6 @@ def _checked(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[str, byt
     unpacked, packed = sum(info.file_size for info in file.infolist()), Path(path).stat().st_size
     if unpacked > MOST_UNPACKED * packed:
         raise CacheError(f"{path} would unpack from {packed:,} to {unpacked:,} bytes, which no recording does.")
-    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in file.infolist()):
-        raise CacheError(f"{path} is packed otherwise than recordings are: it was not made by atlaskit.")
     for name in names[1:]:
         found = MEMBER.fullmatch(name)
         key = ":".join(found.groups()[:3]) if found else ""

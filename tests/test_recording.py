@@ -282,6 +282,18 @@ def test_another_packing_is_refused(packed: dict[str, bytes], tmp_path: Path, pa
         import_(tmp_path / "run.zip", cache=Cache(None))
 
 
+@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_damaged_head_of_another_packing_is_refused_unread(tmp_path: Path, packing: int) -> None:
+    with zipfile.ZipFile(tmp_path / "run.zip", "w", packing) as file:
+        file.writestr(HEAD, b'{"atlaskit_recording":1}')
+    data = bytearray((tmp_path / "run.zip").read_bytes())
+    place = 30 + len(HEAD) + 4  # where its content says how it is packed
+    data[place : place + 8] = b"\xff" * 8
+    (tmp_path / "run.zip").write_bytes(data)
+    with pytest.raises(CacheError, match="packed otherwise"):
+        import_(tmp_path / "run.zip", cache=Cache(None))
+
+
 def test_each_of_two_runs_that_differ_in_subtitles_is_exported(film: World, tmp_path: Path) -> None:
     cache, results = Cache(tmp_path / "cache"), []
     path = film.video.path  # type: ignore[attr-defined]
