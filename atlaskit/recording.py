@@ -49,7 +49,7 @@ def note(trace: Trace, cache: Cache) -> None:
     """Keep the list of what a run found or stored in a watched cache, so that it can be exported; without images."""
     key, found = _key_of(trace), cache.touched or {}
     needed = {each: digest for each, digest in found.items() if kind_of(each) not in IMAGES | {"asked"}}
-    if needed != _list_in(cache.get(key)):
+    if needed != _list_in(cache.get_json(key)):
         cache.put_json(key, needed, paid=True)
 
 
@@ -123,7 +123,7 @@ def _merged(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
 def _needed(trace: Trace, cache: Cache) -> set[str]:
     """Return the keys of what a run needs; raise CacheError where they are not all there as they were."""
     key = _key_of(trace)
-    needed = _list_in(cache.get(key))
+    needed = _list_in(cache.get_json(key))
     if needed is None:
         raise CacheError(f"{cache} does not know this run: export it from the cache that it was made with.")
     gone = Counter(kind_of(each) for each, digest in needed.items() if cache.digest(each) != digest)
@@ -168,17 +168,13 @@ def _key_of(trace: Trace) -> str:
     return run_key(trace.to_json())
 
 
-def _list_in(entry: bytes | None) -> dict[str, str] | None:
-    """Return the keys and digests that a run's list holds, None where it is no such list."""
-    try:
-        needed = None if entry is None else json.loads(entry)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(needed, dict) or not all(
-        MEMBER.fullmatch(_member(key)) and isinstance(digest, str) for key, digest in needed.items()
+def _list_in(kept: object) -> dict[str, str] | None:
+    """Return the keys and digests that a run's list holds, None for a JSON value that is no such list."""
+    if not isinstance(kept, dict) or not all(
+        MEMBER.fullmatch(_member(key)) and isinstance(digest, str) for key, digest in kept.items()
     ):
         return None
-    return needed
+    return kept
 
 
 def _member(key: str) -> str:
@@ -253,7 +249,7 @@ def _is_possible(key: str, value: bytes) -> bool:
                 lines = lines_in(value)
                 return lines is not None and key == lines_key(lines.fingerprint)
             case "run":
-                return _list_in(value) is not None
+                return _list_in(json.loads(value)) is not None
             case "asked":
                 return re.fullmatch(rb'"[0-9a-f]{64}"', value) is not None
             case "readable":
