@@ -14,10 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from atlaskit.cache import canonical_json, kind_of, recipe_key
+from atlaskit.cache import canonical_json, recipe_key
 from atlaskit.forms import Form, shape_schema
 from atlaskit.memory import Scratchpad
 from atlaskit.model import Model, Request
+from atlaskit.store import kind_of
 
 VERSIONS = {
     "tile": 2,

@@ -21,12 +21,13 @@ from typing import TypeAlias
 
 from PIL import Image
 
-from atlaskit.cache import Cache, canonical_json, default_cache, kind_of
+from atlaskit.cache import Cache, canonical_json, default_cache
 from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.opening import facts_in, lines_in
 from atlaskit.recipes import IMAGES, VERSIONS, asked_key, is_outdated, lines_key, run_key, video_key
 from atlaskit.replies import failure_in, told_in
 from atlaskit.result import RESULT_VERSION, Result
+from atlaskit.store import kind_of
 from atlaskit.trace import Trace, parsed
 from atlaskit.video import playlist_fingerprint
 

@@ -306,10 +306,15 @@ class _RawDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no type
         return True  # it is not there
 
 
+def kind_of(key: str) -> str:
+    """Return the kind of entry that a key names."""
+    return key.partition(":")[0]
+
+
 def _lose(sql: Callable[..., Any], key: str, why: str) -> None:
     """Count an entry as lost."""
     statement = "INSERT INTO Lost VALUES (?, ?, 1) ON CONFLICT (kind, why) DO UPDATE SET count = count + 1"
-    sql(statement, (key.partition(":")[0], why))
+    sql(statement, (kind_of(key), why))
 
 
 def _check_is_not_forked(folder: Path) -> None:

@@ -15,7 +15,7 @@ from models import Babbler, Counting, Flaky
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache, kind_of
+from atlaskit.cache import Cache
 from atlaskit.errors import CacheError, InputError, VideoError
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.opening import open_video
@@ -23,6 +23,7 @@ from atlaskit.recipes import VERSIONS, served_key
 from atlaskit.recording import HEAD, export, import_
 from atlaskit.result import Result
 from atlaskit.search import ask
+from atlaskit.store import kind_of
 from atlaskit.subtitles import Line, Subtitles
 
 OPTIONS: dict[str, Any] = {"k": 4, "cell": 32, "workers": 3}
