@@ -132,6 +132,18 @@ class Counting:
         return self.model.complete(request, max_attempts=max_attempts)
 
 
+class Looking:
+    """A model that looks at every picture it is shown, as a real one does."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        for image in request.images:
+            image.jpeg()
+        return self.model.complete(request, max_attempts=max_attempts)
+
+
 class Overruled:
     """A model some of whose answers are changed: `by` maps a step to a function of the request and its own answer."""
 

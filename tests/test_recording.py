@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from models import Babbler, Counting, Flaky
+from models import Babbler, Counting, Flaky, Looking
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.cache import Cache
 from atlaskit.errors import CacheError, InputError, VideoError
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.opening import open_video
 from atlaskit.recipes import VERSIONS, served_key
 from atlaskit.recording import HEAD, export, import_
@@ -27,18 +26,6 @@ from atlaskit.store import kind_of
 from atlaskit.subtitles import Line, Subtitles
 
 OPTIONS: dict[str, Any] = {"k": 4, "cell": 32, "workers": 3}
-
-
-class Looking:
-    """A model that looks at every picture it is shown, as a real one does."""
-
-    def __init__(self, model: Model) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        for image in request.images:
-            image.jpeg()
-        return self.model.complete(request, max_attempts=max_attempts)
 
 
 @pytest.fixture(scope="module")
