@@ -64,8 +64,7 @@ def export(
     cache does not hold all that a run needs, or the file cannot be written.
     """
     cache = cache or default_cache()
-    needed: dict[str, bytes] = {}
-    """What is packed otherwise than it lies in the cache."""
+    needed: dict[str, bytes] = {}  # what is packed otherwise than it lies in the cache
     if run is None:
         left_out = {"served"} if images else {"served", *IMAGES}
         there = [entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out]
