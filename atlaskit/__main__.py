@@ -28,7 +28,7 @@ from atlaskit.render import Picture, Still, View
 from atlaskit.search import ask
 from atlaskit.serve import USUAL_PORT, serve
 from atlaskit.strategies import NAMES
-from atlaskit.upkeep import add_cache_commands
+from atlaskit.upkeep import add_cache_commands, add_cache_option
 from atlaskit.video import SAMPLINGS
 from atlaskit.vlm import VLM
 
@@ -61,6 +61,43 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="atlaskit", description="A long video as a map for a vision-language model.")
     commands = parser.add_subparsers(required=True, metavar="command")
 
+    _add_ask(commands)
+
+    viewing = commands.add_parser("view", help="write a video's contact sheet to an image file")
+    viewing.set_defaults(run=_view)
+    viewing.add_argument("video", type=Path)
+    viewing.add_argument("out", type=Path, help="a .jpg or .png file")
+    viewing.add_argument(
+        "--open", type=int, nargs="*", default=[], metavar="CELL", help="cells to open, one inside the other"
+    )
+    _add_grid(viewing)
+
+    framing = commands.add_parser("frame", help="write the frame shown at a second to an image file")
+    framing.set_defaults(run=_frame)
+    framing.add_argument("video", type=Path)
+    framing.add_argument("seconds", type=float)
+    framing.add_argument("out", type=Path, help="a .jpg or .png file")
+    add_cache_option(framing)
+
+    serving = commands.add_parser("serve", help="serve a model by vLLM on this machine, until Ctrl-C")
+    serving.set_defaults(run=_serve)
+    serving.add_argument("model", help="a name on the Hugging Face hub, or a folder")
+    serving.add_argument("--port", type=int, default=USUAL_PORT, help=f"on 127.0.0.1 ({USUAL_PORT})")
+    serving.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy (1)")
+    serving.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (1)")
+    serving.add_argument("--vllm", default="", metavar="ARGUMENTS", help='of vLLM itself: --vllm="--max-num-seqs 8"')
+
+    add_cache_commands(commands)
+
+    running = commands.add_parser("run", help="run notebooks headless")
+    running.set_defaults(run=_run)
+    running.add_argument("notebooks", type=Path, nargs="+")
+    running.add_argument("--out", type=Path, default=Path("figures"), help="where executed notebooks go (figures)")
+    running.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+    return parser
+
+
+def _add_ask(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     asking = commands.add_parser("ask", help="ask a question about a video")
     asking.set_defaults(run=_ask)
     asking.add_argument("video", type=Path)
@@ -93,39 +130,6 @@ def _parser() -> argparse.ArgumentParser:
     asking.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
     _add_grid(asking)
 
-    viewing = commands.add_parser("view", help="write a video's contact sheet to an image file")
-    viewing.set_defaults(run=_view)
-    viewing.add_argument("video", type=Path)
-    viewing.add_argument("out", type=Path, help="a .jpg or .png file")
-    viewing.add_argument(
-        "--open", type=int, nargs="*", default=[], metavar="CELL", help="cells to open, one inside the other"
-    )
-    _add_grid(viewing)
-
-    framing = commands.add_parser("frame", help="write the frame shown at a second to an image file")
-    framing.set_defaults(run=_frame)
-    framing.add_argument("video", type=Path)
-    framing.add_argument("seconds", type=float)
-    framing.add_argument("out", type=Path, help="a .jpg or .png file")
-    framing.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
-
-    serving = commands.add_parser("serve", help="serve a model by vLLM on this machine, until Ctrl-C")
-    serving.set_defaults(run=_serve)
-    serving.add_argument("model", help="a name on the Hugging Face hub, or a folder")
-    serving.add_argument("--port", type=int, default=USUAL_PORT, help=f"on 127.0.0.1 ({USUAL_PORT})")
-    serving.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy (1)")
-    serving.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (1)")
-    serving.add_argument("--vllm", default="", metavar="ARGUMENTS", help='of vLLM itself: --vllm="--max-num-seqs 8"')
-
-    add_cache_commands(commands)
-
-    running = commands.add_parser("run", help="run notebooks headless")
-    running.set_defaults(run=_run)
-    running.add_argument("notebooks", type=Path, nargs="+")
-    running.add_argument("--out", type=Path, default=Path("figures"), help="where executed notebooks go (figures)")
-    running.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
-    return parser
-
 
 def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--k", type=int, default=8, help="a grid has K×K cells (8)")
@@ -133,7 +137,7 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame stands for a cell (midpoint)"
     )
-    parser.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
+    add_cache_option(parser)
 
 
 def _ask(options: argparse.Namespace) -> int:

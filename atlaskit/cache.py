@@ -16,14 +16,14 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import CacheWarning, InputError
 from atlaskit.flights import Flights, flights_in
-from atlaskit.store import Entry, Forked, Policy, Store, Tampered
+from atlaskit.store import Entry, Forked, Policy, Store, Tampered, kind_of
 
 DIGEST_BYTES = 16
 
@@ -211,19 +211,18 @@ class Cache:
 
         With `to_bytes`, only until no more than that is left. Returns (entries, bytes) of each kind.
         """
-        removed: dict[str, tuple[int, int]] = {}
+        removed: list[Entry] = []
         before_s, there = time.time() - older_than_s, sorted(self._store.entries(), key=lambda entry: entry.stored_s)
         left = sum(entry.size for entry in there)
         for entry in there:
             if to_bytes is not None and left <= to_bytes:
                 break
-            kind = kind_of(entry.key)
-            is_meant = (kinds is None or kind in kinds) and entry.stored_s <= before_s and not is_wanted(entry.key)
+            is_named = kinds is None or kind_of(entry.key) in kinds
+            is_meant = is_named and entry.stored_s <= before_s and not is_wanted(entry.key)
             if is_meant and self._store.drop(entry.key):
-                count, size = removed.get(kind, (0, 0))
-                removed[kind] = (count + 1, size + entry.size)
+                removed.append(entry)
                 left -= entry.size
-        return removed
+        return _tally(removed)
 
     def __repr__(self) -> str:
         return "Cache(None)" if self.directory is None else f"Cache({str(self.directory)!r})"
@@ -283,14 +282,19 @@ class _Memory:
         return 0
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        kinds: dict[str, tuple[int, int]] = {}
-        for entry in self.entries():
-            count, size = kinds.get(kind_of(entry.key), (0, 0))
-            kinds[kind_of(entry.key)] = (count + 1, size + entry.size)
-        return kinds
+        return _tally(self.entries())
 
     def lost(self) -> dict[tuple[str, str], int]:
         return {}
+
+
+def _tally(entries: Iterable[Entry]) -> dict[str, tuple[int, int]]:
+    """Return (entries, bytes) of each kind."""
+    kinds: dict[str, tuple[int, int]] = {}
+    for entry in entries:
+        count, size = kinds.get(kind_of(entry.key), (0, 0))
+        kinds[kind_of(entry.key)] = (count + 1, size + entry.size)
+    return kinds
 
 
 def default_cache() -> Cache:
@@ -311,11 +315,6 @@ def recipe_key(kind: str, version: int, **parts: Any) -> str:
     """
     recipe = canonical_json({"kind": kind, "version": version, **parts})
     return f"{kind}:{version}:{hashlib.sha256(recipe.encode()).hexdigest()}"
-
-
-def kind_of(key: str) -> str:
-    """Return the kind of entry that a key names."""
-    return key.partition(":")[0]
 
 
 def canonical_json(value: Any) -> str:

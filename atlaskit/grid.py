@@ -138,12 +138,10 @@ class Grid:
     @cached_property
     def _halves(self) -> tuple[int, int, int]:
         """Whole numbers (a, b, c) with which the boundary after `n` half cells lies at (a + b·n) / c."""
-        start, half = self._origin + self._unit * self._first_cell, self._unit / 2
-        return (
-            start.numerator * half.denominator,
-            half.numerator * start.denominator,
-            start.denominator * half.denominator,
-        )
+        start, end = self.root_start_s.as_integer_ratio(), self.root_end_s.as_integer_ratio()
+        parts, halves = math.lcm(start[1], end[1]), 2 * self.size ** (self.depth + 1)
+        first, last = start[0] * (parts // start[1]), end[0] * (parts // end[1])
+        return first * halves + 2 * (last - first) * self._first_cell, last - first, parts * halves
 
     def _boundary(self, half_cells: int) -> float:
         """Return a boundary, rounded once: to divide whole numbers is exact until then, and much quicker than to add

@@ -10,7 +10,7 @@ import math
 import string
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from atlaskit.errors import InputError
@@ -44,7 +44,7 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         """Return the item as plain JSON values."""
-        return asdict(self)
+        return vars(self).copy()
 
 
 @dataclass(frozen=True)

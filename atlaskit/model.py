@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
+from atlaskit.forms import Form
 from atlaskit.usage import Transit, Usage
 
 Role = Literal["master", "worker"]
@@ -56,7 +57,7 @@ class Request:
     step: str
     """Which of the role's calls this is: task, probe, step, review, decision."""
     messages: tuple[Message, ...]
-    schema: type[BaseModel]
+    schema: type[BaseModel] | Form
     facts: object = field(default=None, compare=False)
     """What the messages say, as data. Never sent; a reference policy reads it instead of the words."""
     max_tokens: int = 1024
@@ -110,6 +111,6 @@ class Model(Protocol):
 
 
 @lru_cache(maxsize=1024)
-def json_schema(schema: type[BaseModel]) -> dict[str, Any]:
+def json_schema(schema: type[BaseModel] | Form) -> dict[str, Any]:
     """Return a schema as JSON Schema."""
     return schema.model_json_schema()

@@ -84,7 +84,7 @@ def keep(video: Video, cache: Cache) -> None:
         _keep_facts(part, cache)
     _keep_facts(video, cache)
     lines = video.subtitles.fingerprint
-    _keep(lines_key(lines), _written(video.subtitles), cache)
+    _keep(lines_key(lines), video.subtitles.as_json.encode(), cache)
     if cache.get_json(asked_key(video.fingerprint)) != lines:
         cache.put_json(asked_key(video.fingerprint), lines, paid=True)
 
@@ -245,10 +245,6 @@ def facts_in(kept: bytes) -> Facts | None:
         return Facts.model_validate_json(kept)
     except ValidationError:
         return None
-
-
-def _written(subtitles: Subtitles) -> bytes:
-    return canonical_json([[line.start_s, line.end_s, line.text] for line in subtitles.lines]).encode()
 
 
 def _lines_of(fingerprint: str, cache: Cache) -> Subtitles:

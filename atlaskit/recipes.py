@@ -14,9 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from atlaskit.cache import canonical_json, kind_of, recipe_key
+from atlaskit.cache import canonical_json, recipe_key
+from atlaskit.forms import Form, shape_schema
 from atlaskit.memory import Scratchpad
-from atlaskit.model import Model, Request, json_schema
+from atlaskit.model import Model, Request
+from atlaskit.store import kind_of
 
 VERSIONS = {
     "tile": 2,
@@ -25,7 +27,7 @@ VERSIONS = {
     "still": 2,
     "moments": 2,
     "readable": 1,
-    "reply": 3,
+    "reply": 4,
     "failure": 1,
     "video": 1,
     "lines": 1,
@@ -112,7 +114,7 @@ def reply_key(model: Model, request: Request) -> str:
         parameters=dict(model.parameters),
         sample=request.sample,
         max_tokens=request.max_tokens,
-        schema=_schema_hash(request.schema),
+        schema=_schema_parts(request.schema),
         messages=[
             [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
             for message in request.messages
@@ -159,9 +161,14 @@ def is_outdated(key: str) -> bool:
     return kind in VERSIONS and version.isdecimal() and int(version) < VERSIONS[kind]
 
 
+def _schema_parts(schema: type[BaseModel] | Form) -> Any:
+    """Return what stands for a schema in a key: the hash of its shape, and what may stand in that."""
+    return [_schema_hash(schema.shape), schema.values] if isinstance(schema, Form) else _schema_hash(schema)
+
+
 @lru_cache(maxsize=1024)
 def _schema_hash(schema: type[BaseModel]) -> str:
-    return hashlib.sha256(canonical_json(json_schema(schema)).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(shape_schema(schema)).encode()).hexdigest()
 
 
 def _key(kind: str, **parts: Any) -> str:

@@ -21,12 +21,13 @@ from typing import TypeAlias
 
 from PIL import Image
 
-from atlaskit.cache import Cache, canonical_json, default_cache, kind_of
+from atlaskit.cache import Cache, canonical_json, default_cache
 from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.opening import facts_in, lines_in
 from atlaskit.recipes import IMAGES, VERSIONS, asked_key, is_outdated, lines_key, run_key, video_key
 from atlaskit.replies import failure_in, told_in
 from atlaskit.result import RESULT_VERSION, Result
+from atlaskit.store import kind_of
 from atlaskit.trace import Trace, parsed
 from atlaskit.video import playlist_fingerprint
 
@@ -49,7 +50,7 @@ def note(trace: Trace, cache: Cache) -> None:
     """Keep the list of what a run found or stored in a watched cache, so that it can be exported; without images."""
     key, found = _key_of(trace), cache.touched or {}
     needed = {each: digest for each, digest in found.items() if kind_of(each) not in IMAGES | {"asked"}}
-    if needed != _list_in(cache.get(key)):
+    if needed != _list_in(cache.get_json(key)):
         cache.put_json(key, needed, paid=True)
 
 
@@ -63,10 +64,10 @@ def export(
     cache does not hold all that a run needs, or the file cannot be written.
     """
     cache = cache or default_cache()
-    needed: dict[str, bytes] = {}
-    """What is packed otherwise than it lies in the cache."""
+    needed: dict[str, bytes] = {}  # what is packed otherwise than it lies in the cache
     if run is None:
-        there = [entry.key for entry in cache.entries() if images or kind_of(entry.key) not in IMAGES | {"served"}]
+        left_out = {"served"} if images else {"served", *IMAGES}
+        there = [entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out]
         keys = {key for key in there if MEMBER.fullmatch(_member(key)) and not is_outdated(key)}
     else:
         runs = [run] if isinstance(run, Result | Trace | str | Path) else list(run)
@@ -122,7 +123,7 @@ def _merged(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
 def _needed(trace: Trace, cache: Cache) -> set[str]:
     """Return the keys of what a run needs; raise CacheError where they are not all there as they were."""
     key = _key_of(trace)
-    needed = _list_in(cache.get(key))
+    needed = _list_in(cache.get_json(key))
     if needed is None:
         raise CacheError(f"{cache} does not know this run: export it from the cache that it was made with.")
     gone = Counter(kind_of(each) for each, digest in needed.items() if cache.digest(each) != digest)
@@ -167,17 +168,13 @@ def _key_of(trace: Trace) -> str:
     return run_key(trace.to_json())
 
 
-def _list_in(entry: bytes | None) -> dict[str, str] | None:
-    """Return the keys and digests that a run's list holds, None where it is no such list."""
-    try:
-        needed = None if entry is None else json.loads(entry)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(needed, dict) or not all(
-        MEMBER.fullmatch(_member(key)) and isinstance(digest, str) for key, digest in needed.items()
+def _list_in(kept: object) -> dict[str, str] | None:
+    """Return the keys and digests that a run's list holds, None for a JSON value that is no such list."""
+    if not isinstance(kept, dict) or not all(
+        MEMBER.fullmatch(_member(key)) and isinstance(digest, str) for key, digest in kept.items()
     ):
         return None
-    return needed
+    return kept
 
 
 def _member(key: str) -> str:
@@ -197,6 +194,8 @@ def _checked(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[str, byt
     names = file.namelist()
     if names[:1] != [HEAD]:
         raise CacheError(f"{path} is not a recording of atlaskit: it does not begin with {HEAD}.")
+    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in file.infolist()):
+        raise CacheError(f"{path} is packed otherwise than recordings are: it was not made by atlaskit.")
     head = _read(file, HEAD, path)
     if head != canonical_json({"atlaskit_recording": RECORDING_VERSION}).encode():
         raise CacheError(f"{path} is a recording of another version ({head[:80]!r}); this is {RECORDING_VERSION}.")
@@ -205,8 +204,6 @@ def _checked(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[str, byt
     unpacked, packed = sum(info.file_size for info in file.infolist()), Path(path).stat().st_size
     if unpacked > MOST_UNPACKED * packed:
         raise CacheError(f"{path} would unpack from {packed:,} to {unpacked:,} bytes, which no recording does.")
-    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in file.infolist()):
-        raise CacheError(f"{path} is packed otherwise than recordings are: it was not made by atlaskit.")
     for name in names[1:]:
         found = MEMBER.fullmatch(name)
         key = ":".join(found.groups()[:3]) if found else ""
@@ -252,7 +249,7 @@ def _is_possible(key: str, value: bytes) -> bool:
                 lines = lines_in(value)
                 return lines is not None and key == lines_key(lines.fingerprint)
             case "run":
-                return _list_in(value) is not None
+                return _list_in(json.loads(value)) is not None
             case "asked":
                 return re.fullmatch(rb'"[0-9a-f]{64}"', value) is not None
             case "readable":

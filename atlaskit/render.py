@@ -69,9 +69,14 @@ class Picture(ABC):
     def _fits(self, jpeg: bytes) -> bool:
         """Tell whether that is such an image: a stranger's cache may hold anything."""
         try:
-            return Image.open(io.BytesIO(jpeg), formats=["JPEG"]).size == self.size and isinstance(_note(jpeg), dict)
+            image = Image.open(io.BytesIO(jpeg), formats=["JPEG"])
+            return image.size == self.size and isinstance(_note_in(image), dict)
         except (OSError, ValueError, KeyError, RecursionError):
             return False
+
+    def _note(self) -> dict[str, Any]:
+        """Return the note that is kept with the image."""
+        return _note_in(Image.open(io.BytesIO(self.jpeg())))
 
     def png(self) -> bytes:
         """Return the image as PNG bytes."""
@@ -175,7 +180,7 @@ class View(Picture):
     @property
     def unreadable(self) -> frozenset[int]:
         """The cells whose frame could not be decoded. Looking this up makes the image."""
-        return frozenset(_note(self.jpeg()).get("unreadable", ()))
+        return frozenset(self._note().get("unreadable", ()))
 
     def expand(self, index: int) -> View:
         """Return the view of one cell's interval, a level deeper; dead cells are not carried over."""
@@ -263,7 +268,7 @@ class Still(Picture):
     @property
     def unreadable(self) -> bool:
         """Whether the frame could not be decoded. Looking this up makes the image."""
-        return bool(_note(self.jpeg()).get("unreadable"))
+        return bool(self._note().get("unreadable"))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         video, time_s = self.video.locate(self.time_s)
@@ -366,9 +371,9 @@ def _are_moments(found: bytes, grid: Grid) -> bool:
     )
 
 
-def _note(jpeg: bytes) -> dict[str, Any]:
+def _note_in(image: Image.Image) -> dict[str, Any]:
     """Return the note that is kept in an image."""
-    note: dict[str, Any] = json.loads(Image.open(io.BytesIO(jpeg)).info["comment"])
+    note: dict[str, Any] = json.loads(image.info["comment"])
     return note
 
 

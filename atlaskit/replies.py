@@ -1,4 +1,5 @@
-"""Replies that are kept: a request that was answered before costs nothing. Failures are never kept."""
+"""Replies that are kept: a request that was answered before costs nothing. A failure is no reply: how a call failed is
+kept beside them, for replays alone."""
 
 from __future__ import annotations
 

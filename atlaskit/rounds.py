@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from atlaskit.agents import Errand, Master, Report
 from atlaskit.budget import Bill, Meter, Peak
-from atlaskit.environment import Observation, legal_set
+from atlaskit.environment import Observation
 from atlaskit.errors import InputError, ModelError, Unreachable, check_whole
 from atlaskit.events import Event, Seconds, failed, interval_s, paid, seen_in, sheet_seen
 from atlaskit.frontier import Frontier
@@ -108,7 +108,7 @@ class Search:
 
     def __post_init__(self) -> None:
         root = self.master.atlas.start()
-        self.frontier = Frontier(root.grid.expand(cell) for cell in legal_set(root).expand)
+        self.frontier = Frontier(root.grid.expand(cell) for cell in root.legal.expand)
 
     def run(self) -> Stop:
         """Explore until something stops it; return what did."""

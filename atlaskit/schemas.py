@@ -1,4 +1,4 @@
-"""The form of each answer, as pydantic models made from what is legal at that moment.
+"""The form of each answer, made from what is legal at that moment: a pydantic model of its shape, and the cells in it.
 
 A cell that is not visible and open is not in the schema, and so not in the grammar that a server decodes by: an agent
 cannot select what it cannot see. What a schema asks for first is what a model should think of first; the choice comes
@@ -26,6 +26,7 @@ from atlaskit.environment import (
     Traversal,
     Zoom,
 )
+from atlaskit.forms import Form, among
 from atlaskit.question import Kind
 
 P = ParamSpec("P")
@@ -70,43 +71,60 @@ class PlanAnswer(TaskAnswer):
 
 
 def kept(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
-    """Keep the schemas of a function: many calls want the same, and to make one takes milliseconds."""
+    """Keep the shapes of a function: there are few of them, and to make one takes milliseconds."""
     return lru_cache(maxsize=1024, typed=True)(make)  # type: ignore[return-value]  # it hides the parameters
 
 
-@kept
-def probe_schema(open_cells: tuple[int, ...], top: int) -> type[BaseModel]:
+def probe_schema(open_cells: tuple[int, ...], top: int) -> Form:
     """Return the schema of a ranking of cells, at most `top` of them."""
-    ranked = reply_model("RankedCell", cell=one_of(open_cells), score=Confidence)
-    return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 1, min(top, len(open_cells))))
+    return Form(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
 
 
 @kept
-def step_schema(legal: LegalSet) -> type[BaseModel]:
+def _probe_shape(top: int) -> type[BaseModel]:
+    ranked = reply_model("RankedCell", cell=among("cells"), score=Confidence)
+    return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 1, top))
+
+
+def step_schema(legal: LegalSet) -> Form:
     """Return the schema of a worker's step: one variant an action, with the cells it may name."""
+    cells = {
+        "expand": legal.expand,
+        "zoom": legal.zoom,
+        "before": legal.investigate_before,
+        "after": legal.investigate_after,
+        "mark": legal.mark,
+        "add": legal.add,
+    }
+    values = tuple((name, each) for name, each in cells.items() if each)
+    return Form(_step_shape(frozenset(name for name, _ in values), legal.backtrack), values)
+
+
+@kept
+def _step_shape(names: frozenset[str], backtrack: bool) -> type[BaseModel]:
     variants = [
-        reply_model(name.title(), action=Literal[name], cell=one_of(cells))
-        for name, cells in (("expand", legal.expand), ("zoom", legal.zoom))
-        if cells
+        reply_model(name.title(), action=Literal[name], cell=among(name))
+        for name in ("expand", "zoom")
+        if name in names
     ]
     variants += [
         reply_model(
             f"Investigate{direction.title()}",
             action=Literal["investigate"],
             direction=Literal[direction],
-            cell=one_of(cells),
+            cell=among(direction),
         )
-        for direction, cells in (("before", legal.investigate_before), ("after", legal.investigate_after))
-        if cells
+        for direction in ("before", "after")
+        if direction in names
     ]
-    if legal.mark:
-        cells = several(one_of(legal.mark), 1, MOST_ITEMS)
+    if "mark" in names:
+        cells = several(among("mark"), 1, MOST_ITEMS)
         variants.append(reply_model("MarkPromising", action=Literal["mark_promising"], cells=cells))
-    if legal.add:
-        claim = reply_model("ClaimedCell", cell=one_of(legal.add), description=Text, confidence=Confidence)
+    if "add" in names:
+        claim = reply_model("ClaimedCell", cell=among("add"), description=Text, confidence=Confidence)
         items = several(claim, 1, MOST_ITEMS)
         variants.append(reply_model("AddToScratchpad", action=Literal["add_to_scratchpad"], items=items))
-    if legal.backtrack:
+    if backtrack:
         variants.append(reply_model("Backtrack", action=Literal["backtrack"]))
     variants.append(reply_model("Finished", action=Literal["finished"]))
     return reply_model("StepAnswer", thought=Text, action=Union[tuple(variants)])
@@ -132,19 +150,22 @@ def to_action(answer: Any) -> Action:
             return Finished()
 
 
-@kept
-def review_schema(
-    n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]
-) -> type[BaseModel]:
+def review_schema(n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]) -> Form:
     """Return the schema of an uncertainty analysis, of a question with some choices or none.
 
     To declare the evidence sufficient is to name the labels that prove the answer, and what was looked for that would
     contradict it: there is no form that leaves them out.
     """
-    label = one_of(labels)
+    values = (("labels", labels), *((("cells", open_cells),) if open_cells else ()))
+    return Form(_review_shape(n_choices, duration_s, bool(open_cells)), values)
+
+
+@kept
+def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[BaseModel]:
+    label = among("labels")
     second = Annotated[float, Field(ge=0, le=duration_s)]
     interval = reply_model("Interval", start_s=second, end_s=second)
-    explore = {"explore": several(one_of(open_cells), 0, MOST_ITEMS)} if open_cells else {}
+    explore = {"explore": several(among("cells"), 0, MOST_ITEMS)} if can_explore else {}
     decide = reply_model(
         "FinalDecision",
         action=Literal["final_decision"],
@@ -169,17 +190,19 @@ def review_schema(
     )
 
 
-@kept
-def decision_schema(
-    kind: Kind, n_choices: int, duration_s: float, frames: tuple[int, ...] | tuple[str, ...]
-) -> type[BaseModel]:
+def decision_schema(kind: Kind, n_choices: int, duration_s: float, frames: tuple[int, ...] | tuple[str, ...]) -> Form:
     """Return the schema of a final decision on a question of some kind.
 
     It cites frames by label or by cell; none where all is ruled out.
     """
+    shape = _decision_shape(kind, n_choices, duration_s, bool(frames))
+    return Form(shape, (("frames", frames),) if frames else ())
 
+
+@kept
+def _decision_shape(kind: Kind, n_choices: int, duration_s: float, can_cite: bool) -> type[BaseModel]:
     def cited(*names: str) -> dict[str, Any]:
-        return {name: several(one_of(frames), 0, MOST_CITED) for name in names} if frames else {}
+        return {name: several(among("frames"), 0, MOST_CITED) for name in names} if can_cite else {}
 
     if kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]

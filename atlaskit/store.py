@@ -12,6 +12,7 @@ import platform
 import re
 import sqlite3
 import stat
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -112,13 +113,13 @@ class Store:
     def read(self, key: str) -> bytes | None:
         """Return the bytes under a key, None if there are none; raise Tampered for what is no bytes of ours."""
         with self._told("read"):
-            value = self._cache.get(key)
+            value = self._cache.found(key)
             if value is None:
                 if not self._sql("SELECT 1 FROM Cache WHERE key = ? AND raw = 1", (key,)):
                     return None
                 # There is a row, but not its file: another may just have put a new one in its place.
                 with self._cache.transact():  # which keeps everyone from doing so
-                    value = self._cache.get(key)
+                    value = self._cache.found(key)
         if not isinstance(value, bytes):
             raise Tampered
         return value
@@ -221,7 +222,26 @@ class _Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
 
     def __init__(self, directory: str, *, limit: int | None, **settings: Any) -> None:
         self.limit, self.gone = limit, 0
+        self._reading = threading.Lock()
         super().__init__(directory, **settings)
+        path = str(Path(directory) / DBNAME)
+        self._reader = sqlite3.connect(path, self._timeout, isolation_level=None, check_same_thread=False)
+        self.found("")  # now, since SQLite opens the file at the first read, when it may have been deleted
+
+    def found(self, key: str) -> Any:
+        """Do what `get` does, on one connection for all threads: each round has new ones, and each would open its own.
+
+        Where a read is noted, it is a write, and goes the usual way.
+        """
+        if self.eviction_policy == "least-recently-used":
+            return self.get(key)
+        asked = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
+        with self._reading:
+            rows = self._reader.execute(asked, (key,)).fetchall()
+        try:
+            return self._disk.fetch(*rows[0], False) if rows else None
+        except FileNotFoundError:
+            return None
 
     def volume(self) -> int:
         """Return the bytes that entries take: of the database, what is in use, so that to remove any makes room."""
@@ -286,10 +306,15 @@ class _RawDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no type
         return True  # it is not there
 
 
+def kind_of(key: str) -> str:
+    """Return the kind of entry that a key names."""
+    return key.partition(":")[0]
+
+
 def _lose(sql: Callable[..., Any], key: str, why: str) -> None:
     """Count an entry as lost."""
     statement = "INSERT INTO Lost VALUES (?, ?, 1) ON CONFLICT (kind, why) DO UPDATE SET count = count + 1"
-    sql(statement, (key.partition(":")[0], why))
+    sql(statement, (kind_of(key), why))
 
 
 def _check_is_not_forked(folder: Path) -> None:

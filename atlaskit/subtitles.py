@@ -111,10 +111,14 @@ class Subtitles:
         return tuple(line for line in self.lines[first:last] if start_s < line.end_s)
 
     @cached_property
+    def as_json(self) -> str:
+        """The lines as JSON: [start, end, text] of each."""
+        return json.dumps([[line.start_s, line.end_s, line.text] for line in self.lines])
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of the lines."""
-        written = json.dumps([[line.start_s, line.end_s, line.text] for line in self.lines])
-        return hashlib.sha256(written.encode()).hexdigest()
+        return hashlib.sha256(self.as_json.encode()).hexdigest()
 
     @cached_property
     def _index(self) -> tuple[list[float], list[float]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,8 @@ class Trace:
         return tuple(event for event in self.events if event.kind == kind)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the events as plain JSON values."""
-        return [asdict(event) for event in self.events]
+        """Return the events as plain JSON values. What happened is in them as it is in the events, not copied."""
+        return [vars(event).copy() for event in self.events]
 
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON lines: a line that names the version, then one an event.

@@ -50,7 +50,12 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     importing.add_argument("recordings", type=Path, nargs="+")
 
     for parser in (telling, verifying, pruning, exporting, importing):
-        parser.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
+        add_cache_option(parser)
+
+
+def add_cache_option(parser: argparse.ArgumentParser) -> None:
+    """Add the directory of its cache to what a command takes."""
+    parser.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
 
 
 def _stats(options: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 
@@ -42,7 +42,7 @@ class Usage:
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as plain JSON values."""
-        return asdict(self)
+        return vars(self).copy()
 
     @classmethod
     def from_json(cls, counts: Any) -> Usage:

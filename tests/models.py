@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import threading
 import time
@@ -9,11 +10,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.cache import canonical_json
+from atlaskit.cache import canonical_json, recipe_key
 from atlaskit.errors import ModelError
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
-from atlaskit.replies import reply_key
+from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, json_schema
 from atlaskit.usage import Usage
+
+
+def told_by(model: Model, request: Request) -> str:
+    """Return what a draw for a request is made of: all that it says. It is no key of a reply, so that what these models
+    say, which tests count on, stays as it is when keys are made otherwise."""
+    return recipe_key(
+        "reply",
+        3,
+        model=model.name,
+        parameters=dict(model.parameters),
+        sample=request.sample,
+        max_tokens=request.max_tokens,
+        schema=hashlib.sha256(canonical_json(json_schema(request.schema)).encode()).hexdigest(),
+        messages=[
+            [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
+            for message in request.messages
+        ],
+    )
 
 
 class Babbler:
@@ -25,7 +43,7 @@ class Babbler:
         self.parameters: Mapping[str, Any] = {"seed": seed}
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        rng = random.Random(f"{self.seed} {reply_key(self, request)}")
+        rng = random.Random(f"{self.seed} {told_by(self, request)}")
         schema = request.schema.model_json_schema()
         value = babble(schema, schema.get("$defs", {}), rng)
         text = canonical_json(value)
@@ -92,7 +110,7 @@ class Flaky:
         self._lock = threading.Lock()
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        draw = random.Random(f"{self.seed} {reply_key(self.model, request)}").random()
+        draw = random.Random(f"{self.seed} {told_by(self.model, request)}").random()
         if request.step in self.steps and draw < self.rate:
             with self._lock:
                 self.failed += 1
@@ -111,6 +129,18 @@ class Counting:
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         with self._lock:
             self.calls.append(request.step)
+        return self.model.complete(request, max_attempts=max_attempts)
+
+
+class Looking:
+    """A model that looks at every picture it is shown, as a real one does."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        for image in request.images:
+            image.jpeg()
         return self.model.complete(request, max_attempts=max_attempts)
 
 

@@ -38,6 +38,16 @@ def test_bytes_and_json_come_back(cache: Cache) -> None:
     assert (stats["reply"]["hits"], stats["reply"]["misses"]) == (1, 0)
 
 
+def test_threads_that_only_read_open_no_connection(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {f"blob:{size}": b"x" * size for size in (10, 100_000)}
+    for key, value in values.items():
+        cache.put(key, value)
+    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: pytest.fail("opened a connection"))
+    for _ in range(3):
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(cache.get, values)) == list(values.values())
+
+
 def test_in_memory_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cache = Cache(None)

@@ -24,6 +24,7 @@ FLOORS = {
     "charset": 0,
     "subtitles": 1,
     "memory": 1,
+    "forms": 0,
     "model": 1,
     "gate": 1,
     "counters": 1,

@@ -11,33 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from models import Babbler, Counting, Flaky
+from models import Babbler, Counting, Flaky, Looking
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache, kind_of
+from atlaskit.cache import Cache
 from atlaskit.errors import CacheError, InputError, VideoError
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.opening import open_video
-from atlaskit.recipes import VERSIONS
+from atlaskit.recipes import VERSIONS, served_key
 from atlaskit.recording import HEAD, export, import_
 from atlaskit.result import Result
 from atlaskit.search import ask
+from atlaskit.store import kind_of
 from atlaskit.subtitles import Line, Subtitles
 
 OPTIONS: dict[str, Any] = {"k": 4, "cell": 32, "workers": 3}
-
-
-class Looking:
-    """A model that looks at every picture it is shown, as a real one does."""
-
-    def __init__(self, model: Model) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        for image in request.images:
-            image.jpeg()
-        return self.model.complete(request, max_attempts=max_attempts)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +96,10 @@ def test_without_a_run_everything_that_was_paid_for_is_packed(
     other = Cache(tmp_path / "other")
     import_(tmp_path / "all.zip", cache=other)
     assert replayed(result, film, other).to_json() == result.to_json()
-    assert export(tmp_path / "images.zip", images=True, cache=cache)["tile"]
+    cache.put_json(served_key("http://127.0.0.1:8000/v1"), "a model")  # is this machine's own
+    packed = export(tmp_path / "images.zip", images=True, cache=cache)
+    assert packed["tile"] and "served" not in packed
+    assert import_(tmp_path / "images.zip", cache=Cache(tmp_path / "third")) == packed
 
 
 def test_two_recordings_are_merged_and_what_was_there_stays(film: World, tmp_path: Path) -> None:
@@ -275,6 +266,18 @@ def test_another_packing_is_refused(packed: dict[str, bytes], tmp_path: Path, pa
     with zipfile.ZipFile(tmp_path / "run.zip", "w", packing) as file:
         for member, value in packed.items():
             file.writestr(member, value)
+    with pytest.raises(CacheError, match="packed otherwise"):
+        import_(tmp_path / "run.zip", cache=Cache(None))
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_damaged_head_of_another_packing_is_refused_unread(tmp_path: Path, packing: int) -> None:
+    with zipfile.ZipFile(tmp_path / "run.zip", "w", packing) as file:
+        file.writestr(HEAD, b'{"atlaskit_recording":1}')
+    data = bytearray((tmp_path / "run.zip").read_bytes())
+    place = 30 + len(HEAD) + 4  # where its content says how it is packed
+    data[place : place + 8] = b"\xff" * 8
+    (tmp_path / "run.zip").write_bytes(data)
     with pytest.raises(CacheError, match="packed otherwise"):
         import_(tmp_path / "run.zip", cache=Cache(None))
 

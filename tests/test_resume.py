@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from resume_worker import WORKERS
 
-from atlaskit.cache import Cache, kind_of
+from atlaskit.cache import Cache
+from atlaskit.store import kind_of
 
 KILLS = 25
 """Times that a run with each of two models is killed."""

@@ -11,12 +11,13 @@ from typing import Any
 
 import av
 import PIL
+from models import Looking
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.cache import Cache
 from atlaskit.memory import Evidence, Scratchpad
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.model import Request
 from atlaskit.prompts import GlanceCall, StepCall
 from atlaskit.recipes import readable_key, reply_key, tile_key
 from atlaskit.render import Sheet, Still, View, are_readable
@@ -24,18 +25,6 @@ from atlaskit.video import Video
 
 FOUND = Scratchpad().add([Evidence(1.25, 1.0, 1.5, "a red circle", 0.8, "Hello Wörld"), Evidence(3, 2, 4, "", 0.5)])
 CELL, K = 64, 4
-
-
-class Looking:
-    """A model that looks at every picture it is shown, as a real one does."""
-
-    def __init__(self, model: Model) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        for image in request.images:
-            image.jpeg()
-        return self.model.complete(request, max_attempts=max_attempts)
 
 
 def facts_of(video: Video) -> list[Any]:
