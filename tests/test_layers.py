@@ -62,6 +62,7 @@ FLOORS = {
     "gym": 11,
     "benchmarks": 10,
     "upkeep": 11,
+    "nano": 11,
     "plots": 11,
     "notebooks": 11,
     "__init__": 12,

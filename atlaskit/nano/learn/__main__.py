@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
 KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
+SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
+"""Of the kinds of calls among the groups of lessons."""
 GROUPS = 2
 """Groups of lessons in one step."""
 RARE = 3.0
@@ -50,6 +53,15 @@ class Lot:
     frames: np.ndarray
     codes: np.ndarray
     places: np.ndarray
+
+    @cached_property
+    def by_kind(self) -> dict[str, list[dict[str, Any]]]:
+        """The groups of lessons that have a kind of call among them."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in self.rows:
+            for kind in {example["step"] for example in row["examples"]}:
+                found.setdefault(kind, []).append(row)
+        return found
 
     @property
     def sizes(self) -> list[int]:
@@ -155,12 +167,18 @@ def judge_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, hold: int) -> 
 
 
 def chosen(lot: Lot, rng: random.Random, early: bool) -> dict[str, Any]:
-    """Draw a group of lessons, rather a large one, with the cells read out in some."""
-    row = rng.choice(lot.rows)
-    while (len(row["examples"]) < 3 and rng.random() < 0.7) or (len(row["prefix"]) > 5000 and rng.random() < 0.6):
-        row = rng.choice(lot.rows)
-    if rng.random() < (0.7 if early else 0.1) and (read := mind.reading(row, lot.values)):
-        row = {**row, "examples": [*rng.sample(row["examples"], min(len(row["examples"]), 2 if early else 6)), read]}
+    """Draw a group of lessons: each kind of call has its share, and rather where there is something to be seen."""
+    (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
+    rows = lot.by_kind.get(kind) or lot.rows
+    row = rng.choice(rows)
+    for _ in range(3):
+        is_long = len(row["prefix"]) > 5000 and rng.random() < 0.8
+        is_small = len(row["examples"]) < 4 and rng.random() < 0.5
+        if not (is_long or is_small or not any(map(mind.is_eventful, row["examples"]))):
+            break
+        row = rng.choice(rows)
+    if rng.random() < (0.5 if early else 0.08) and (read := mind.reading(row, lot.values)):
+        row = {**row, "examples": [*rng.sample(row["examples"], min(len(row["examples"]), 3 if early else 6)), read]}
     return row
 
 

@@ -53,7 +53,8 @@ def group_of(row: dict[str, Any], words: PreTrainedTokenizerFast, rng: random.Ra
     text, tiles = written_out(row["prefix"], row["images"])
     start = words(text, add_special_tokens=False).input_ids
     rests, rest_tiles, replies, total = [], [], [], len(start)
-    examples = rng.sample(row["examples"], len(row["examples"]))
+    # Where there is something to be seen comes first, four times as likely.
+    examples = sorted(row["examples"], key=lambda each: -(rng.random() ** (0.25 if is_eventful(each) else 1.0)))
     for example in examples[:most]:
         rest, more = written_out(example["rest"], example["images"])
         asked = words(rest, add_special_tokens=False).input_ids
@@ -65,6 +66,11 @@ def group_of(row: dict[str, Any], words: PreTrainedTokenizerFast, rng: random.Ra
         rest_tiles.append(more)
         replies.append(len(reply))
     return Group(start, tiles, rests, rest_tiles, replies)
+
+
+def is_eventful(example: dict[str, Any]) -> bool:
+    """Tell whether a reply says more than that there is nothing."""
+    return example["step"] != "step" or "+" in example["reply"] or "~" in example["reply"]
 
 
 def features(tiles: Sequence[list[int] | None], sizes: list[int], book: torch.Tensor, blur: float) -> torch.Tensor:
