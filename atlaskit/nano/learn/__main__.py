@@ -15,7 +15,8 @@ import math
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,10 +27,11 @@ import mind
 import numpy as np
 import torch
 import words
+from drills import drill
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 4000, 4500
+EYES_STEPS, MIND_STEPS = 4000, 9000
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -37,6 +39,12 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
 """Of the kinds of calls among the groups of lessons."""
+READING = 0.4
+"""For this part of the second stage, the drills are mostly to read."""
+DRILLING, DRILLED = 0.55, 0.9
+"""For this part of the second stage, this share of the groups are drills."""
+TOLD = 25
+"""Steps between two rows of the diary."""
 GROUPS = 2
 """Groups of lessons in one step."""
 RARE = 3.0
@@ -100,7 +108,7 @@ def resumable(
     path = out / f"{name}.ckpt"
     step = 0
     if path.exists():
-        kept = torch.load(path, weights_only=True)
+        kept = torch.load(path, weights_only=True, map_location="cpu")
         model.load_state_dict(kept["model"])
         if guide is not None and kept["guide"] is not None:
             guide.load_state_dict(kept["guide"])
@@ -122,7 +130,7 @@ def paced(guide: torch.optim.Optimizer, peak: float, step: int, steps: int) -> N
         group["lr"] = peak * pace
 
 
-def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, steps: int) -> None:
+def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, steps: int, keep_s: float) -> None:
     """The first stage."""
     hold = min(3000, len(lot.frames) // 10)
     learner = eyes.Learner(model, lot.sizes)
@@ -135,10 +143,10 @@ def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, ste
         paced(learner.guide, eyes.PEAK, step, steps)
         loss, right = learner.glimpse(*next(glimpses)) if step < GLANCING * steps else learner.step(*next(stream))
         step += 1
-        if step % 25 == 0 or step == steps:
+        if step % TOLD == 0 or step == steps:
             diary.note(step, round(loss, 4), *(round(share, 4) for share in right))
             print(f"eyes {step}/{steps} {time.monotonic() - began:.0f} s loss {loss:.3f} {right}", flush=True)
-        if step == steps or time.monotonic() - kept > KEEP_S:
+        if step == steps or time.monotonic() - kept > keep_s:
             keep(step)
             kept = time.monotonic()
     print("held-out sights:", json.dumps(judge_eyes(model, lot, hold)), flush=True)
@@ -150,7 +158,8 @@ def judge_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, hold: int) -> 
     book, right, blur = eyes.directions(lot.sizes), [], []
     for first in range(0, hold, 500):
         chosen = slice(first, min(first + 500, hold))
-        seen, told = look(model, eyes.boxed(lot.frames[chosen])).float(), torch.from_numpy(lot.codes[chosen]).long()
+        tiles, told = eyes.boxed(lot.frames[chosen]).to(model.device), torch.from_numpy(lot.codes[chosen]).long()
+        seen = look(model, tiles).float().cpu()
         scores = eyes.read_off(seen, lot.sizes, book)
         right.append(torch.stack([score.argmax(1) == told[:, part] for part, score in enumerate(scores)], 1))
         blur.append((seen - eyes.summed(told, lot.sizes, book)).pow(2).sum(1))
@@ -166,8 +175,11 @@ def judge_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, hold: int) -> 
     }
 
 
-def chosen(lot: Lot, rng: random.Random, early: bool) -> dict[str, Any]:
-    """Draw a group of lessons: each kind of call has its share, and rather where there is something to be seen."""
+def chosen(lot: Lot, rng: random.Random, done: float) -> dict[str, Any]:
+    """Draw a group of lessons: drills at first; then each kind of call has its share, and rather where there is
+    something to be seen. `done` is the part of the stage that lies behind."""
+    if rng.random() < (DRILLED if done < DRILLING else 0.1):
+        return drill(lot.values, rng, reads=done < READING)
     (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
     rows = lot.by_kind.get(kind) or lot.rows
     row = rng.choice(rows)
@@ -177,13 +189,16 @@ def chosen(lot: Lot, rng: random.Random, early: bool) -> dict[str, Any]:
         if not (is_long or is_small or not any(map(mind.is_eventful, row["examples"]))):
             break
         row = rng.choice(rows)
-    if rng.random() < (0.5 if early else 0.08) and (read := mind.reading(row, lot.values)):
-        row = {**row, "examples": [*rng.sample(row["examples"], min(len(row["examples"]), 3 if early else 6)), read]}
     return row
 
 
 def teach_mind(
-    model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, lot: Lot, out: Path, steps: int
+    model: Idefics3ForConditionalGeneration,
+    tokenizer: PreTrainedTokenizerFast,
+    lot: Lot,
+    out: Path,
+    steps: int,
+    keep_s: float,
 ) -> None:
     """The second stage."""
     thinker, book = model.model.text_model, eyes.directions(lot.sizes)
@@ -199,29 +214,39 @@ def teach_mind(
     rare = torch.tensor([tokenizer.convert_tokens_to_ids(sign) for sign in "+=~"])
     rng = random.Random(step)
     torch.manual_seed(step)
+
+    def slopes(group: mind.Group) -> tuple[Sequence[torch.Tensor | None], float]:
+        loss, _, told = mind.lost(model, group, image, lot.sizes, book)
+        weight = torch.where(torch.isin(told, rare.to(told.device)), RARE, 1.0)
+        found = torch.autograd.grad((loss * weight).sum() / weight.sum() / GROUPS, learnt, allow_unused=True)
+        return found, float(loss.detach().mean())
+
+    # The groups of a step side by side, each by one thread: one group by two threads is hardly faster than by one.
+    threads = torch.get_num_threads()
+    each = max(1, threads // GROUPS)  # which has to be told in the thread itself
+    pool = ThreadPoolExecutor(GROUPS if threads > 1 else 1, initializer=lambda: torch.set_num_threads(each))
     diary, began, kept, mean, seen = Diary(out / "mind.csv", step), time.monotonic(), time.monotonic(), 0.0, 0
     while step < steps:
         paced(guide, mind.PEAK, step, steps)
-        guide.zero_grad()
-        total = 0.0
-        for _ in range(GROUPS):
-            group = mind.group_of(chosen(lot, rng, step < steps // 15), tokenizer, rng, 12, 2400)
-            loss, _, told = mind.lost(model, group, image, lot.sizes, book)
-            weight = torch.where(torch.isin(told, rare), RARE, 1.0)
-            ((loss * weight).sum() / weight.sum() / GROUPS).backward()
-            total += float(loss.detach().mean()) / GROUPS
-            seen += group.tokens
+        groups = [
+            mind.group_of(chosen(lot, rng, step / steps), tokenizer, rng, 12, 2400) for _ in range(GROUPS)
+        ]
+        told = list(pool.map(slopes, groups))
+        for weight, *found in zip(learnt, *(found for found, _ in told), strict=True):
+            weight.grad = torch.stack([slope for slope in found if slope is not None]).sum(0)
+        total = sum(loss for _, loss in told) / GROUPS
+        seen += sum(group.tokens for group in groups)
         torch.nn.utils.clip_grad_norm_(learnt, 1.0)
         guide.step()
         step += 1
         mean = total if not mean else 0.98 * mean + 0.02 * total
-        if step % 50 == 0 or step == steps:
+        if step % TOLD == 0 or step == steps:
             diary.note(step, round(mean, 5))
             pace = seen / (time.monotonic() - began)
             print(f"mind {step}/{steps} {time.monotonic() - began:.0f} s loss {mean:.4f} {pace:.0f} tokens/s", flush=True)
         if step % 750 == 0 or step == steps:
             print("held-out lessons:", json.dumps(judge_mind(model, tokenizer, lot)), flush=True)
-        if step == steps or time.monotonic() - kept > KEEP_S:
+        if step == steps or time.monotonic() - kept > keep_s:
             keep(step)
             kept = time.monotonic()
 
@@ -235,9 +260,8 @@ def judge_mind(
     rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), eyes.directions(lot.sizes)
     sums: dict[str, list[float]] = {}
     signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+=~"}
-    for row in lot.held:
-        read = mind.reading(row, lot.values)
-        for example in [*row["examples"][:5], *([read] if read else [])]:
+    for row in [*lot.held, *(drill(lot.values, rng, count=3) for _ in range(20))]:
+        for example in row["examples"][:5]:
             group = mind.group_of({**row, "examples": [example]}, tokenizer, rng, 1, CONTEXT)
             _, right, told = mind.lost(model, group, image, lot.sizes, book)
             entry = sums.setdefault(example["step"], [0, 0.0, 0.0])
@@ -245,8 +269,8 @@ def judge_mind(
             entry[1] += float(right.all())
             entry[2] += float(right.float().mean())
             for sign, token in signs.items():
-                if example["step"] in ("probe", "step") and (there := told == token).any():
-                    entry = sums.setdefault(sign, [0, 0.0, 0.0])
+                if (there := told == token).any():
+                    entry = sums.setdefault(f"{sign} in {example['step']}", [0, 0.0, 0.0])
                     entry[0] += int(there.sum())
                     entry[2] += float(right[there].sum())
     return {name: (int(n), round(whole / n, 3), round(each / n, 3)) for name, (n, whole, each) in sums.items()}
@@ -267,6 +291,7 @@ def main(given: list[str]) -> None:
     asked.add_argument("out", type=Path)
     asked.add_argument("--share", type=float, default=1.0)
     asked.add_argument("--threads", type=int, default=0)
+    asked.add_argument("--keep", type=float, default=KEEP_S, help="seconds between two notes of where a stage is")
     asked.add_argument("--only", choices=("eyes", "mind", "save"))
     options = asked.parse_args(given)
     if options.threads:
@@ -286,10 +311,11 @@ def main(given: list[str]) -> None:
     model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
     model.tie_weights()
     mind.begin(model, tokenizer, lot.values, K)
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
     if options.only in (None, "eyes"):
-        teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)))
+        teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)), options.keep)
     if options.only in (None, "mind"):
-        teach_mind(model, tokenizer, lot, out, max(20, round(MIND_STEPS * options.share)))
+        teach_mind(model, tokenizer, lot, out, max(20, round(MIND_STEPS * options.share)), options.keep)
     if options.only == "save":
         eyes_kept, mind_kept = (torch.load(out / f"{name}.ckpt", weights_only=True) for name in ("eyes", "mind"))
         eyes.Learner(model, lot.sizes).load_state_dict(eyes_kept["model"])

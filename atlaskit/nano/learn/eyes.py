@@ -36,7 +36,7 @@ def directions(sizes: list[int], seed: int = 0) -> torch.Tensor:
 
 def summed(values: torch.Tensor, sizes: list[int], book: torch.Tensor) -> torch.Tensor:
     """Return what a visual token should be: (n, parts) indices to (n, WIDTH)."""
-    offsets = torch.tensor([sum(sizes[:i]) for i in range(len(sizes))])
+    offsets = torch.tensor([sum(sizes[:i]) for i in range(len(sizes))], device=values.device)
     return book[values.long() + offsets].sum(1)
 
 
@@ -138,7 +138,7 @@ class Learner(torch.nn.Module):
         narrow = model.config.vision_config.hidden_size
         self.parts = torch.nn.Linear(narrow, sizes[2] + sizes[3])
         self.pooled = torch.nn.Linear(narrow, sum(sizes[:4]))
-        self.sizes, self.book, self._model = sizes, directions(sizes), [model]
+        self.sizes, self.book, self._model = sizes, directions(sizes).to(model.device), [model]
         self.tower.config._attn_implementation = "eager"  # in bfloat16, PyTorch's own goes back slowly on a CPU
         with torch.no_grad():
             self.connector.modality_projection.proj.weight *= 0.05  # or the first tokens are far too long
@@ -150,7 +150,8 @@ class Learner(torch.nn.Module):
         self, tiles: torch.Tensor, told: torch.Tensor, at: torch.Tensor, covered: torch.Tensor
     ) -> tuple[float, list[float]]:
         """Learn from squares around objects: each patch, and all together, say what there is."""
-        with torch.autocast("cpu", torch.bfloat16):
+        tiles, told, at, covered = (each.to(self.book.device) for each in (tiles, told, at, covered))
+        with torch.autocast(tiles.device.type, torch.bfloat16):
             parts = patches(self._model[0], tiles, at)
             local, whole = self.parts(parts), self.pooled(parts.mean(1))
         loss = self._of_patches(local.float(), told, covered)
@@ -164,7 +165,7 @@ class Learner(torch.nn.Module):
         return float(loss.detach()), [round(share, 3) for share in right]
 
     def _of_patches(self, local: torch.Tensor, told: torch.Tensor, covered: torch.Tensor) -> torch.Tensor:
-        loss = torch.zeros(())
+        loss = torch.zeros((), device=local.device)
         for part, score in zip((2, 3), local.split(self.sizes[2:4], dim=2), strict=True):
             each = F.cross_entropy(score.flatten(0, 1), (told[:, part, None] * covered).flatten(), reduction="none")
             loss = loss + each.mean() + each[covered.flatten()].mean()
@@ -178,7 +179,8 @@ class Learner(torch.nn.Module):
 
     def step(self, tiles: torch.Tensor, told: torch.Tensor, covered: torch.Tensor) -> tuple[float, list[float]]:
         """Learn from one batch; return the loss, and the share that was right of each part and of the patches."""
-        with torch.autocast("cpu", torch.bfloat16):
+        tiles, told, covered = (each.to(self.book.device) for each in (tiles, told, covered))
+        with torch.autocast(tiles.device.type, torch.bfloat16):
             parts = patches(self._model[0], tiles)
             seen, local = self.connector(parts).squeeze(1), self.parts(parts)
         seen, local = seen.float(), local.float()

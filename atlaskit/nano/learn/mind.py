@@ -95,11 +95,11 @@ def think(
     (p, width), (s, length, _) = start.shape, rests.shape
     layer_config = mind.config
     heads, size = layer_config.num_attention_heads, layer_config.head_dim
-    places = torch.cat([torch.arange(p), torch.arange(p, p + length).repeat(s)])[None]
+    places = torch.cat([torch.arange(p), torch.arange(p, p + length).repeat(s)])[None].to(start.device)
     cos, sin = mind.rotary_emb(start, places)
     x = torch.cat([start, rests.reshape(s * length, width)])
-    before = torch.ones(p, p, dtype=torch.bool).triu(1)
-    within = torch.ones(length, length, dtype=torch.bool).triu(1)
+    before = torch.ones(p, p, dtype=torch.bool, device=start.device).triu(1)
+    within = torch.ones(length, length, dtype=torch.bool, device=start.device).triu(1)
     for layer in mind.layers:
         normed, own = layer.input_layernorm(x), layer.self_attn
         q, k, v = (part(normed).view(1, -1, heads, size).transpose(1, 2) for part in (own.q_proj, own.k_proj, own.v_proj))
@@ -135,13 +135,15 @@ def lost(
     for row, (rest, reply) in enumerate(zip(group.rests, group.replies, strict=True)):
         ids[row, : len(rest)] = torch.tensor(rest)
         wanted[row, len(rest) - reply - 1 : len(rest) - 1] = torch.tensor(rest[-reply:])
+    device = embed.weight.device
+    start_ids, ids, wanted = start_ids.to(device), ids.to(device), wanted.to(device)
     start, rests = embed(start_ids), embed(ids)
     if group.start_tiles:
-        start = start.masked_scatter((start_ids == image)[:, None], features(group.start_tiles, sizes, book, blur))
+        start = start.masked_scatter((start_ids == image)[:, None], features(group.start_tiles, sizes, book, blur).to(device))
     more = [tile for tiles in group.rest_tiles for tile in tiles]
     if more:
-        rests = rests.masked_scatter((ids == image)[..., None], features(more, sizes, book, blur))
-    with torch.autocast("cpu", torch.bfloat16):
+        rests = rests.masked_scatter((ids == image)[..., None], features(more, sizes, book, blur).to(device))
+    with torch.autocast(device.type, torch.bfloat16):
         states = think(model, start, rests)
         kept = wanted >= 0
         scores = model.lm_head(states[kept])
@@ -173,15 +175,3 @@ def begin(
             (number,) = words(str(cell), add_special_tokens=False).input_ids
             table[marker] = table[number] + 0.3 * table[marker]
     return book
-
-
-def reading(row: dict[str, Any], values: list[list[str]]) -> dict[str, Any] | None:
-    """Return the lesson to read every cell of a row's picture out, which nobody asks for but the teacher."""
-    if not row["images"] or None in row["images"][0]["tiles"]:
-        return None
-    lines = []
-    for index, tile in enumerate(row["images"][0]["tiles"]):
-        place, light, colour, shape, word = (part[value] for part, value in zip(values, tile, strict=True))
-        parts = [f"{colour} {shape}", f"{place} at {light}", word]
-        lines.append(f"{index}:" + (", ".join(part for part in parts if part.strip()) if place else "black"))
-    return {"rest": "\nRead it.<end><|assistant|>", "images": [], "reply": ";".join(lines), "step": "read", "kind": ""}

@@ -1,0 +1,105 @@
+"""Drills: sheets of cells drawn by chance, to read out and to search, a word for every cell.
+
+From lessons alone nothing is learned for long: they say little, and mostly that there is nothing. A drill says something
+of each cell, so that it is soon known which words are about which cell, and what it is for two things to be the same.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+CELLS, COLUMNS = 16, 4
+NAMES = ("place", "light", "colour", "shape", "word")
+PLACE, LIGHT, COLOUR, SHAPE, WORD = range(5)
+
+
+def sheet(values: list[list[str]], rng: random.Random) -> list[list[int]]:
+    """Draw what the cells of a sheet show: often the same as the cell before, or the same scene."""
+    cells: list[list[int]] = []
+    stays, empty = rng.choice((0.0, 0.3, 0.6)), rng.choice((0.1, 0.4, 0.7))
+    for _ in range(CELLS):
+        if cells and rng.random() < stays / 2:
+            cells.append(list(cells[-1]))
+            continue
+        cell = [rng.randrange(1, len(part)) for part in values]
+        if cells and rng.random() < stays:
+            cell[PLACE], cell[LIGHT] = cells[-1][PLACE], cells[-1][LIGHT]
+        if rng.random() < 0.6:
+            cell[WORD] = 0
+        if rng.random() < empty:
+            cell[COLOUR] = cell[SHAPE] = cell[WORD] = 0
+        cells.append(cell if rng.random() > 0.04 else [0] * len(values))
+    return cells
+
+
+def read(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
+    """Read one thing of every cell."""
+    part = rng.randrange(len(values))
+    words = (values[part][cell[part]] or "-" for cell in cells)
+    return f"Read the {NAMES[part]}s.", "".join(f"{index}{word}" for index, word in enumerate(words))
+
+
+def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
+    """Say of every cell whether it shows what is looked for: "+" where it begins, "=" where it goes on, "~" where only
+    the scene is right."""
+    there = [cell for cell in cells if cell[SHAPE]] or cells
+    model = rng.choice(there) if rng.random() < 0.8 else [rng.randrange(1, len(part)) for part in values]
+    colour, shape, place, light = (values[part][model[part] or 1] for part in (COLOUR, SHAPE, PLACE, LIGHT))
+    wanted = (model[COLOUR] or 1, model[SHAPE] or 1)
+    scene = (model[PLACE] or 1, model[LIGHT] or 1)
+    kind = rng.choice(("object", "object", "objects", "any", "shape"))
+    names = [f"{colour} {shape}"]
+    pairs = {wanted}
+    if kind == "objects":
+        for _ in range(3):
+            other = rng.choice(there)
+            pair = (other[COLOUR] or 1, other[SHAPE] or 1)
+            if rng.random() < 0.5:
+                pair = (rng.randrange(1, len(values[COLOUR])), rng.randrange(1, len(values[SHAPE])))
+            if pair not in pairs:
+                pairs.add(pair)
+                names.append(f"{values[COLOUR][pair[0]]} {values[SHAPE][pair[1]]}")
+        rng.shuffle(names)
+    task = {
+        "object": f"Find {names[0]}.",
+        "objects": f"Find {', '.join(names)}.",
+        "any": f"Find any object in {place} at {light}.",
+        "shape": f"Find any {shape} in {place} at {light}.",
+    }[kind]
+    signs, before = "", (0, 0)
+    for index, cell in enumerate(cells):
+        now, here = (cell[COLOUR], cell[SHAPE]), (cell[PLACE], cell[LIGHT]) == scene
+        if kind in ("object", "objects"):
+            hit, near = now in pairs, False
+        else:
+            hit, near = here and cell[SHAPE] > 0 and (kind == "any" or cell[SHAPE] == wanted[1]), here
+        signs += f"{index}" + (("=" if now == before else "+") if hit else "~" if near else "-")
+        before = now if hit else (0, 0)
+    return f"What to look for: {task}", f'{{"thought":"{signs}'
+
+
+def describe(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
+    """Describe some cells."""
+    chosen = rng.sample(range(CELLS), 3)
+    told = []
+    for index in chosen:
+        place, light, colour, shape, word = (part[value] for part, value in zip(values, cells[index], strict=True))
+        parts = [f"{colour} {shape}".strip(), f"{place} at {light}" if place else "", word]
+        told.append(f'"cell":{index},"description":"{", ".join(filter(None, parts))}"')
+    return f"Describe {', '.join(map(str, chosen))}.", "".join(told)
+
+
+def drill(values: list[list[str]], rng: random.Random, *, reads: bool = False, count: int = 10) -> dict[str, Any]:
+    """Return a sheet with some drills about it, in the form of a group of lessons; mostly reading, if wished."""
+    cells = sheet(values, rng)
+    examples = []
+    for _ in range(count):
+        asked, reply = rng.choices((read, find, describe), (8, 1, 1) if reads else (2, 6, 2))[0](cells, values, rng)
+        rest = f"\n{asked}<end><|assistant|>"
+        examples.append({"rest": rest, "images": [], "reply": reply, "step": "drill", "kind": ""})
+    return {
+        "prefix": "<|user|>Look.\n<image>",
+        "images": [{"columns": COLUMNS, "tiles": cells}],
+        "examples": examples,
+    }

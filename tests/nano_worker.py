@@ -1,0 +1,52 @@
+"""Run by tests in the environment that vLLM runs in, which has PyTorch: checks what learns, on a toy.
+
+    python tests/nano_worker.py LEARN SCRATCH
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, sys.argv[1])
+
+import eyes
+import mind
+import torch
+import words
+from form import CELL, CONTEXT, K, config, look
+from transformers import Idefics3ForConditionalGeneration
+
+
+def tokenizer_of(folder: Path) -> words.PreTrainedTokenizerFast:
+    texts = ["<|user|>Find red circle at 12.5 s.<end><|assistant|>", '{"thought":"0-1+2=","action":{"cell":12}}'] * 20
+    return words.make(folder, texts, ["red", "circle"], K, CONTEXT)
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    tokenizer = tokenizer_of(Path(sys.argv[2]))
+    ids = {name: tokenizer.convert_tokens_to_ids(name) for name in words.SPECIAL}
+    model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids)).eval()
+    model.tie_weights()
+    found: dict[str, object] = {"parameters": sum(weight.numel() for weight in model.parameters())}
+    with torch.no_grad():
+        start, rests = torch.randn(11, 256), torch.randn(3, 7, 256)
+        whole = [torch.cat([start, rest])[None] for rest in rests]
+        passes = [model.model.text_model(inputs_embeds=each, use_cache=False).last_hidden_state[0, 11:] for each in whole]
+        found["mind"] = float((mind.think(model, start, rests) - torch.stack(passes)).abs().max())
+        tiles = torch.randn(2, 3, CELL, CELL)
+        mask = torch.ones(1, 2, CELL, CELL, dtype=torch.bool)
+        seen = model.model.get_image_features(tiles[None], pixel_attention_mask=mask)
+        found["eyes"] = float((getattr(seen, "pooler_output", seen).squeeze() - look(model, tiles)).abs().max())
+    book = eyes.directions([9, 4, 9])
+    found["book"] = float((book @ book.T - torch.eye(22)).abs().max())
+    text = "Find red circle: 0-15, 587.11 s\n“été” [A]"
+    found["words"] = tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids) == text
+    found["cells"] = [len(tokenizer(f'"cell":{n}', add_special_tokens=False).input_ids) for n in (3, 12)]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""What learns: the same numbers as transformers' own passes, a whole recipe at toy size, and a resume after a kill."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from atlaskit import install
+from atlaskit.nano import material
+from atlaskit.nano.make import LEARN
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    """The interpreter of the environment that vLLM runs in."""
+    return install.interpreter()
+
+
+def test_short_cuts_give_the_same_numbers(python: str, tmp_path: Path) -> None:
+    worker = Path(__file__).with_name("nano_worker.py")
+    done = subprocess.run([python, worker, LEARN, tmp_path], check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["mind"] < 1e-4 and found["eyes"] < 1e-4 and found["book"] < 1e-5
+    assert found["words"] and found["cells"][0] == found["cells"][1]
+    assert found["parameters"] < 12e6
+
+
+def losses(path: Path) -> list[tuple[int, float]]:
+    return [(int(row[0]), float(row[1])) for row in csv.reader(path.open())]
+
+
+def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The losses fall, a killed run goes on, and what comes out is a folder that vLLM can load."""
+    monkeypatch.setattr(material, "SHARD", 2)
+    monkeypatch.setattr(material, "DURATIONS_S", (120,))
+    folder = tmp_path / "material"
+    material.write_material(folder, 2)
+    command = [python, str(LEARN), str(folder), str(tmp_path / "out"), "--share", "0.03", "--keep", "1"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    kept = tmp_path / "out" / "mind.ckpt"
+    while not kept.exists():
+        assert running.poll() is None
+        time.sleep(0.2)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "eyes: goes on from step" in done.stdout and "mind: goes on from step" in done.stdout
+    for name in ("eyes", "mind"):
+        told = losses(tmp_path / "out" / f"{name}.csv")
+        assert [step for step, _ in told] == sorted({step for step, _ in told})
+    (_, first), *_, (_, last) = losses(tmp_path / "out" / "mind.csv")
+    assert last < 0.8 * first
+    made = tmp_path / "out" / "nano"
+    assert {"config.json", "tokenizer.json", "preprocessor_config.json"} <= {path.name for path in made.iterdir()}
+    assert sum(path.stat().st_size for path in made.glob("*.safetensors")) < 25e6
