@@ -5,6 +5,7 @@ PYTHON  ?= python3
 MODEL   ?=
 PORT    ?= 8000
 ARGS    ?=
+MINUTES ?= 120
 REPLAY  ?=
 REPLAYS := $(filter-out 0,$(REPLAY))
 VENV    := .venv
@@ -12,7 +13,7 @@ BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-server lint experiments recordings lab serve bench clean
+.PHONY: help demo test test-server lint experiments recordings lab serve bench nano clean
 
 help: ## Say what can be made
 	@echo "atlaskit: a long video as a map. What can be made:"
@@ -33,6 +34,7 @@ lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
 	@$(TIMED) "style"     $(BIN)/ruff check .
 	@$(TIMED) "format"    $(BIN)/ruff format --check .
 	@$(TIMED) "types"     $(BIN)/mypy
+	@$(TIMED) "types of what learns" $(BIN)/mypy --config-file tools/mypy-learn.ini
 	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
 
 experiments: $(VENV)/notebook ## Run all notebooks headless; REPLAY=1: on recorded replies, no model is asked
@@ -50,6 +52,9 @@ serve: export SERVE_ARGS = $(ARGS)
 serve: $(VENV)/notebook ## Serve a model by vLLM on this machine: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct
 	@$(if $(MODEL),,echo "Name a model, by hub id or folder: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct" >&2; exit 2)
 	@$(BIN)/python -m atlaskit serve "$(MODEL)" --port "$(PORT)" --vllm="$$SERVE_ARGS"
+
+nano: $(VENV)/notebook ## Train nano, the small model that comes with the kit, anew: two hours; MINUTES=3 for a trial
+	@$(BIN)/python -m atlaskit.nano.make cache/nano --minutes "$(MINUTES)"
 
 bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 GB of disk for some minutes)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py

@@ -35,6 +35,8 @@ from atlaskit.vlm import VLM
 USUAL_PORT = 8000
 """Where `make serve` puts a server, and where one is looked for that runs already."""
 LOOK_S = 0.25
+SHIPPED = {"nano": Path(__file__).parent / "nano" / "weights"}
+"""Models that come with the kit, by name, and where their weights lie."""
 SETTLED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 
 
@@ -303,14 +305,15 @@ def serve(
 ) -> Server:
     """Return a local vLLM server of a model: `with ak.serve("Qwen/Qwen3-VL-8B-Instruct") as vlm: …`.
 
-    `model` is a name on the Hugging Face hub, a folder, or the address of an endpoint, which is then used as it is; so
-    is a server of the same model that runs already at `port` (at 8000 if none is given). Otherwise vLLM is installed
-    where it is not yet (its build for GPUs where there is an NVIDIA GPU, the one for CPUs elsewhere), and started on
-    `port` or a free one of 127.0.0.1. `tensor_parallel` GPUs hold one copy of the model, and there are
-    `data_parallel` copies; `arguments` are passed on to vLLM; `python` is an interpreter that has vLLM, if it should
-    not be the kit's own. Where a `with` block is too short a life, call `start()` and `stop()`: the same line again
-    gives the same server, which also ends with the process that started it, however that ends. Raises InputError for
-    what cannot be served, and ServerError, with vLLM's own reason, where it does not come up in `start_s` seconds.
+    `model` is a name on the Hugging Face hub, "nano" (which comes with the kit), a folder, or the address of an
+    endpoint, which is then used as it is; so is a server of the same model that runs already at `port` (at 8000 if none
+    is given). Otherwise vLLM is installed where it is not yet (its build for GPUs where there is an NVIDIA GPU, the one
+    for CPUs elsewhere), and started on `port` or a free one of 127.0.0.1. `tensor_parallel` GPUs hold one copy of the
+    model, and there are `data_parallel` copies; `arguments` are passed on to vLLM; `python` is an interpreter that has
+    vLLM, if it should not be the kit's own. Where a `with` block is too short a life, call `start()` and `stop()`: the
+    same line again gives the same server, which also ends with the process that started it, however that ends. Raises
+    InputError for what cannot be served, and ServerError, with vLLM's own reason, where it does not come up in
+    `start_s` seconds.
     """
     flags = Flags(tensor_parallel, data_parallel, tuple(arguments))
     asked = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
@@ -337,7 +340,8 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
                     whole.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     elif not arguments:
         return model
-    return f"{folder.name if folder.is_dir() else model}@{whole.hexdigest()[:12]}"
+    shipped = next((name for name, place in SHIPPED.items() if folder == place), folder.name)
+    return f"{shipped if folder.is_dir() else model}@{whole.hexdigest()[:12]}"
 
 
 def _resolved(model: str) -> str:
@@ -345,6 +349,10 @@ def _resolved(model: str) -> str:
     path = Path(model).expanduser()
     if path.is_dir():
         return str(path.resolve())
+    if model in SHIPPED:
+        if not (SHIPPED[model] / "config.json").is_file():
+            raise InputError(f"The weights of {model} are not in {SHIPPED[model]}: make them by `make {model}`.")
+        return str(SHIPPED[model])
     if not model.strip() or path.is_absolute() or model.startswith("."):
         raise InputError(f"There is no model folder {model!r}: name a folder, a model on the hub, or an address.")
     return model

@@ -1,6 +1,6 @@
 """Run by tests in the environment that vLLM runs in, which has PyTorch: checks what learns, on a toy.
 
-    python tests/nano_worker.py LEARN SCRATCH
+python tests/nano_worker.py LEARN SCRATCH
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def main() -> None:
     with torch.no_grad():
         start, rests = torch.randn(11, 256), torch.randn(3, 7, 256)
         whole = [torch.cat([start, rest])[None] for rest in rests]
-        passes = [model.model.text_model(inputs_embeds=each, use_cache=False).last_hidden_state[0, 11:] for each in whole]
+        passes = [
+            model.model.text_model(inputs_embeds=each, use_cache=False).last_hidden_state[0, 11:] for each in whole
+        ]
         found["mind"] = float((mind.think(model, start, rests) - torch.stack(passes)).abs().max())
         tiles = torch.randn(2, 3, CELL, CELL)
         mask = torch.ones(1, 2, CELL, CELL, dtype=torch.bool)

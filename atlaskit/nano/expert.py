@@ -130,14 +130,17 @@ class Expert:
         best = sorted(call.open_cells, key=lambda index: (-worth[signs[index]], index))[: call.top]
         ranked = [{"cell": index, "score": worth[signs[index]]} for index in best]
         promising = [each for each in ranked if each["score"] > 0.1]
-        return {"reasoning": gone_over(signs), "top": (promising or ranked)[: call.top]}
+        seen = call.observation
+        thought = gone_over(signs, self.sights(seen), with_scenes=reads_scenes(quest, seen.view.grid.resolution_s))
+        return {"reasoning": thought, "top": (promising or ranked)[: call.top]}
 
     def _step(self, call: StepCall, quest: Quest) -> dict[str, Any]:
         seen, legal = call.observation, call.observation.legal
         first = len(call.earlier) <= 2  # the view is new; otherwise it was gone over already
         signs = self.verdicts(quest, seen, call.opened)
-        thought = gone_over(signs) if first else "Go on."
         sights = self.sights(seen)
+        with_scenes = reads_scenes(quest, seen.view.grid.resolution_s)
+        thought = gone_over(signs, sights, with_scenes=with_scenes) if first else "Go on."
         if first and (picked := [index for index in _picked(quest, signs) if index in legal.add]):
             items = [
                 {"cell": index, "description": told(sight), "confidence": 0.9}
@@ -160,9 +163,21 @@ class Expert:
         return _decide(call.question, quest, found, labelled=bool(call.observation.legal.add), by_cell=True)
 
 
-def gone_over(signs: str) -> str:
-    """Write down what there is to say of each cell."""
-    return "".join(f"{index}{sign}" for index, sign in enumerate(signs))
+def gone_over(signs: str, sights: Sequence[Sight | None], *, with_scenes: bool) -> str:
+    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red circle+3red circle=4-…".
+
+    To read first makes finding easy to learn: what is to be compared stands there in words.
+    """
+    told = []
+    for index, (sign, sight) in enumerate(zip(signs, sights, strict=True)):
+        scene = f"{sight.place} {sight.light}" if with_scenes and sight else ""
+        told.append(f"{index}{', '.join(filter(None, (scene, sight.object if sight else '')))}{sign}")
+    return "".join(told)
+
+
+def reads_scenes(quest: Quest, cell_s: float) -> bool:
+    """Tell whether the scenes of the cells matter."""
+    return quest.scene is not None or cell_s > COARSE_S
 
 
 def _is_strange(sight: Sight) -> bool:

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
@@ -31,7 +32,6 @@ from atlaskit.question import Question
 from atlaskit.schemas import to_action
 from atlaskit.search import ask
 from atlaskit.serve import serve
-from atlaskit.vlm import VLM
 
 SETTINGS: dict[str, Any] = {"k": 4, "cell": 128, "steps": 40, "plateau": 39, "traversal": "dfs"}
 """What nano is judged with."""
@@ -62,7 +62,7 @@ class Compared:
         reply = self.model.complete(request, max_attempts=max_attempts)
         took_s = time.monotonic() - began
         expert, call = Expert(self.world.script), request.facts
-        meant = request.schema.model_validate(expert.answer(call))
+        meant: Any = request.schema.model_validate(expert.answer(call))
         told: dict[str, float] = {"seconds": took_s}
         match call:
             case ProbeCall():
@@ -78,7 +78,11 @@ class Compared:
                     sights, quest = expert.sights(call.observation), quest_of(call.question.text)
                     for item in does.items:
                         sight = sights[item.cell]
-                        is_right = sight is not None and quest is not None and (quest.wants(sight) or bool(sight.object and quest.asks == "neighbour"))
+                        is_right = (
+                            sight is not None
+                            and quest is not None
+                            and (quest.wants(sight) or bool(sight.object and quest.asks == "neighbour"))
+                        )
                         self._note("false evidence", float(not is_right))
             case ReviewCall():
                 told["sufficiency agrees"] = float(reply.answer.conclusion.action == meant.conclusion.action)
@@ -127,7 +131,10 @@ def judge(
 
     with ThreadPoolExecutor(in_flight) as pool:
         rows = list(tqdm(pool.map(one, jobs), total=len(jobs), unit="question"))
-    return [*rows, {"calls told": {name: (len(v), statistics.fmean(v), statistics.median(v)) for name, v in counts.items()}}]
+    return [
+        *rows,
+        {"calls told": {name: (len(v), statistics.fmean(v), statistics.median(v)) for name, v in counts.items()}},
+    ]
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -137,10 +144,14 @@ def table(rows: list[dict[str, Any]]) -> str:
     choices = [row for row in asked if row["category"] != "WHEN"]
     for name in sorted({row["category"] for row in asked}):
         scores = [row["score"] for row in asked if row["category"] == name]
-        lines.append(f"{name:8} n={len(scores):3d} mean {statistics.fmean(scores):.3f} median {statistics.median(scores):.3f}")
+        lines.append(
+            f"{name:8} n={len(scores):3d} mean {statistics.fmean(scores):.3f} median {statistics.median(scores):.3f}"
+        )
     if choices:
         right = statistics.fmean(row["score"] for row in choices)
-        lines.append(f"choice   n={len(choices):3d} {right:.3f} ± {1.96 * math.sqrt(right * (1 - right) / len(choices)):.3f}")
+        lines.append(
+            f"choice   n={len(choices):3d} {right:.3f} ± {1.96 * math.sqrt(right * (1 - right) / len(choices)):.3f}"
+        )
     for name in ("calls", "tokens", "seconds"):
         lines.append(f"{name} a question: median {statistics.median(row[name] for row in asked):.1f}")
     for name, (n, mean, median) in told["calls told"].items():
@@ -162,8 +173,7 @@ def main() -> None:
         rows = judge(vlm, options.minutes * 60, options.questions, max_depth=depth)
     print(table(rows))
     if options.out:
-        with open(options.out, "w", encoding="utf-8") as file:
-            json.dump(rows, file)
+        Path(options.out).write_text(json.dumps(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

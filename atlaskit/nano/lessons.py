@@ -14,11 +14,14 @@ from typing import Any
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
+from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.model import MAX_ATTEMPTS, Image, Message, Reply, Request
 from atlaskit.nano.expert import Expert
-from atlaskit.nano.sights import Sight, codes
+from atlaskit.nano.quest import told
+from atlaskit.nano.sights import CELL, Sight, codes
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall
+from atlaskit.render import View
 from atlaskit.search import ask
 
 IMAGE = "<image>"
@@ -46,7 +49,7 @@ class Recorder:
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer a request and write it down."""
-        call = request.facts
+        call: Any = request.facts
         reply = self.expert.complete(request)
         images = [part for message in request.messages for part in message.parts if not isinstance(part, str)]
         text = written(request.messages)
@@ -73,20 +76,17 @@ class Recorder:
         ways += [{"action": "expand", "cell": rng.choice(legal.expand)}] * 3 if legal.expand else []
         ways += [{"action": "backtrack"}] if legal.backtrack else []
         if legal.add:
-            item = {"cell": rng.choice(legal.add), "description": "white circle, sea at noon", "confidence": 0.9}
-            sight = self.expert.sights(call.observation)[item["cell"]]
-            from atlaskit.nano.quest import told
-
-            item["description"] = told(sight) if sight else "black"
+            cell = rng.choice(legal.add)
+            sight = self.expert.sights(call.observation)[cell] or BLACK
+            item = {"cell": cell, "description": told(sight), "confidence": 0.9}
             ways.append({"action": "add_to_scratchpad", "items": [item]})
         return rng.choice(ways)
 
     def _tiles(self, call: Any, image: Image) -> dict[str, Any]:
-        seen = getattr(call, "observation", None)
-        if seen is not None and image is seen.view:
-            tiles = [codes(sight or BLACK) for sight in self.expert.sights(seen)]
-            return {"columns": seen.view.grid.k, "tiles": tiles}
-        columns, rows = image.size[0] // 128, image.size[1] // 128
+        if isinstance(image, View) and image is call.observation.view:
+            tiles = [codes(sight or BLACK) for sight in self.expert.sights(call.observation)]
+            return {"columns": call.observation.view.grid.k, "tiles": tiles}
+        columns, rows = image.size[0] // CELL, image.size[1] // CELL
         return {"columns": 4, "tiles": [UNSEEN] * (4 * -(-4 * rows // columns))}
 
 
@@ -95,7 +95,10 @@ def _shared(call: Any, text: str) -> int:
     match call:
         case StepCall() | ProbeCall() | ReviewCall() | GlanceCall():
             mark = text.index(IMAGE)
-            ends = [text.find(stop, mark) for stop in ("\nThe question: ", "\nChoose the cells", "\nAnd this is", "\nDecide.")]
+            ends = [
+                text.find(stop, mark)
+                for stop in ("\nThe question: ", "\nChoose the cells", "\nAnd this is", "\nDecide.")
+            ]
             return min(end for end in ends if end > 0)
         case DecisionCall():
             return text.index(f"\n{IMAGE}")
@@ -108,8 +111,6 @@ def lessons(
     """Yield the lessons of one world: groups of calls that begin with the same words and pictures."""
     rng, cache = random.Random(seed), Cache(None)
     recorder = Recorder(Expert(world.script), slip, rng)
-    from atlaskit.budget import Budget
-
     for question in world.questions:
         if rng.random() < share:
             ask(

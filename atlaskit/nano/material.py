@@ -1,4 +1,4 @@
-"""Writes nano's teaching material into a folder: pictures of cells, and lessons. `python -m atlaskit.nano.material DIR`.
+"""Writes nano's teaching material into a folder: pictures of cells, and lessons.
 
 In shards, each whole or not there at all: what was cut short goes on where it was. All of it follows from seeds.
 """
@@ -12,8 +12,10 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld import atlasworld
@@ -55,7 +57,7 @@ def write_tiles(folder: Path, shard: int) -> None:
         return
     seeds = range(_SEEN + shard * SHARD, _SEEN + (shard + 1) * SHARD)
     taken = [picture for seed in seeds for picture in pictures(seed, PAINTED[seed % len(PAINTED)])]
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "x": np.stack([picture.frame for picture in taken]),
         "y": np.array([codes(picture.sight) for picture in taken], np.int16),
         "p": np.array([picture.place for picture in taken], np.float32),

@@ -1,4 +1,4 @@
-"""What a question of an AtlasWorld asks for, read off its words: what to look for, and what frames say of the answer."""
+"""What a question of an AtlasWorld asks for, read off its words; and what a description says of a frame."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def quest_of(text: str) -> Quest | None:
         if found := form.fullmatch(text):
             told = found.groupdict()
             scene = (told["place"], told["light"]) if told.get("place") else None
-            objects = (f"{told['colour']} {told['shape']}",) if told.get("colour") else ()
+            objects: tuple[str, ...] = (f"{told['colour']} {told['shape']}",) if told.get("colour") else ()
             if asks == "first":
                 objects = tuple(each.group() for each in _NAMED.finditer(told["objects"]))
             shape = told["shape"] if asks == "colour" else ""

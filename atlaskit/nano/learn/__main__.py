@@ -39,9 +39,9 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
 """Of the kinds of calls among the groups of lessons."""
-READING = 0.4
+READING = 0.3
 """For this part of the second stage, the drills are mostly to read."""
-DRILLING, DRILLED = 0.55, 0.9
+DRILLING, DRILLED = 0.68, 0.8
 """For this part of the second stage, this share of the groups are drills."""
 TOLD = 25
 """Steps between two rows of the diary."""
@@ -207,7 +207,9 @@ def teach_mind(
     firm = [weight for weight in learnt if weight.ndim > 1 and weight is not table]
     loose = [weight for weight in learnt if weight.ndim < 2 or weight is table]
     guide = torch.optim.AdamW(
-        [{"params": firm, "weight_decay": 0.05}, {"params": loose, "weight_decay": 0.0}], lr=mind.PEAK, betas=(0.9, 0.98)
+        [{"params": firm, "weight_decay": 0.05}, {"params": loose, "weight_decay": 0.0}],
+        lr=mind.PEAK,
+        betas=(0.9, 0.98),
     )
     step, keep = resumable("mind", out, thinker, guide)
     image = tokenizer.convert_tokens_to_ids("<image>")
@@ -228,9 +230,7 @@ def teach_mind(
     diary, began, kept, mean, seen = Diary(out / "mind.csv", step), time.monotonic(), time.monotonic(), 0.0, 0
     while step < steps:
         paced(guide, mind.PEAK, step, steps)
-        groups = [
-            mind.group_of(chosen(lot, rng, step / steps), tokenizer, rng, 12, 2400) for _ in range(GROUPS)
-        ]
+        groups = [mind.group_of(chosen(lot, rng, step / steps), tokenizer, rng, 12, 2400) for _ in range(GROUPS)]
         told = list(pool.map(slopes, groups))
         for weight, *found in zip(learnt, *(found for found, _ in told), strict=True):
             weight.grad = torch.stack([slope for slope in found if slope is not None]).sum(0)
@@ -243,7 +243,9 @@ def teach_mind(
         if step % TOLD == 0 or step == steps:
             diary.note(step, round(mean, 5))
             pace = seen / (time.monotonic() - began)
-            print(f"mind {step}/{steps} {time.monotonic() - began:.0f} s loss {mean:.4f} {pace:.0f} tokens/s", flush=True)
+            print(
+                f"mind {step}/{steps} {time.monotonic() - began:.0f} s loss {mean:.4f} {pace:.0f} tokens/s", flush=True
+            )
         if step % 750 == 0 or step == steps:
             print("held-out lessons:", json.dumps(judge_mind(model, tokenizer, lot)), flush=True)
         if step == steps or time.monotonic() - kept > keep_s:

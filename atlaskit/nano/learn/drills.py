@@ -1,7 +1,8 @@
 """Drills: sheets of cells drawn by chance, to read out and to search, a word for every cell.
 
-From lessons alone nothing is learned for long: they say little, and mostly that there is nothing. A drill says something
-of each cell, so that it is soon known which words are about which cell, and what it is for two things to be the same.
+From lessons alone nothing is learned for long: they say little, and mostly that there is nothing. A drill says
+something of each cell, so that it is soon known which words are about which cell, and what it is for two things to be
+the same.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def read(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
 
 
 def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
-    """Say of every cell whether it shows what is looked for: "+" where it begins, "=" where it goes on, "~" where only
-    the scene is right."""
+    """Say of every cell what it shows, and whether that is what is looked for: "+" where it begins, "=" where it goes
+    on, "~" where only the scene is right."""
     there = [cell for cell in cells if cell[SHAPE]] or cells
     model = rng.choice(there) if rng.random() < 0.8 else [rng.randrange(1, len(part)) for part in values]
     colour, shape, place, light = (values[part][model[part] or 1] for part in (COLOUR, SHAPE, PLACE, LIGHT))
@@ -67,14 +68,18 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
         "any": f"Find any object in {place} at {light}.",
         "shape": f"Find any {shape} in {place} at {light}.",
     }[kind]
-    signs, before = "", (0, 0)
+    signs, before, reads_scenes = "", (0, 0), kind in ("any", "shape")
     for index, cell in enumerate(cells):
         now, here = (cell[COLOUR], cell[SHAPE]), (cell[PLACE], cell[LIGHT]) == scene
         if kind in ("object", "objects"):
             hit, near = now in pairs, False
         else:
             hit, near = here and cell[SHAPE] > 0 and (kind == "any" or cell[SHAPE] == wanted[1]), here
-        signs += f"{index}" + (("=" if now == before else "+") if hit else "~" if near else "-")
+        is_told = reads_scenes and cell[PLACE]
+        scene_told = f"{values[PLACE][cell[PLACE]]} {values[LIGHT][cell[LIGHT]]}" if is_told else ""
+        object_told = f"{values[COLOUR][now[0]]} {values[SHAPE][now[1]]}" if now[1] else ""
+        signs += f"{index}{', '.join(filter(None, (scene_told, object_told)))}"
+        signs += ("=" if now == before else "+") if hit else "~" if near else "-"
         before = now if hit else (0, 0)
     return f"What to look for: {task}", f'{{"thought":"{signs}'
 

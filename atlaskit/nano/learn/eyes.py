@@ -1,8 +1,8 @@
 """The first lesson: to see. The tower and the connector learn to say of one cell all that it shows.
 
-Every value of every part of a sight (a colour, a place, the word of a caption …) has a direction of its own in the space
-of tokens, at right angles to all others. A visual token is to be the sum of the directions of what its cell shows, and
-the words for these things begin as the same directions: so what is seen is in the language of what is read.
+Every value of every part of a sight (a colour, a place, the word of a caption …) has a direction of its own in the
+space of tokens, at right angles to all others. A visual token is to be the sum of the directions of what its cell
+shows, and the words for these things begin as the same directions: so what is seen is in the language of what is read.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def read_off(seen: torch.Tensor, sizes: list[int], book: torch.Tensor) -> list[t
 
 
 def boxed(frames: np.ndarray, rng: np.random.Generator | None = None) -> torch.Tensor:
-    """Return frames on their grey ground, in [-1, 1]; with a generator, disturbed a little, and with a number's plate."""
-    n, height, width, _ = frames.shape
+    """Return frames on their grey ground, in [-1, 1]; with a generator, disturbed, and with a number's plate."""
+    n, height, *_ = frames.shape
     top = (CELL - height) // 2
     tiles = np.full((n, CELL, CELL, 3), GREY, np.uint8)
     tiles[:, top : top + height] = frames

@@ -57,14 +57,17 @@ def patches(
 ) -> torch.Tensor:
     """Return what the tower makes of each patch of each tile: (n, 3, side, side) in [-1, 1] to (n, patches, width).
 
-    A tile is whole, or a smaller square cut out of one: then `places` are those of its patches in the whole, (n, patches).
+    A tile is whole, or a smaller square cut out of one: then `places`, (n, patches), are those of its patches in the
+    whole.
 
     The same as Idefics3's own pass over whole tiles, without its bookkeeping of padding; the convolution is written as
     one product of matrices, since as a convolution it is slow to learn on a CPU.
     """
     eyes, across = model.model.vision_model, tiles.shape[-1] // PATCH
     cut = eyes.embeddings.patch_embedding
-    pixels = tiles.view(-1, 3, across, PATCH, across, PATCH).permute(0, 2, 4, 1, 3, 5).reshape(-1, across**2, 3 * PATCH**2)
+    pixels = (
+        tiles.view(-1, 3, across, PATCH, across, PATCH).permute(0, 2, 4, 1, 3, 5).reshape(-1, across**2, 3 * PATCH**2)
+    )
     embedded = torch.nn.functional.linear(pixels, cut.weight.flatten(1), cut.bias)
     table = eyes.embeddings.position_embedding.weight
     embedded = embedded + (table if places is None else table[places])

@@ -1,4 +1,4 @@
-"""The second lesson: to search. The language model learns the teacher's replies, many questions about one picture at once.
+"""The second lesson: to search. The language model learns the teacher's replies.
 
 Lessons come in groups that begin alike, and what is alike is gone over once: each example attends to it and to itself.
 """
@@ -6,7 +6,7 @@ Lessons come in groups that begin alike, and what is alike is gone over once: ea
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +84,7 @@ def features(tiles: Sequence[list[int] | None], sizes: list[int], book: torch.Te
     return clear * torch.where(unclear, far, 1.0) + torch.randn_like(clear) * blur * torch.rand(len(tiles), 1) * 2
 
 
-def think(
-    model: Idefics3ForConditionalGeneration, start: torch.Tensor, rests: torch.Tensor
-) -> torch.Tensor:
+def think(model: Idefics3ForConditionalGeneration, start: torch.Tensor, rests: torch.Tensor) -> torch.Tensor:
     """Return the last states of the rests: start (P, D), rests (S, L, D) to (S, L, D).
 
     The same as the language model's own pass over each start and rest in one, but the start is gone over once.
@@ -102,13 +100,17 @@ def think(
     within = torch.ones(length, length, dtype=torch.bool, device=start.device).triu(1)
     for layer in mind.layers:
         normed, own = layer.input_layernorm(x), layer.self_attn
-        q, k, v = (part(normed).view(1, -1, heads, size).transpose(1, 2) for part in (own.q_proj, own.k_proj, own.v_proj))
+        q, k, v = (
+            part(normed).view(1, -1, heads, size).transpose(1, 2) for part in (own.q_proj, own.k_proj, own.v_proj)
+        )
         q, k = apply_rotary_pos_emb(q, k, cos.to(q.dtype), sin.to(q.dtype))
         q = q * size**-0.5
         first = (q[0, :, :p] @ k[0, :, :p].transpose(1, 2)).masked_fill(before, -1e4).float().softmax(-1).to(v.dtype)
         out = (first @ v[0, :, :p]).transpose(0, 1).reshape(p, width)
         qs, ks, vs = (part[0, :, p:].view(heads, s, length, size).transpose(0, 1) for part in (q, k, v))
-        back = (qs.transpose(0, 1).reshape(heads, s * length, size) @ k[0, :, :p].transpose(1, 2)).view(heads, s, length, p)
+        back = (qs.transpose(0, 1).reshape(heads, s * length, size) @ k[0, :, :p].transpose(1, 2)).view(
+            heads, s, length, p
+        )
         near = (qs @ ks.transpose(2, 3)).masked_fill(within, -1e4)
         both = torch.cat([back.transpose(0, 1), near], -1).float().softmax(-1).to(v.dtype)
         told = both[..., :p].transpose(0, 1).reshape(heads, s * length, p) @ v[0, :, :p]
@@ -139,7 +141,9 @@ def lost(
     start_ids, ids, wanted = start_ids.to(device), ids.to(device), wanted.to(device)
     start, rests = embed(start_ids), embed(ids)
     if group.start_tiles:
-        start = start.masked_scatter((start_ids == image)[:, None], features(group.start_tiles, sizes, book, blur).to(device))
+        start = start.masked_scatter(
+            (start_ids == image)[:, None], features(group.start_tiles, sizes, book, blur).to(device)
+        )
     more = [tile for tiles in group.rest_tiles for tile in tiles]
     if more:
         rests = rests.masked_scatter((ids == image)[..., None], features(more, sizes, book, blur).to(device))
@@ -153,7 +157,11 @@ def lost(
 
 
 def begin(
-    model: Idefics3ForConditionalGeneration, words: PreTrainedTokenizerFast, values: list[list[str]], k: int, seed: int = 0
+    model: Idefics3ForConditionalGeneration,
+    words: PreTrainedTokenizerFast,
+    values: list[list[str]],
+    k: int,
+    seed: int = 0,
 ) -> torch.Tensor:
     """Give the tokens their first meaning: a word for what is seen begins as the direction of the sight, the marker of
     a cell as its number. Returns the book of directions."""

@@ -68,12 +68,15 @@ def make(folder: Path, texts: list[str], varying: list[str], k: int, context: in
     markers = tiles(k)
     special = [*SPECIAL, *ROLES, *markers]
     trainer = trainers.BpeTrainer(
-        vocab_size=PIECES, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+        vocab_size=PIECES,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
     )
     pieces = re.compile("|".join(sorted(map(re.escape, fixed), key=len, reverse=True)))
     numbers = [f" {n} {n:02d}" for n in range(100)] * 50
     rest = [part for text in texts for part in pieces.split(text)]
-    tokenizer.train_from_iterator([*rest, *numbers, *(f"{w} {w} " for w in varying) , *varying * 50], trainer)
+    tokenizer.train_from_iterator([*rest, *numbers, *(f"{w} {w} " for w in varying), *varying * 50], trainer)
     tokenizer.add_tokens([AddedToken(piece, normalized=False, special=False) for piece in fixed])
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
