@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import math
 import random
 import sys
 import time
@@ -31,7 +30,7 @@ from drills import drill
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 4000, 9000
+EYES_STEPS, MIND_STEPS = 3000, 4500
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -39,13 +38,12 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
 """Of the kinds of calls among the groups of lessons."""
-READING = 0.3
-"""For this part of the second stage, the drills are mostly to read."""
-DRILLING, DRILLED = 0.68, 0.8
-"""For this part of the second stage, this share of the groups are drills."""
+READING, DRILLING, DRILLED = 0.06, 0.3, 0.15
+"""Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
+and after that they keep this share of the groups."""
 TOLD = 25
 """Steps between two rows of the diary."""
-GROUPS = 2
+GROUPS = 8
 """Groups of lessons in one step."""
 RARE = 3.0
 """Weight of the signs of a thought that say more than "nothing here"."""
@@ -124,8 +122,8 @@ def resumable(
 
 
 def paced(guide: torch.optim.Optimizer, peak: float, step: int, steps: int) -> None:
-    """Set the pace of learning: up at first, then down along a cosine."""
-    pace = min(1.0, (step + 1) / 100) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))
+    """Set the pace of learning: up at first, the same for long, since what has to be found is found late, then down."""
+    pace = max(0.02, min(1.0, (step + 1) / 100, (steps - step) / (0.3 * steps)))
     for group in guide.param_groups:
         group["lr"] = peak * pace
 
@@ -175,21 +173,24 @@ def judge_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, hold: int) -> 
     }
 
 
-def chosen(lot: Lot, rng: random.Random, done: float) -> dict[str, Any]:
-    """Draw a group of lessons: drills at first; then each kind of call has its share, and rather where there is
-    something to be seen. `done` is the part of the stage that lies behind."""
-    if rng.random() < (DRILLED if done < DRILLING else 0.1):
-        return drill(lot.values, rng, reads=done < READING)
+def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], int]:
+    """Draw a group of lessons, and how many of it to take: drills at first; then each kind of call has its share, and
+    rather where there is something to be seen. `done` is the part of the stage that lies behind.
+
+    Few of a group, and many groups: one step must see many sheets, or it learns nothing for long.
+    """
+    if rng.random() < (1.0 if done < DRILLING else DRILLED):
+        return drill(lot.values, rng, reads=done < READING, count=3), 3
     (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
     rows = lot.by_kind.get(kind) or lot.rows
     row = rng.choice(rows)
     for _ in range(3):
         is_long = len(row["prefix"]) > 5000 and rng.random() < 0.8
-        is_small = len(row["examples"]) < 4 and rng.random() < 0.5
+        is_small = len(row["examples"]) < 3 and rng.random() < 0.5
         if not (is_long or is_small or not any(map(mind.is_eventful, row["examples"]))):
             break
         row = rng.choice(rows)
-    return row
+    return row, 4
 
 
 def teach_mind(
@@ -224,13 +225,12 @@ def teach_mind(
         return found, float(loss.detach().mean())
 
     # The groups of a step side by side, each by one thread: one group by two threads is hardly faster than by one.
-    threads = torch.get_num_threads()
-    each = max(1, threads // GROUPS)  # which has to be told in the thread itself
-    pool = ThreadPoolExecutor(GROUPS if threads > 1 else 1, initializer=lambda: torch.set_num_threads(each))
+    threads = torch.get_num_threads() if model.device.type == "cpu" else 1
+    pool = ThreadPoolExecutor(min(threads, GROUPS), initializer=lambda: torch.set_num_threads(1))
     diary, began, kept, mean, seen = Diary(out / "mind.csv", step), time.monotonic(), time.monotonic(), 0.0, 0
     while step < steps:
         paced(guide, mind.PEAK, step, steps)
-        groups = [mind.group_of(chosen(lot, rng, step / steps), tokenizer, rng, 12, 2400) for _ in range(GROUPS)]
+        groups = [mind.group_of(*chosen(lot, rng, step / steps), tokenizer, rng) for _ in range(GROUPS)]
         told = list(pool.map(slopes, groups))
         for weight, *found in zip(learnt, *(found for found, _ in told), strict=True):
             weight.grad = torch.stack([slope for slope in found if slope is not None]).sum(0)
@@ -264,7 +264,7 @@ def judge_mind(
     signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+=~"}
     for row in [*lot.held, *(drill(lot.values, rng, count=3) for _ in range(20))]:
         for example in row["examples"][:5]:
-            group = mind.group_of({**row, "examples": [example]}, tokenizer, rng, 1, CONTEXT)
+            group = mind.group_of({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)
             _, right, told = mind.lost(model, group, image, lot.sizes, book)
             entry = sums.setdefault(example["step"], [0, 0.0, 0.0])
             entry[0] += 1

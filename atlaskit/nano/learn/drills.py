@@ -18,7 +18,7 @@ PLACE, LIGHT, COLOUR, SHAPE, WORD = range(5)
 def sheet(values: list[list[str]], rng: random.Random) -> list[list[int]]:
     """Draw what the cells of a sheet show: often the same as the cell before, or the same scene."""
     cells: list[list[int]] = []
-    stays, empty = rng.choice((0.0, 0.3, 0.6)), rng.choice((0.1, 0.4, 0.7))
+    stays, empty, wordless = rng.choice((0.0, 0.3, 0.6)), rng.choice((0.0, 0.1, 0.5)), rng.choice((0.1, 0.5))
     for _ in range(CELLS):
         if cells and rng.random() < stays / 2:
             cells.append(list(cells[-1]))
@@ -26,7 +26,7 @@ def sheet(values: list[list[str]], rng: random.Random) -> list[list[int]]:
         cell = [rng.randrange(1, len(part)) for part in values]
         if cells and rng.random() < stays:
             cell[PLACE], cell[LIGHT] = cells[-1][PLACE], cells[-1][LIGHT]
-        if rng.random() < 0.6:
+        if rng.random() < wordless:
             cell[WORD] = 0
         if rng.random() < empty:
             cell[COLOUR] = cell[SHAPE] = cell[WORD] = 0
@@ -35,10 +35,20 @@ def sheet(values: list[list[str]], rng: random.Random) -> list[list[int]]:
 
 
 def read(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
-    """Read one thing of every cell."""
-    part = rng.randrange(len(values))
-    words = (values[part][cell[part]] or "-" for cell in cells)
-    return f"Read the {NAMES[part]}s.", "".join(f"{index}{word}" for index, word in enumerate(words))
+    """Read one thing of every cell, or the objects, the scenes, or all there is."""
+    kind = rng.choices((*NAMES, "object", "scene", "cell"), (1, 1, 1, 1, 3, 2, 2, 2))[0]
+    if kind in NAMES:
+        words = [values[NAMES.index(kind)][cell[NAMES.index(kind)]] for cell in cells]
+    else:
+        words = [told(cell, values, scenes=kind != "object", objects=kind != "scene") for cell in cells]
+    return f"Read the {kind}s.", '{"thought":"' + "".join(f"{index}{word}-" for index, word in enumerate(words))
+
+
+def told(cell: list[int], values: list[list[str]], *, scenes: bool, objects: bool) -> str:
+    """Tell what a cell shows, as a thought does."""
+    place, light, colour, shape, _ = (part[value] for part, value in zip(values, cell, strict=True))
+    scene, thing = f"{place} {light}" if scenes and place else "", f"{colour} {shape}" if objects and shape else ""
+    return ", ".join(filter(None, (scene, thing)))
 
 
 def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
@@ -75,10 +85,7 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
             hit, near = now in pairs, False
         else:
             hit, near = here and cell[SHAPE] > 0 and (kind == "any" or cell[SHAPE] == wanted[1]), here
-        is_told = reads_scenes and cell[PLACE]
-        scene_told = f"{values[PLACE][cell[PLACE]]} {values[LIGHT][cell[LIGHT]]}" if is_told else ""
-        object_told = f"{values[COLOUR][now[0]]} {values[SHAPE][now[1]]}" if now[1] else ""
-        signs += f"{index}{', '.join(filter(None, (scene_told, object_told)))}"
+        signs += f"{index}{told(cell, values, scenes=reads_scenes, objects=True)}"
         signs += ("=" if now == before else "+") if hit else "~" if near else "-"
         before = now if hit else (0, 0)
     return f"What to look for: {task}", f'{{"thought":"{signs}'
@@ -100,7 +107,7 @@ def drill(values: list[list[str]], rng: random.Random, *, reads: bool = False, c
     cells = sheet(values, rng)
     examples = []
     for _ in range(count):
-        asked, reply = rng.choices((read, find, describe), (8, 1, 1) if reads else (2, 6, 2))[0](cells, values, rng)
+        asked, reply = rng.choices((read, find, describe), (8, 1, 1) if reads else (3, 6, 1))[0](cells, values, rng)
         rest = f"\n{asked}<end><|assistant|>"
         examples.append({"rest": rest, "images": [], "reply": reply, "step": "drill", "kind": ""})
     return {

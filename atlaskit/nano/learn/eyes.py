@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -23,21 +24,33 @@ SQUARE = 4
 """Patches of the side of a square."""
 GREY = 128
 """Of the ground that a frame lies on."""
+COMMON, SHARED = 200, 0.5
+"""Which direction all tokens have in common, and how much of it."""
 SHARP = 10.0
 """How much the likeness to a direction counts, when a value is read off a visual token."""
 PLATE = (24, 28, 36)
 
 
-def directions(sizes: list[int], seed: int = 0) -> torch.Tensor:
-    """Return one direction for each value of each part, (sum of sizes, WIDTH), all at right angles."""
+@lru_cache(maxsize=1)
+def directions_all(seed: int = 0) -> torch.Tensor:
+    """Return as many directions as there can be at right angles, (WIDTH, WIDTH)."""
     drawn = torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return torch.linalg.qr(drawn)[0][: sum(sizes)].float()
+    return torch.linalg.qr(drawn)[0].float()
+
+
+def directions(sizes: list[int]) -> torch.Tensor:
+    """Return one direction for each value of each part, (sum of sizes, WIDTH), all at right angles."""
+    return directions_all()[: sum(sizes)]
 
 
 def summed(values: torch.Tensor, sizes: list[int], book: torch.Tensor) -> torch.Tensor:
-    """Return what a visual token should be: (n, parts) indices to (n, WIDTH)."""
+    """Return what a visual token should be: (n, parts) indices to (n, WIDTH).
+
+    Beside what is seen, it has a share of the direction that all tokens have in common.
+    """
     offsets = torch.tensor([sum(sizes[:i]) for i in range(len(sizes))], device=values.device)
-    return book[values.long() + offsets].sum(1)
+    common = SHARED * directions_all()[COMMON].to(book.device)
+    return book[values.long() + offsets].sum(1) + common
 
 
 def read_off(seen: torch.Tensor, sizes: list[int], book: torch.Tensor) -> list[torch.Tensor]:

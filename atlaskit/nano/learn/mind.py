@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from eyes import summed
+import wiring
+from eyes import SHARED, directions, summed
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 from words import expanded
 
-PEAK = 1.5e-3
+PEAK = 1e-3
 """Of the pace of learning."""
 
 
@@ -48,11 +49,16 @@ def written_out(text: str, images: Sequence[dict[str, Any]]) -> tuple[str, list[
     return text.replace("<IMAGE>", "<image>"), tiles
 
 
-def group_of(row: dict[str, Any], words: PreTrainedTokenizerFast, rng: random.Random, most: int, tokens: int) -> Group:
+def group_of(
+    row: dict[str, Any], most: int, words: PreTrainedTokenizerFast, rng: random.Random, tokens: int = 2400
+) -> Group:
     """Take some examples of a row of lessons, at most so many and so many tokens."""
     text, tiles = written_out(row["prefix"], row["images"])
     start = words(text, add_special_tokens=False).input_ids
-    rests, rest_tiles, replies, total = [], [], [], len(start)
+    rests: list[list[int]] = []
+    rest_tiles: list[list[list[int] | None]] = []
+    replies: list[int] = []
+    total = len(start)
     # Where there is something to be seen comes first, four times as likely.
     examples = sorted(row["examples"], key=lambda each: -(rng.random() ** (0.25 if is_eventful(each) else 1.0)))
     for example in examples[:most]:
@@ -164,9 +170,7 @@ def begin(
     seed: int = 0,
 ) -> torch.Tensor:
     """Give the tokens their first meaning: a word for what is seen begins as the direction of the sight, the marker of
-    a cell as its number. Returns the book of directions."""
-    from eyes import directions
-
+    a cell as its number; and the layers theirs. Returns the book of directions."""
     sizes = [len(part) for part in values]
     book = directions(sizes)
     drawn = torch.Generator().manual_seed(seed)
@@ -182,4 +186,6 @@ def begin(
             marker = words.convert_tokens_to_ids(f"<row_{cell // k + 1}_col_{cell % k + 1}>")
             (number,) = words(str(cell), add_special_tokens=False).input_ids
             table[marker] = table[number] + 0.3 * table[marker]
+        table += SHARED * wiring.common()
+    wiring.wire(model)
     return book

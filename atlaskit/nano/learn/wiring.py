@@ -1,0 +1,72 @@
+"""What the mind is born with: weights that make the circuits it needs easy to find, instead of weights drawn at random.
+
+To tell what a cell shows, a number in a reply has to find its marker in the sheet, look at the visual token beside it,
+and say what is there. Small transformers find that late, if at all, from random weights. Here one head of the first
+layer looks one token back, by RoPE alone; in the layers above, heads attend to what resembles; and what a head sees, it
+passes on. All of it is learned further, and vLLM knows nothing of it: these are weights like any others.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from eyes import COMMON, directions_all
+from transformers import Idefics3ForConditionalGeneration
+
+BACK = 0.9
+"""How sharply the one head looks back."""
+ALIKE = 1.0
+"""How much the others are drawn to what resembles."""
+PASSED = 0.1
+"""How much of what is seen is passed on."""
+FASTEST, SLOWEST = 8, 6
+"""Of 64 pairs of RoPE: those that tell neighbours apart, and those that are set against them, so that the sum is near
+zero everywhere but one token back."""
+NOISE = 0.02
+
+
+def wire(model: Idefics3ForConditionalGeneration, seed: int = 5) -> None:
+    """Give every layer's attention its first weights."""
+    mind = model.model.text_model
+    heads, size, width = mind.config.num_attention_heads, mind.config.head_dim, mind.config.hidden_size
+    half, quarter = size // 2, size // 4
+    drawn = torch.Generator().manual_seed(seed)
+    pace = mind.rotary_emb.inv_freq
+    slow = [*range(quarter, half), *range(half + quarter, size)]  # content is compared where RoPE hardly turns
+
+    def at_right_angles(rows: int) -> torch.Tensor:
+        return torch.linalg.qr(torch.randn(width, width, generator=drawn))[0][:rows]
+
+    with torch.no_grad():
+        for depth, layer in enumerate(mind.layers):
+            own = layer.self_attn
+            for head in range(heads):
+                rows = slice(head * size, (head + 1) * size)
+                asks, offers = (NOISE * torch.randn(size, width, generator=drawn) for _ in range(2))
+                if depth == 0 and head == 0:
+                    ask, offer = _one_back(pace, half)
+                    asks += BACK * torch.outer(ask, common())
+                    offers += BACK * torch.outer(offer, common())
+                elif depth > 0:
+                    asks[slow] = offers[slow] = ALIKE * at_right_angles(len(slow))
+                own.q_proj.weight[rows], own.k_proj.weight[rows] = asks, offers
+                seen = at_right_angles(size)
+                own.v_proj.weight[rows], own.o_proj.weight[:, rows] = seen, PASSED * seen.T
+
+
+def common() -> torch.Tensor:
+    """Return the direction that all tokens have in common, words and sights."""
+    return directions_all()[COMMON]
+
+
+def _one_back(pace: torch.Tensor, half: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what the head asks and what each token offers, so that they agree one token apart."""
+    ask, offer = torch.zeros(2 * half), torch.zeros(2 * half)
+    fastest = ((pair, 1.0) for pair in range(FASTEST * half // 64))
+    slowest = ((half - 1 - pair, -1.0) for pair in range(SLOWEST * half // 64))
+    for pair, sign in (*fastest, *slowest):
+        offer[pair] = 1.0
+        ask[pair] = sign * math.cos(float(pace[pair]))
+        ask[pair + half] = -sign * math.sin(float(pace[pair]))
+    return ask, offer
