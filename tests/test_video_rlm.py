@@ -403,7 +403,7 @@ def test_a_worker_that_comes_back_to_a_region_knows_what_was_found_there(long_wo
     assert first["sorties"][0]["path"] == second["sorties"][0]["path"]
     assert second["sorties"][0]["had_evidence"] == ["A"] and result.trace.of("report")[0]["is_open"]
     told = "\n".join(part for message in heard[3].messages for part in message.parts if isinstance(part, str))
-    assert "Evidence kept:\n[A]" in told
+    assert "Evidence kept, in order of time:\n[A]" in told
     assert result.is_right and len(result.evidence) == 1
 
 
