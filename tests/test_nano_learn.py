@@ -43,7 +43,7 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(material, "DURATIONS_S", (120,))
     folder = tmp_path / "material"
     material.write_material(folder, 2)
-    command = [python, str(LEARN), str(folder), str(tmp_path / "out"), "--share", "0.02", "--keep", "1"]
+    command = [python, str(LEARN), str(folder), str(tmp_path / "out"), "--share", "0.01", "--keep", "1"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     kept = tmp_path / "out" / "mind.ckpt"
     while not kept.exists():

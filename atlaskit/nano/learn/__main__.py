@@ -41,7 +41,7 @@ SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 
 READING, DRILLING, DRILLED = 0.06, 0.3, 0.15
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
 and after that they keep this share of the groups."""
-TOLD = 25
+TOLD = 10
 """Steps between two rows of the diary."""
 GROUPS = 8
 """Groups of lessons in one step."""
@@ -227,7 +227,8 @@ def teach_mind(
     # The groups of a step side by side, each by one thread: one group by two threads is hardly faster than by one.
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
     pool = ThreadPoolExecutor(min(threads, GROUPS), initializer=lambda: torch.set_num_threads(1))
-    diary, began, kept, mean, seen = Diary(out / "mind.csv", step), time.monotonic(), time.monotonic(), 0.0, 0
+    diary, began, kept = Diary(out / "mind.csv", step), time.monotonic(), time.monotonic()
+    lately, seen = list[float](), 0
     while step < steps:
         paced(guide, mind.PEAK, step, steps)
         groups = [mind.group_of(*chosen(lot, rng, step / steps), tokenizer, rng) for _ in range(GROUPS)]
@@ -239,8 +240,10 @@ def teach_mind(
         torch.nn.utils.clip_grad_norm_(learnt, 1.0)
         guide.step()
         step += 1
-        mean = total if not mean else 0.98 * mean + 0.02 * total
+        lately.append(total)
         if step % TOLD == 0 or step == steps:
+            mean = sum(lately) / len(lately)
+            lately.clear()
             diary.note(step, round(mean, 5))
             pace = seen / (time.monotonic() - began)
             print(
