@@ -110,6 +110,25 @@ class Model(Protocol):
         """Answer a request in at most `max_attempts` attempts; raise ModelError when that fails."""
 
 
+@dataclass(frozen=True)
+class Suited:
+    """How a model is asked where `ask` is not told otherwise: what it reads best."""
+
+    k: int = 8
+    cell: int = 320
+    steps: int = 12
+    plateau: int | None = None
+
+
+NANO = Suited(k=4, cell=128, steps=40, plateau=39)
+"""What the model that comes with the kit was taught with: it knows no other grid."""
+
+
+def suited(model: Model) -> Suited:
+    """Return what suits a model, going by its name: a folder is served as "folder@hash"."""
+    return NANO if model.name.partition("@")[0] == "nano" else Suited()
+
+
 @lru_cache(maxsize=1024)
 def json_schema(schema: type[BaseModel] | Form) -> dict[str, Any]:
     """Return a schema as JSON Schema."""

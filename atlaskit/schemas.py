@@ -207,17 +207,17 @@ def _decision_shape(kind: Kind, n_choices: int, duration_s: float, can_cite: boo
     if kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]
         return reply_model(
-            "WhenAnswer", [_has_a_span], **cited("supporting"), reasoning=Text, start_s=second, end_s=second
+            "WhenAnswer", [_has_a_span], reasoning=Text, **cited("supporting"), start_s=second, end_s=second
         )
     if kind != "choice":
         answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if kind == "count" else Words
-        return reply_model(f"{kind.title()}Answer", **cited("supporting"), reasoning=Text, answer=answer)
+        return reply_model(f"{kind.title()}Answer", reasoning=Text, **cited("supporting"), answer=answer)
     choice = one_of(tuple(range(n_choices)))
     weighed = reply_model("WeighedChoice", choice=choice, **cited("supporting", "contradicting"))
     return reply_model(
         "ChoiceAnswer",
-        weighed=several(weighed, 1, n_choices),
         reasoning=Text,
+        weighed=several(weighed, 1, n_choices),
         answer=choice,
     )
 

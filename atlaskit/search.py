@@ -14,7 +14,7 @@ from atlaskit.environment import Atlas, Cells
 from atlaskit.errors import InputError, check_whole
 from atlaskit.events import Event, interval_s, seen_in
 from atlaskit.ledger import Ledger
-from atlaskit.model import Model
+from atlaskit.model import Model, suited
 from atlaskit.opening import keep
 from atlaskit.question import Kind, Question
 from atlaskit.recording import note
@@ -36,15 +36,15 @@ def ask(
     kind: Kind | None = None,
     workers: int = 4,
     traversal: Literal["auto", "dfs", "bfs", "beam"] | Strategy = "auto",
-    steps: int = 12,
+    steps: int | None = None,
     plateau: int | None = None,
     min_rounds: int = 1,
     max_rounds: int | None = None,
     look_ahead: bool = True,
     max_depth: int | Literal["auto"] = "auto",
     budget: Budget = Budget(calls=200),
-    k: int = 8,
-    cell: int = 320,
+    k: int | None = None,
+    cell: int | None = None,
     fit: Fit = "contain",
     subtitles: bool = True,
     sampling: Sampling = "midpoint",
@@ -60,6 +60,9 @@ def ask(
 
     With `choices` the answer is one of them, without it is some words, unless `kind` says otherwise: "when", "count" or
     "summary" (see `Question`).
+
+    A sheet has `k`×`k` cells of `cell` pixels. These, `steps` and `plateau`, where they are not given, are what suits
+    the model: 8×8 cells of 320 px and 12 steps for any, and what it was taught with for nano.
 
     `workers` regions are explored in a round, in at most `steps` calls each; `plateau` steps in a row without new
     evidence end a visit (if not given, half of the steps, and enough to go all the way down). `traversal` says how:
@@ -83,6 +86,10 @@ def ask(
         asked = Question(asked, () if choices is None else choices, kind or ("choice" if choices else "open"))  # type: ignore[arg-type]
     elif choices is not None or kind is not None:
         raise InputError("This question has its own choices and kind: leave `choices` and `kind` out.")
+    suits = suited(vlm)
+    k, cell = suits.k if k is None else k, suits.cell if cell is None else cell
+    steps = suits.steps if steps is None else steps
+    plateau = suits.plateau if plateau is None and steps == suits.steps else plateau
     check_whole("workers", workers)
     check_whole("steps", steps)
     check_whole("threads", workers if threads is None else threads)

@@ -16,10 +16,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 from urllib.parse import urlsplit
 
 from atlaskit import install
@@ -27,10 +28,10 @@ from atlaskit import keeper as keeper_room
 from atlaskit.dialect import VLLM
 from atlaskit.endpoint import Endpoint, Failed, parsed
 from atlaskit.errors import InputError, ServerError, printable, reason
-from atlaskit.model import MOST_IMAGES
+from atlaskit.model import MAX_ATTEMPTS, MOST_IMAGES, Reply, Request
 from atlaskit.progress import Progress
 from atlaskit.vllm_log import reason_in, stage
-from atlaskit.vlm import VLM
+from atlaskit.vlm import USUAL, VLM
 
 USUAL_PORT = 8000
 """Where `make serve` puts a server, and where one is looked for that runs already."""
@@ -91,7 +92,8 @@ class Flags:
 class Server:
     """A vLLM server of one model. A `with` block starts it, gives the `VLM` that leads to it, and stops it.
 
-    One that was started by `start()` runs until `stop()`, also where a block uses it meanwhile.
+    One that was started by `start()` runs until `stop()`, also where a block uses it meanwhile. It is a model itself,
+    which starts when it is first asked: where all replies are kept already, it never does.
     """
 
     def __init__(
@@ -113,13 +115,30 @@ class Server:
         self.log: Path | None = None
         """What the server says, if it was started here. It goes with a server that is stopped in good order."""
         self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
-        self.name = ""
-        """The name it serves its model under, once it was started."""
+        self._name = ""
         self._keeper: subprocess.Popen[bytes] | None = None
         self._is_up = False
         self._starting, self._state = threading.Lock(), threading.Lock()
         self._blocks = self._stops = 0
         self._stays = False
+
+    @property
+    def name(self) -> str:
+        """The name that it serves its model under, as its folder is now; an endpoint is asked for it."""
+        if _is_address(self.model):
+            return (self.vlm or self.start()).name
+        if not self._name:
+            self._name = served_name(self.model, self.flags.arguments)
+        return self._name
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What its replies depend on beside the model."""
+        return (self.vlm or self.start()).parameters if _is_address(self.model) else USUAL
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Answer a request; start first, where it does not run yet. Raises as `start` and `VLM.complete` do."""
+        return (self.vlm or self.start()).complete(request, max_attempts=max_attempts)
 
     @property
     def is_ours(self) -> bool:
@@ -140,7 +159,7 @@ class Server:
             if self._keeper is not None and (not self.is_ours or self._is_gone()):
                 self._end(keep_log=True)
             if self._keeper is None:  # one that was found may be gone by now
-                stops, self.name = self._stops, served_name(self.model, self.flags.arguments)
+                stops, self._name = self._stops, ""  # the folder may have been trained on since
                 found = self._found() or self._started(stops)
                 with self._state:
                     self.vlm = found

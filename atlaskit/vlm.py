@@ -39,6 +39,8 @@ from atlaskit.usage import Transit, Usage
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 LONGEST_ASKED_WAIT_S = 60.0
 """How long a client waits at most because an endpoint asks it to."""
+USUAL: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
+"""What replies depend on, beside the model, where nothing else is said."""
 FORGOTTEN = frozenset({400, 404, 422, 500})
 """How a server answers that was named an image which it does not have (any more)."""
 
@@ -58,8 +60,8 @@ class VLM:
         model: str | None = None,
         *,
         api_key: str | None = None,
-        temperature: float = 0.0,
-        seed: int = 0,
+        temperature: float = USUAL["temperature"],
+        seed: int = USUAL["seed"],
         timeout_s: float = 300.0,
         in_flight: int | None = None,
         dialect: str | Dialect | None = None,

@@ -16,7 +16,7 @@ from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.cache import Cache
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
-from atlaskit.nano import material
+from atlaskit.nano import expert, material
 from atlaskit.nano.expert import Expert
 from atlaskit.nano.lessons import IMAGE, lessons, written
 from atlaskit.nano.quest import quest_of, sight_told, told
@@ -24,7 +24,7 @@ from atlaskit.nano.sights import CELL, PARTS, VALUES, Sight, codes, pictures, si
 from atlaskit.prompts import ProbeCall, StepCall
 from atlaskit.search import ask
 
-SETTINGS = {"k": 4, "cell": CELL, "steps": 40, "plateau": 39, "traversal": "dfs"}
+SETTINGS = {**expert.SETTINGS, "traversal": "dfs"}
 
 
 @pytest.fixture(scope="module")

@@ -13,15 +13,21 @@ import textwrap
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from loopback import loopback
+from pydantic import BaseModel
 
 from atlaskit import keeper
-from atlaskit.errors import InputError, ServerError
-from atlaskit.model import MOST_IMAGES
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.cache import Cache
+from atlaskit.errors import InputError, ModelError, ServerError, Unrecorded
+from atlaskit.events import Event
+from atlaskit.model import MOST_IMAGES, NANO, Message, Request
+from atlaskit.search import ask
 from atlaskit.serve import Flags, Server, serve, served_name
 from atlaskit.vllm_log import reason_in, stage
 
@@ -48,6 +54,10 @@ def stub(tmp_path: Path) -> Path:
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).parent / "stub_vllm.py"}" "$@"\n')
     path.chmod(0o755)
     return path
+
+
+class Bare(BaseModel):
+    """The form of an answer of which nothing is asked."""
 
 
 def folder(tmp_path: Path, name: str = "model") -> Path:
@@ -459,3 +469,25 @@ def _nobody_on_the_usual_port(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 def test_the_keeper_needs_only_python() -> None:
     source = Path(keeper.__file__ or "").read_text()
     assert "atlaskit" not in source.partition('"""')[2].partition('"""')[2]
+
+
+def test_a_server_is_a_model_and_starts_when_it_is_asked(
+    tmp_path: Path, stub: Path, world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(folder(tmp_path, "nano"), python=stub, progress=False)
+    started: list[dict[str, Any]] = []
+
+    def noted(event: Event) -> None:
+        if event.kind == "start":
+            started.append(event.data["settings"])
+
+    with pytest.raises(Unrecorded):
+        ask(world.drawn, world.questions[0], vlm=server, cache=cache, replay=True, on_event=noted)
+    assert not server.is_ours, "a replay asks nothing"
+    asked = {name: started[0][name] for name in ("k", "cell", "steps", "plateau", "model")}
+    assert asked == {**asdict(NANO), "model": server.name}, "it goes by the name what suits a model"
+    with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in has no model
+        server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Bare), max_attempts=1)
+    assert server.is_ours
+    assert server.vlm is not None and (server.vlm.name, server.vlm.parameters) == (server.name, server.parameters)
+    server.stop()

@@ -15,6 +15,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import Idefics3Config, Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "atlaskit" / "nano" / "learn"))
+from words import write_processor
+
 IMAGE_PX, PATCH_PX, SHUFFLE = 512, 32, 2
 CONTEXT = 32768
 TEMPLATE = (
@@ -49,31 +52,6 @@ def write_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
     fast.save_pretrained(folder)
     (folder / "chat_template.json").write_text(json.dumps({"chat_template": TEMPLATE}))
     return fast
-
-
-def write_processor(folder: Path) -> None:
-    """Say how images are prepared: scaled to one tile."""
-    side = {"longest_edge": IMAGE_PX}
-    images = {
-        "image_processor_type": "Idefics3ImageProcessor",
-        "processor_class": "Idefics3Processor",
-        "do_convert_rgb": True,
-        "do_resize": True,
-        "do_rescale": True,
-        "do_normalize": True,
-        "do_pad": True,
-        "do_image_splitting": False,
-        "resample": 1,
-        "rescale_factor": 1 / 255,
-        "image_mean": [0.5, 0.5, 0.5],
-        "image_std": [0.5, 0.5, 0.5],
-        "size": side,
-        "max_image_size": side,
-    }
-    (folder / "preprocessor_config.json").write_text(json.dumps(images))
-    tokens = (IMAGE_PX // PATCH_PX // SHUFFLE) ** 2
-    processor = {"processor_class": "Idefics3Processor", "image_seq_len": tokens}
-    (folder / "processor_config.json").write_text(json.dumps(processor))
 
 
 def write_weights(folder: Path, tokenizer: PreTrainedTokenizerFast, seed: int) -> None:
@@ -124,7 +102,8 @@ def write_weights(folder: Path, tokenizer: PreTrainedTokenizerFast, seed: int) -
 def make(folder: Path, seed: int = 0) -> None:
     """Write the whole model."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_processor(folder)
+    tokens = (IMAGE_PX // PATCH_PX // SHUFFLE) ** 2
+    write_processor(folder, IMAGE_PX, IMAGE_PX, tokens)  # one tile
     write_weights(folder, write_tokenizer(folder), seed)
 
 

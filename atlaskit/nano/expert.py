@@ -8,15 +8,17 @@ its thought goes over the cells one by one, and the action follows from the thou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
+from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
 from atlaskit.benchmarks.atlasworld.script import Script
 from atlaskit.environment import Observation
 from atlaskit.memory import Evidence
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
+from atlaskit.model import MAX_ATTEMPTS, NANO, Reply, Request
 from atlaskit.nano.quest import Quest, quest_of, sight_told, told
 from atlaskit.nano.sights import Sight, sight_at
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
@@ -24,6 +26,8 @@ from atlaskit.question import Question
 from atlaskit.schemas import MOST_ITEMS
 from atlaskit.wording import said_in
 
+SETTINGS = asdict(NANO)
+"""Of `ask`: what the teacher is used to, and with it nano."""
 HERE, ON, NEAR, NOTHING = "+", "=", "~", "-"
 """What the thought says of a cell: what is wanted begins here, goes on, may lie within, or does not."""
 COARSE_S, FINE_S, SHORT_S = 20.0, 4.0, 1.0
@@ -75,7 +79,7 @@ class Expert:
         """Return what there is to say of each cell, a sign a cell."""
         sights, cell_s = self.sights(seen), seen.view.grid.resolution_s
         said = {index: [line.text for line in lines] for index, lines in said_in(seen).items()}
-        is_long = self.script.duration_s > 1200
+        is_long = self.script.duration_s > LONGEST_S
         spoken = [index for index, lines in said.items() if quest.line and quest.line in lines]
         signs = [NOTHING] * len(sights)
         before, heard_from = "", min(spoken, default=None)
@@ -130,18 +134,15 @@ class Expert:
         best = sorted(call.open_cells, key=lambda index: (-worth[signs[index]], index))[: call.top]
         ranked = [{"cell": index, "score": worth[signs[index]]} for index in best]
         promising = [each for each in ranked if each["score"] > 0.1]
-        seen = call.observation
-        thought = gone_over(signs, self.sights(seen), with_scenes=reads_scenes(quest, seen.view.grid.resolution_s))
-        return {"reasoning": thought, "top": (promising or ranked)[: call.top]}
+        return {"reasoning": self._thought(quest, call.observation, signs), "top": promising or ranked}
 
     def _step(self, call: StepCall, quest: Quest) -> dict[str, Any]:
         seen, legal = call.observation, call.observation.legal
         first = len(call.earlier) <= 2  # the view is new; otherwise it was gone over already
         signs = self.verdicts(quest, seen, call.opened)
-        sights = self.sights(seen)
-        with_scenes = reads_scenes(quest, seen.view.grid.resolution_s)
-        thought = gone_over(signs, sights, with_scenes=with_scenes) if first else "Go on."
+        thought = self._thought(quest, seen, signs) if first else "Go on."
         if first and (picked := [index for index in _picked(quest, signs) if index in legal.add]):
+            sights = self.sights(seen)
             items = [
                 {"cell": index, "description": told(sight), "confidence": 0.9}
                 for index in picked[:MOST_ITEMS]
@@ -153,6 +154,10 @@ class Expert:
             return {"thought": thought, "action": {"action": "expand", "cell": near[0]}}
         return {"thought": thought, "action": {"action": "backtrack" if legal.backtrack else "finished"}}
 
+    def _thought(self, quest: Quest, seen: Observation, signs: str) -> str:
+        with_scenes = quest.scene is not None or seen.view.grid.resolution_s > COARSE_S
+        return gone_over(signs, self.sights(seen), quest.scene, with_scenes=with_scenes)
+
     def _glance(self, call: GlanceCall, quest: Quest) -> dict[str, Any]:
         sights, cells = self.sights(call.observation), call.observation.view.cells
         found = [
@@ -163,21 +168,19 @@ class Expert:
         return _decide(call.question, quest, found, labelled=bool(call.observation.legal.add), by_cell=True)
 
 
-def gone_over(signs: str, sights: Sequence[Sight | None], *, with_scenes: bool) -> str:
-    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red circle+3red circle=4-…".
+def gone_over(signs: str, sights: Sequence[Sight | None], wanted: tuple[str, str] | None, *, with_scenes: bool) -> str:
+    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red circle+3red circle=4-…";
+    with scenes, "0snow dawn,-1sea night~red circle+…": each is followed by whether it is the one wanted.
 
-    To read first makes finding easy to learn: what is to be compared stands there in words.
+    To read first makes finding easy to learn: what is to be compared stands there in words, one thing at a time.
     """
-    told = []
+    words = []
     for index, (sign, sight) in enumerate(zip(signs, sights, strict=True)):
-        scene = f"{sight.place} {sight.light}" if with_scenes and sight else ""
-        told.append(f"{index}{', '.join(filter(None, (scene, sight.object if sight else '')))}{sign}")
-    return "".join(told)
-
-
-def reads_scenes(quest: Quest, cell_s: float) -> bool:
-    """Tell whether the scenes of the cells matter."""
-    return quest.scene is not None or cell_s > COARSE_S
+        scene = ""
+        if with_scenes and sight:
+            scene = f"{sight.place} {sight.light}{NEAR if (sight.place, sight.light) == wanted else ','}"
+        words.append(f"{index}{scene}{sight.object if sight else ''}{sign}")
+    return "".join(words)
 
 
 def _is_strange(sight: Sight) -> bool:
@@ -242,9 +245,8 @@ def _supporting(quest: Quest, found: Sequence[Evidence], words: str) -> list[Any
 
 
 def _suffices(quest: Quest, found: Sequence[Evidence], words: str) -> bool:
-    names = {sight_told(item.description).object for item in found}
     if quest.asks == "first":
-        return set(quest.objects) <= names
+        return set(quest.objects) <= {sight_told(item.description).object for item in found}
     return bool(words) and quest.asks not in ("count", "course")
 
 
@@ -286,17 +288,11 @@ def _decide(
         choice = _choice_of(question, words)
         if choice is None:
             choice = 0
-        weighed = [
-            {
-                "choice": other,
-                **({"supporting": proof if other == choice else [], "contradicting": []} if labelled else {}),
-            }
-            for other in range(len(question.choices))
-        ]
-        return {"weighed": weighed, "reasoning": words or "Nothing.", "answer": choice}
+        weighed = [{"choice": choice, **({"supporting": proof, "contradicting": []} if labelled else {})}]
+        return {"reasoning": words or "Nothing.", "weighed": weighed, "answer": choice}
     if question.kind == "when":
         items = in_order(found)
         start_s, end_s = (round(items[0].start_s, 2), round(items[-1].end_s, 2)) if items else (0.0, 1.0)
-        return {**cited, "reasoning": words or "Nothing.", "start_s": start_s, "end_s": end_s}
+        return {"reasoning": words or "Nothing.", **cited, "start_s": start_s, "end_s": end_s}
     answer: Any = int(words or "0") if question.kind == "count" else (words or "Nothing.")
-    return {**cited, "reasoning": words or "Nothing.", "answer": answer}
+    return {"reasoning": words or "Nothing.", **cited, "answer": answer}

@@ -25,16 +25,13 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
-from atlaskit.nano.expert import Expert
+from atlaskit.nano.expert import SETTINGS, Expert
 from atlaskit.nano.quest import quest_of
 from atlaskit.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.question import Question
 from atlaskit.schemas import to_action
 from atlaskit.search import ask
 from atlaskit.serve import serve
-
-SETTINGS: dict[str, Any] = {"k": 4, "cell": 128, "steps": 40, "plateau": 39, "traversal": "dfs"}
-"""What nano is judged with."""
 
 
 @dataclass
@@ -117,7 +114,7 @@ def judge(
     def one(job: tuple[World, Question]) -> dict[str, Any]:
         world, question = job
         compared, began = Compared(vlm, world, counts), time.monotonic()
-        given = {**SETTINGS, "budget": Budget(calls=200), **settings}
+        given = {**SETTINGS, "traversal": "dfs", "budget": Budget(calls=200), **settings}
         result = ask(world.drawn, question, vlm=compared, cache=cache, **given)
         return {
             "id": question.id,
@@ -162,7 +159,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Judge a model and print the table."""
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("model", help="a folder, nano, the address of a server, or `expert`")
+    asked.add_argument("model", help="a folder, nano, or the address of a server")
     asked.add_argument("--minutes", type=float, default=10.0)
     asked.add_argument("--questions", type=int, default=200)
     asked.add_argument("--depth", default="auto")

@@ -17,7 +17,7 @@ from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.model import MAX_ATTEMPTS, Image, Message, Reply, Request
-from atlaskit.nano.expert import Expert
+from atlaskit.nano.expert import SETTINGS, Expert
 from atlaskit.nano.quest import told
 from atlaskit.nano.sights import CELL, Sight, codes
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall
@@ -51,24 +51,26 @@ class Recorder:
         """Answer a request and write it down."""
         call: Any = request.facts
         reply = self.expert.complete(request)
-        images = [part for message in request.messages for part in message.parts if not isinstance(part, str)]
-        text = written(request.messages)
-        self.lessons.append(
-            {
-                "step": request.step,
-                "kind": call.question.category,
-                "prefix": _shared(call, text),
-                "text": text,
-                "images": [self._tiles(call, image) for image in images],
-                "reply": reply.text,
-            }
-        )
+        self.lessons.append(self.lesson(request, reply))
         if isinstance(call, StepCall) and self.rng.random() < self.slip:
             action = self._slipped(call)
             answer = request.schema.model_validate({**reply.answer.model_dump(), "action": action})
             text = answer.model_dump_json()
             return Reply(answer, text, estimated_usage(request, text))
         return reply
+
+    def lesson(self, request: Request, reply: Reply) -> dict[str, Any]:
+        """Return what is written down of a call: its words, and what its images show."""
+        call: Any = request.facts
+        text = written(request.messages)
+        return {
+            "step": request.step,
+            "kind": call.question.category,
+            "prefix": _shared(call, text),
+            "text": text,
+            "images": [self._tiles(call, image) for image in request.images],
+            "reply": reply.text,
+        }
 
     def _slipped(self, call: StepCall) -> dict[str, Any]:
         legal, rng = call.observation.legal, self.rng
@@ -105,30 +107,30 @@ def _shared(call: Any, text: str) -> int:
     return text.index("\nThe question: ")
 
 
-def lessons(
-    world: World, *, slip: float, seed: int, subtitles: bool, workers: int = 4, calls: int = 120, share: float = 1.0
-) -> Iterator[dict[str, Any]]:
-    """Yield the lessons of one world: groups of calls that begin with the same words and pictures."""
-    rng, cache = random.Random(seed), Cache(None)
-    recorder = Recorder(Expert(world.script), slip, rng)
+def write_down(recorder: Recorder, world: World, *, share: float = 1.0, calls: int = 120, **settings: Any) -> None:
+    """Let a recorder answer a share of a world's questions, by real searches."""
+    rng, cache = recorder.rng, Cache(None)
     for question in world.questions:
         if rng.random() < share:
             ask(
                 world.drawn,
                 question,
                 vlm=recorder,
-                k=4,
-                cell=128,
-                steps=40,
-                plateau=39,
-                workers=workers,
                 traversal=rng.choice(("dfs", "auto")),
-                subtitles=subtitles,
                 threads=1,
                 look_ahead=False,  # one call after another, so that the same seed slips in the same places
                 cache=cache,
                 budget=Budget(calls=calls),
+                **{**SETTINGS, **settings},
             )
+
+
+def lessons(
+    world: World, *, slip: float, seed: int, subtitles: bool, workers: int = 4, share: float = 1.0
+) -> Iterator[dict[str, Any]]:
+    """Yield the lessons of one world: groups of calls that begin with the same words and pictures."""
+    recorder = Recorder(Expert(world.script), slip, random.Random(seed))
+    write_down(recorder, world, share=share, workers=workers, subtitles=subtitles)
     groups: dict[str, list[dict[str, Any]]] = {}
     for lesson in recorder.lessons:
         start = json.dumps([lesson["text"][: lesson["prefix"]], lesson["images"][:1]])

@@ -20,15 +20,15 @@ from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
+from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
 from atlaskit.nano.lessons import lessons
 from atlaskit.nano.sights import TRAINING_SEED, VALUES, codes, pictures
 
-WORLDS = 300
-"""From which lessons are drawn in the whole recipe; half as many more are painted."""
+WORLDS = 200
+"""From which lessons are drawn in the whole recipe; three quarters as many more are painted."""
 SHARD = 10
 """Worlds in a shard."""
 DURATIONS_S = (300, 600, 600, 600, 600, 900, 1200, 3600, 10_800, 36_000, 36_000)
-LONG_S = 1200
 PAINTED = ((320, 180), (320, 180), (640, 360))
 """Sizes of the films whose frames are made small, by turns."""
 _SEEN = TRAINING_SEED + 500_000
@@ -41,7 +41,7 @@ def write_material(folder: Path, worlds: int, processes: int = 2) -> None:
     (folder / "values.json").write_text(json.dumps([list(part) for part in VALUES.values()]))
     shards = max(1, worlds // SHARD)
     jobs: list[tuple[Callable[[Path, int], None], int]] = [
-        *((write_tiles, shard) for shard in range(max(1, shards // 2))),
+        *((write_tiles, shard) for shard in range(max(1, shards * 3 // 4))),
         *((write_lessons, shard) for shard in range(shards)),
     ]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
@@ -78,7 +78,7 @@ def write_lessons(folder: Path, shard: int) -> None:
         for seed in range(TRAINING_SEED + shard * SHARD, TRAINING_SEED + (shard + 1) * SHARD):
             rng = random.Random(seed)
             duration_s = rng.choice(DURATIONS_S)
-            is_long = duration_s > LONG_S
+            is_long = duration_s > LONGEST_S
             asked = CATEGORIES if rng.random() < 0.85 else tuple(WRITERS)
             world = atlasworld(seed, duration_s, questions=24, categories=asked, size=(160, 90))
             groups = lessons(

@@ -238,12 +238,12 @@ class Oracle:
         answer = self._answered(question, found)
         supporting = {"supporting": cited} if can_cite else {}
         if isinstance(answer, tuple):
-            return {**supporting, "reasoning": reasoning, "start_s": answer[0], "end_s": answer[1]}
+            return {"reasoning": reasoning, **supporting, "start_s": answer[0], "end_s": answer[1]}
         if question.kind != "choice":
-            return {**supporting, "reasoning": reasoning, "answer": answer}
+            return {"reasoning": reasoning, **supporting, "answer": answer}
         contradicting = {"contradicting": list[Any]()} if can_cite else {}
         weighed = [{"choice": answer, **supporting, **contradicting}]
-        return {"weighed": weighed, "reasoning": reasoning, "answer": answer}
+        return {"reasoning": reasoning, "weighed": weighed, "answer": answer}
 
     def _answered(self, question: Question, found: Mapping[str, Any]) -> Answered:
         """Answer from the events that were found: the truth if they settle it, else what they tell, or a guess."""

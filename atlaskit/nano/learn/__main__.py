@@ -30,7 +30,7 @@ from drills import drill
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 3000, 4500
+EYES_STEPS, MIND_STEPS = 3000, 4000
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -38,7 +38,7 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING, DRILLED = 0.06, 0.3, 0.15
+READING, DRILLING, DRILLED = 0.06, 0.35, 0.15
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
 and after that they keep this share of the groups."""
 TOLD = 10
@@ -100,7 +100,7 @@ class Diary:
 
 
 def resumable(
-    name: str, out: Path, model: torch.nn.Module, guide: torch.optim.Optimizer | None
+    name: str, out: Path, model: torch.nn.Module, guide: torch.optim.Optimizer
 ) -> tuple[int, Callable[[int], None]]:
     """Return the step at which a stage goes on, and what writes that down."""
     path = out / f"{name}.ckpt"
@@ -108,13 +108,12 @@ def resumable(
     if path.exists():
         kept = torch.load(path, weights_only=True, map_location="cpu")
         model.load_state_dict(kept["model"])
-        if guide is not None and kept["guide"] is not None:
-            guide.load_state_dict(kept["guide"])
+        guide.load_state_dict(kept["guide"])
         step = kept["step"]
         print(f"{name}: goes on from step {step}", flush=True)
 
     def keep(step: int) -> None:
-        state = {"model": model.state_dict(), "guide": guide.state_dict() if guide else None, "step": step}
+        state = {"model": model.state_dict(), "guide": guide.state_dict(), "step": step}
         torch.save(state, path.with_suffix(".part"))
         path.with_suffix(".part").replace(path)
 
@@ -249,7 +248,7 @@ def teach_mind(
             print(
                 f"mind {step}/{steps} {time.monotonic() - began:.0f} s loss {mean:.4f} {pace:.0f} tokens/s", flush=True
             )
-        if step % 750 == 0 or step == steps:
+        if step % 500 == 0 or step == steps:
             print("held-out lessons:", json.dumps(judge_mind(model, tokenizer, lot)), flush=True)
         if step == steps or time.monotonic() - kept > keep_s:
             keep(step)
@@ -297,7 +296,7 @@ def main(given: list[str]) -> None:
     asked.add_argument("--share", type=float, default=1.0)
     asked.add_argument("--threads", type=int, default=0)
     asked.add_argument("--keep", type=float, default=KEEP_S, help="seconds between two notes of where a stage is")
-    asked.add_argument("--only", choices=("eyes", "mind", "save"))
+    asked.add_argument("--only", choices=("eyes", "mind"), help="one stage, as beside the other; nothing is saved yet")
     options = asked.parse_args(given)
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -310,7 +309,7 @@ def main(given: list[str]) -> None:
     if not (folder / "tokenizer.json").exists():
         varying = [word for part in lot.values for word in part if word]
         words.make(folder, list(texts(lot)), varying, K, CONTEXT)
-        words.write_processor(folder, K, CELL)
+        words.write_processor(folder, K * CELL, CELL)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in words.SPECIAL}
     model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
@@ -321,10 +320,8 @@ def main(given: list[str]) -> None:
         teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)), options.keep)
     if options.only in (None, "mind"):
         teach_mind(model, tokenizer, lot, out, max(20, round(MIND_STEPS * options.share)), options.keep)
-    if options.only == "save":
-        eyes_kept, mind_kept = (torch.load(out / f"{name}.ckpt", weights_only=True) for name in ("eyes", "mind"))
-        eyes.Learner(model, lot.sizes).load_state_dict(eyes_kept["model"])
-        model.model.text_model.load_state_dict(mind_kept["model"])
+    if options.only:
+        return
     model.generation_config.eos_token_id = ids["<end>"]
     model.generation_config.pad_token_id = ids["<pad>"]
     model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="12MB")

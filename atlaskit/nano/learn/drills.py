@@ -11,6 +11,8 @@ import random
 from typing import Any
 
 CELLS, COLUMNS = 16, 4
+MOST_ITEMS = 8
+"""Of evidence, in one action."""
 NAMES = ("place", "light", "colour", "shape", "word")
 PLACE, LIGHT, COLOUR, SHAPE, WORD = range(5)
 
@@ -44,11 +46,11 @@ def read(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
     return f"Read the {kind}s.", '{"thought":"' + "".join(f"{index}{word}-" for index, word in enumerate(words))
 
 
-def told(cell: list[int], values: list[list[str]], *, scenes: bool, objects: bool) -> str:
-    """Tell what a cell shows, as a thought does."""
+def told(cell: list[int], values: list[list[str]], *, scenes: bool, objects: bool, here: bool = False) -> str:
+    """Tell what a cell shows, as a thought does; and of its scene, whether it is the one looked for."""
     place, light, colour, shape, _ = (part[value] for part, value in zip(values, cell, strict=True))
-    scene, thing = f"{place} {light}" if scenes and place else "", f"{colour} {shape}" if objects and shape else ""
-    return ", ".join(filter(None, (scene, thing)))
+    scene = f"{place} {light}{'~' if here else ','}" if scenes and place else ""
+    return scene + (f"{colour} {shape}" if objects and shape else "")
 
 
 def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
@@ -78,28 +80,87 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
         "any": f"Find any object in {place} at {light}.",
         "shape": f"Find any {shape} in {place} at {light}.",
     }[kind]
-    signs, before, reads_scenes = "", (0, 0), kind in ("any", "shape")
+    reads_scenes = kind in ("any", "shape") or rng.random() < 0.3
+    thought, signs, before = "", "", (0, 0)
     for index, cell in enumerate(cells):
         now, here = (cell[COLOUR], cell[SHAPE]), (cell[PLACE], cell[LIGHT]) == scene
         if kind in ("object", "objects"):
-            hit, near = now in pairs, False
+            hit, here, near = now in pairs, False, False
         else:
             hit, near = here and cell[SHAPE] > 0 and (kind == "any" or cell[SHAPE] == wanted[1]), here
-        signs += f"{index}{told(cell, values, scenes=reads_scenes, objects=True)}"
         signs += ("=" if now == before else "+") if hit else "~" if near else "-"
+        thought += f"{index}{told(cell, values, scenes=reads_scenes, objects=True, here=here)}{signs[-1]}"
         before = now if hit else (0, 0)
-    return f"What to look for: {task}", f'{{"thought":"{signs}'
+    action = '"action":"backtrack"'
+    if "+" in signs:
+        picked = [index for index, sign in enumerate(signs) if sign == "+"][:MOST_ITEMS]
+        items = ",".join(f'{{{described(index, cells[index], values)},"confidence":0.9}}' for index in picked)
+        action = f'"action":"add_to_scratchpad","items":[{items}]'
+    elif "~" in signs:
+        action = f'"action":"expand","cell":{signs.index("~")}'
+    return f"What to look for: {task}", f'{{"thought":"{thought}","action":{{{action}}}}}'
+
+
+def described(index: int, cell: list[int], values: list[list[str]]) -> str:
+    """Describe a cell, as an item of evidence does."""
+    return f'"cell":{index},"description":"{in_words(cell, values)}"'
+
+
+def in_words(cell: list[int], values: list[list[str]]) -> str:
+    """Tell all that a cell shows."""
+    place, light, colour, shape, word = (part[value] for part, value in zip(values, cell, strict=True))
+    return ", ".join(filter(None, (f"{colour} {shape}".strip(), f"{place} at {light}" if place else "", word)))
 
 
 def describe(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
     """Describe some cells."""
     chosen = rng.sample(range(CELLS), 3)
-    told = []
-    for index in chosen:
-        place, light, colour, shape, word = (part[value] for part, value in zip(values, cells[index], strict=True))
-        parts = [f"{colour} {shape}".strip(), f"{place} at {light}" if place else "", word]
-        told.append(f'"cell":{index},"description":"{", ".join(filter(None, parts))}"')
-    return f"Describe {', '.join(map(str, chosen))}.", "".join(told)
+    told = "".join(described(index, cells[index], values) for index in chosen)
+    return f"Describe {', '.join(map(str, chosen))}.", told
+
+
+def decide(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
+    """Answer a question from what some of the cells show, told in words as evidence is: nothing is to be seen."""
+    there = [cell for cell in cells if cell[SHAPE]] or [[rng.randrange(1, len(part)) for part in values]]
+    kept = [rng.choice(there) if rng.random() < 0.9 else rng.choice(cells) for _ in range(rng.randint(1, 6))]
+    about = rng.choice([cell for cell in kept if cell[SHAPE]] or there)
+    place, light, colour, shape, word = (part[value] for part, value in zip(values, about, strict=True))
+    part = rng.choice((COLOUR, WORD, SHAPE, PLACE)) if word else rng.choice((COLOUR, SHAPE, PLACE))
+    article = "an" if colour[0] in "aeiou" else "a"
+    asked, wanted = {
+        COLOUR: (f"What colour is the {shape} that appears in the {place} scene at {light}?", colour),
+        WORD: (f"What text is on screen while the {colour} {shape} is visible?", word),
+        SHAPE: (f"Which of these objects appears in the {place} scene at {light}?", f"{article} {colour} {shape}"),
+        PLACE: (f"Which object appears right after the {_any(values, rng)}?", f"{article} {colour} {shape}"),
+    }[part]
+    choices = {wanted}
+    while len(choices) < 4:
+        if part in (COLOUR, WORD):
+            choices.add(rng.choice(values[part][1:]))
+        else:
+            other = _any(values, rng)
+            choices.add(f"{'an' if other[0] in 'aeiou' else 'a'} {other}")
+    order = sorted(choices)
+    rng.shuffle(order)
+    clock = sorted(rng.uniform(0, 600) for _ in kept)
+    labels = rng.sample("ABCDEFGH", len(kept))
+    lines = "".join(
+        f"\n[{label}] {time:.2f} s of {time - 1:.2f}–{time + 1:.2f} s, sure to 90%: {in_words(cell, values)}"
+        for label, time, cell in zip(labels, clock, kept, strict=True)
+    )
+    bare = wanted.removeprefix("an ").removeprefix("a ")
+    proof = [f'"{label}"' for label, cell in zip(labels, kept, strict=True) if bare in in_words(cell, values)][:2]
+    answer = order.index(wanted)
+    weighed = f'"weighed":[{{"choice":{answer},"supporting":[{",".join(proof)}],"contradicting":[]}}]'
+    listed = "".join(f"\n  {index}: {choice}" for index, choice in enumerate(order))
+    return (
+        f"Decide.\nThe question: {asked}{listed}\nEvidence kept, in order of time:{lines}",
+        f'{{"reasoning":"{bare}",{weighed},"answer":{answer}}}',
+    )
+
+
+def _any(values: list[list[str]], rng: random.Random) -> str:
+    return f"{rng.choice(values[COLOUR][1:])} {rng.choice(values[SHAPE][1:])}"
 
 
 def drill(values: list[list[str]], rng: random.Random, *, reads: bool = False, count: int = 10) -> dict[str, Any]:
@@ -107,7 +168,8 @@ def drill(values: list[list[str]], rng: random.Random, *, reads: bool = False, c
     cells = sheet(values, rng)
     examples = []
     for _ in range(count):
-        asked, reply = rng.choices((read, find, describe), (8, 1, 1) if reads else (3, 6, 1))[0](cells, values, rng)
+        (kind,) = rng.choices((read, find, describe, decide), (8, 1, 1, 0) if reads else (2, 6, 1, 2))
+        asked, reply = kind(cells, values, rng)
         rest = f"\n{asked}<end><|assistant|>"
         examples.append({"rest": rest, "images": [], "reply": reply, "step": "drill", "kind": ""})
     return {

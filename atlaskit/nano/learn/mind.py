@@ -97,8 +97,7 @@ def think(model: Idefics3ForConditionalGeneration, start: torch.Tensor, rests: t
     """
     mind = model.model.text_model
     (p, width), (s, length, _) = start.shape, rests.shape
-    layer_config = mind.config
-    heads, size = layer_config.num_attention_heads, layer_config.head_dim
+    heads, size = mind.config.num_attention_heads, mind.config.head_dim
     places = torch.cat([torch.arange(p), torch.arange(p, p + length).repeat(s)])[None].to(start.device)
     cos, sin = mind.rotary_emb(start, places)
     x = torch.cat([start, rests.reshape(s * length, width)])
@@ -168,11 +167,10 @@ def begin(
     values: list[list[str]],
     k: int,
     seed: int = 0,
-) -> torch.Tensor:
+) -> None:
     """Give the tokens their first meaning: a word for what is seen begins as the direction of the sight, the marker of
-    a cell as its number; and the layers theirs. Returns the book of directions."""
-    sizes = [len(part) for part in values]
-    book = directions(sizes)
+    a cell as its number; and the layers theirs."""
+    book = directions([len(part) for part in values])
     drawn = torch.Generator().manual_seed(seed)
     table = model.model.text_model.embed_tokens.weight
     with torch.no_grad():
@@ -188,4 +186,3 @@ def begin(
             table[marker] = table[number] + 0.3 * table[marker]
         table += SHARED * wiring.common()
     wiring.wire(model)
-    return book

@@ -60,7 +60,7 @@ def make(folder: Path, texts: list[str], varying: list[str], k: int, context: in
     """Make the tokenizer from texts, and save it."""
     fixed = fragments(texts, varying)
     tokenizer = Tokenizer(models.BPE())
-    digits = pre_tokenizers.Split(Regex(r"\d{1,2}|\n"), "isolated")
+    digits = pre_tokenizers.Split(Regex(r"\d{1,2}|\n|[+=~-]"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [digits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]
     )
@@ -93,8 +93,8 @@ def make(folder: Path, texts: list[str], varying: list[str], k: int, context: in
     return fast
 
 
-def write_processor(folder: Path, k: int, cell: int) -> None:
-    """Say how images are prepared: a sheet is cut into its cells, each a tile of one token."""
+def write_processor(folder: Path, image_px: int, tile_px: int, tokens: int = 1) -> None:
+    """Say how images are prepared: made so large, and cut into tiles of so many tokens, where they are larger."""
     images = {
         "image_processor_type": "Idefics3ImageProcessor",
         "processor_class": "Idefics3Processor",
@@ -103,14 +103,14 @@ def write_processor(folder: Path, k: int, cell: int) -> None:
         "do_rescale": True,
         "do_normalize": True,
         "do_pad": True,
-        "do_image_splitting": True,
+        "do_image_splitting": tile_px < image_px,
         "resample": 1,
         "rescale_factor": 1 / 255,
         "image_mean": [0.5, 0.5, 0.5],
         "image_std": [0.5, 0.5, 0.5],
-        "size": {"longest_edge": k * cell},
-        "max_image_size": {"longest_edge": cell},
+        "size": {"longest_edge": image_px},
+        "max_image_size": {"longest_edge": tile_px},
     }
     (folder / "preprocessor_config.json").write_text(json.dumps(images, indent=1))
-    processor = {"processor_class": "Idefics3Processor", "image_seq_len": 1}
+    processor = {"processor_class": "Idefics3Processor", "image_seq_len": tokens}
     (folder / "processor_config.json").write_text(json.dumps(processor, indent=1))
