@@ -70,7 +70,7 @@ class Flags:
             "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES}),
             "allowed-local-media-path": media,
             # A weak model under a JSON grammar could emit blanks for ever.
-            "structured-outputs-config": json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
+            "structured-outputs-config": json.dumps({"backend": "guidance", "disable_any_whitespace": True}),
             "tensor-parallel-size": self.tensor_parallel,
             "data-parallel-size": self.data_parallel,
             "uvicorn-log-level": "warning",

@@ -34,7 +34,7 @@ def test_short_cuts_give_the_same_numbers(python: str, tmp_path: Path) -> None:
 
 
 def losses(path: Path) -> list[tuple[int, float]]:
-    return [(int(row[0]), float(row[1])) for row in csv.reader(path.open())]
+    return [(int(row["step"]), float(row["loss"])) for row in csv.DictReader(path.open())]
 
 
 def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,7 +156,7 @@ class Expert:
 
     def _thought(self, quest: Quest, seen: Observation, signs: str) -> str:
         with_scenes = quest.scene is not None or seen.view.grid.resolution_s > COARSE_S
-        return gone_over(signs, self.sights(seen), quest.scene, with_scenes=with_scenes)
+        return gone_over(signs, self.sights(seen), quest, with_scenes=with_scenes)
 
     def _glance(self, call: GlanceCall, quest: Quest) -> dict[str, Any]:
         sights, cells = self.sights(call.observation), call.observation.view.cells
@@ -168,19 +168,26 @@ class Expert:
         return _decide(call.question, quest, found, labelled=bool(call.observation.legal.add), by_cell=True)
 
 
-def gone_over(signs: str, sights: Sequence[Sight | None], wanted: tuple[str, str] | None, *, with_scenes: bool) -> str:
-    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red circle+3red circle=4-…";
-    with scenes, "0snow dawn,-1sea night~red circle+…": each is followed by whether it is the one wanted.
+def gone_over(signs: str, sights: Sequence[Sight | None], quest: Quest, *, with_scenes: bool) -> str:
+    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red~circle+3red~circle=4-…"; with
+    scenes, "0snow dawn,-1sea night~red,circle+…". Scene and colour are each followed by whether it is one that is
+    wanted ("~"), or not (",").
 
     To read first makes finding easy to learn: what is to be compared stands there in words, one thing at a time.
     """
-    words = []
+    words, colours = [], {name.split(" ")[0] for name in quest.objects}
     for index, (sign, sight) in enumerate(zip(signs, sights, strict=True)):
-        scene = ""
+        scene = thing = ""
         if with_scenes and sight:
-            scene = f"{sight.place} {sight.light}{NEAR if (sight.place, sight.light) == wanted else ','}"
-        words.append(f"{index}{scene}{sight.object if sight else ''}{sign}")
+            scene = f"{sight.place} {sight.light}{_mark((sight.place, sight.light) == quest.scene)}"
+        if sight and sight.object:
+            thing = f"{sight.colour}{_mark(sight.colour in colours)}{sight.shape}"
+        words.append(f"{index}{scene}{thing}{sign}")
     return "".join(words)
+
+
+def _mark(is_wanted: bool) -> str:
+    return NEAR if is_wanted else ","
 
 
 def _is_strange(sight: Sight) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
@@ -32,6 +33,7 @@ from atlaskit.question import Question
 from atlaskit.schemas import to_action
 from atlaskit.search import ask
 from atlaskit.serve import serve
+from atlaskit.video import Video
 
 
 @dataclass
@@ -101,7 +103,10 @@ def _essence(action: Any) -> Any:
 def judge(
     vlm: Model, duration_s: float, questions: int, *, first_seed: int = 0, in_flight: int = 6, **settings: Any
 ) -> list[dict[str, Any]]:
-    """Ask so many questions about held-out worlds of a length; return a row a question, and last a row of the calls."""
+    """Ask so many questions about held-out worlds of a length; return a row a question, and last a row of the calls.
+
+    Short worlds are films, encoded and decoded again; those of hours are drawn when they are looked at.
+    """
     per_world = 10
     worlds = [
         atlasworld(first_seed + number, duration_s, questions=per_world, size=(640, 360), directory="cache/atlasworld")
@@ -109,13 +114,16 @@ def judge(
     ]
     counts: dict[str, list[float]] = defaultdict(list)
     cache = Cache(None)
-    jobs = [(world, question) for world in worlds for question in world.questions][:questions]
+    is_short = duration_s <= LONGEST_S
+    videos = [world.video if is_short else world.drawn for world in tqdm(worlds, desc="worlds")]
+    played = zip(worlds, videos, strict=True)
+    jobs = [(world, video, question) for world, video in played for question in world.questions][:questions]
 
-    def one(job: tuple[World, Question]) -> dict[str, Any]:
-        world, question = job
+    def one(job: tuple[World, Video, Question]) -> dict[str, Any]:
+        world, video, question = job
         compared, began = Compared(vlm, world, counts), time.monotonic()
         given = {**SETTINGS, "traversal": "dfs", "budget": Budget(calls=200), **settings}
-        result = ask(world.drawn, question, vlm=compared, cache=cache, **given)
+        result = ask(video, question, vlm=compared, cache=cache, **given)
         return {
             "id": question.id,
             "category": question.category,

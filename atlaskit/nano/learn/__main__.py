@@ -30,7 +30,7 @@ from drills import drill
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 3000, 4000
+EYES_STEPS, MIND_STEPS = 3000, 3500
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -38,15 +38,13 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING, DRILLED = 0.06, 0.35, 0.15
+READING, DRILLING, DRILLED = 0.03, 0.3, 0.2
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
 and after that they keep this share of the groups."""
 TOLD = 10
 """Steps between two rows of the diary."""
 GROUPS = 8
 """Groups of lessons in one step."""
-RARE = 3.0
-"""Weight of the signs of a thought that say more than "nothing here"."""
 
 
 @dataclass
@@ -87,15 +85,20 @@ def material(folder: Path) -> Lot:
 class Diary:
     """What was measured on the way, as a table that survives a restart."""
 
-    def __init__(self, path: Path, step: int) -> None:
-        kept = [row for row in csv.reader(path.open()) if row and int(row[0]) < step] if path.exists() else []
+    def __init__(self, path: Path, step: int, columns: Sequence[str]) -> None:
+        kept = [row for row in csv.DictReader(path.open()) if int(row["step"]) < step] if path.exists() else []
         self._file = path.open("w", newline="")
-        self._rows = csv.writer(self._file)
+        self._rows = csv.DictWriter(self._file, ["step", "seconds", "loss", *columns])
+        self._rows.writeheader()
         self._rows.writerows(kept)
+        self._before_s = float(kept[-1]["seconds"]) if kept else 0.0
+        self._began = time.monotonic()
 
-    def note(self, *row: Any) -> None:
-        """Add a row."""
-        self._rows.writerow(row)
+    def note(self, step: int, loss: float, **row: float) -> None:
+        """Add a row, with the seconds that were spent so far."""
+        seconds = self._before_s + time.monotonic() - self._began
+        found = {"seconds": round(seconds, 1), "loss": round(loss, 4)}
+        self._rows.writerow({"step": step, **found, **{name: round(share, 4) for name, share in row.items()}})
         self._file.flush()
 
 
@@ -135,14 +138,15 @@ def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, ste
     taken = lot.frames[hold:], lot.codes[hold:], lot.places[hold:]
     glimpses = eyes.glimpses(*taken, eyes.BATCH * eyes.GLIMPSES, seed=step)
     stream = eyes.batches(*taken, eyes.BATCH, seed=step)
-    diary, began, kept = Diary(out / "eyes.csv", step), time.monotonic(), time.monotonic()
+    diary, began, kept = Diary(out / "eyes.csv", step, eyes.TOLD), time.monotonic(), time.monotonic()
     while step < steps:
         paced(learner.guide, eyes.PEAK, step, steps)
         loss, right = learner.glimpse(*next(glimpses)) if step < GLANCING * steps else learner.step(*next(stream))
         step += 1
         if step % TOLD == 0 or step == steps:
-            diary.note(step, round(loss, 4), *(round(share, 4) for share in right))
-            print(f"eyes {step}/{steps} {time.monotonic() - began:.0f} s loss {loss:.3f} {right}", flush=True)
+            diary.note(step, loss, **right)
+            shares = " ".join(f"{name} {share:.3f}" for name, share in right.items())
+            print(f"eyes {step}/{steps} {time.monotonic() - began:.0f} s loss {loss:.3f} {shares}", flush=True)
         if step == steps or time.monotonic() - kept > keep_s:
             keep(step)
             kept = time.monotonic()
@@ -161,8 +165,7 @@ def judge_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, hold: int) -> 
         right.append(torch.stack([score.argmax(1) == told[:, part] for part, score in enumerate(scores)], 1))
         blur.append((seen - eyes.summed(told, lot.sizes, book)).pow(2).sum(1))
     shares = torch.cat(right).float()
-    names = ("place", "light", "colour", "shape", "word")
-    found = {name: round(float(share), 4) for name, share in zip(names, shares.mean(0), strict=True)}
+    found = {name: round(float(share), 4) for name, share in zip(eyes.TOLD, shares.mean(0), strict=False)}
     worded = torch.from_numpy(lot.codes[:hold, 4] > 0)
     return {
         **found,
@@ -213,41 +216,37 @@ def teach_mind(
     )
     step, keep = resumable("mind", out, thinker, guide)
     image = tokenizer.convert_tokens_to_ids("<image>")
-    rare = torch.tensor([tokenizer.convert_tokens_to_ids(sign) for sign in "+=~"])
     rng = random.Random(step)
     torch.manual_seed(step)
 
-    def slopes(group: mind.Group) -> tuple[Sequence[torch.Tensor | None], float]:
-        loss, _, told = mind.lost(model, group, image, lot.sizes, book)
-        weight = torch.where(torch.isin(told, rare.to(told.device)), RARE, 1.0)
-        found = torch.autograd.grad((loss * weight).sum() / weight.sum() / GROUPS, learnt, allow_unused=True)
-        return found, float(loss.detach().mean())
+    def slopes(group: mind.Group) -> tuple[Sequence[torch.Tensor | None], float, float]:
+        loss, right, _ = mind.lost(model, group, image, lot.sizes, book)
+        found = torch.autograd.grad(loss.mean() / GROUPS, learnt, allow_unused=True)
+        return found, float(loss.detach().mean()), float(right.float().mean())
 
     # The groups of a step side by side, each by one thread: one group by two threads is hardly faster than by one.
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
     pool = ThreadPoolExecutor(min(threads, GROUPS), initializer=lambda: torch.set_num_threads(1))
-    diary, began, kept = Diary(out / "mind.csv", step), time.monotonic(), time.monotonic()
-    lately, seen = list[float](), 0
+    diary, began, kept = Diary(out / "mind.csv", step, ["right"]), time.monotonic(), time.monotonic()
+    lately, seen = list[tuple[float, float]](), 0
     while step < steps:
         paced(guide, mind.PEAK, step, steps)
         groups = [mind.group_of(*chosen(lot, rng, step / steps), tokenizer, rng) for _ in range(GROUPS)]
         told = list(pool.map(slopes, groups))
-        for weight, *found in zip(learnt, *(found for found, _ in told), strict=True):
+        for weight, *found in zip(learnt, *(found for found, _, _ in told), strict=True):
             weight.grad = torch.stack([slope for slope in found if slope is not None]).sum(0)
-        total = sum(loss for _, loss in told) / GROUPS
         seen += sum(group.tokens for group in groups)
         torch.nn.utils.clip_grad_norm_(learnt, 1.0)
         guide.step()
         step += 1
-        lately.append(total)
+        lately += [(loss, right) for _, loss, right in told]
         if step % TOLD == 0 or step == steps:
-            mean = sum(lately) / len(lately)
+            mean, right = (sum(each) / len(lately) for each in zip(*lately, strict=True))
             lately.clear()
-            diary.note(step, round(mean, 5))
-            pace = seen / (time.monotonic() - began)
-            print(
-                f"mind {step}/{steps} {time.monotonic() - began:.0f} s loss {mean:.4f} {pace:.0f} tokens/s", flush=True
-            )
+            diary.note(step, mean, right=right)
+            spent_s = time.monotonic() - began
+            how = f"loss {mean:.4f} right {right:.4f} {seen / spent_s:.0f} tokens/s"
+            print(f"mind {step}/{steps} {spent_s:.0f} s {how}", flush=True)
         if step % 500 == 0 or step == steps:
             print("held-out lessons:", json.dumps(judge_mind(model, tokenizer, lot)), flush=True)
         if step == steps or time.monotonic() - kept > keep_s:
@@ -322,6 +321,11 @@ def main(given: list[str]) -> None:
         teach_mind(model, tokenizer, lot, out, max(20, round(MIND_STEPS * options.share)), options.keep)
     if options.only:
         return
+    size = len(tokenizer)
+    model.resize_token_embeddings(size, pad_to_multiple_of=64, mean_resizing=False)  # some servers ask for room
+    with torch.no_grad():
+        table = model.model.text_model.embed_tokens.weight
+        table[size:] = table[ids["<pad>"]]  # which is never said
     model.generation_config.eos_token_id = ids["<end>"]
     model.generation_config.pad_token_id = ids["<pad>"]
     model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="12MB")

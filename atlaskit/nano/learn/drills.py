@@ -8,9 +8,12 @@ the same.
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from typing import Any
 
 CELLS, COLUMNS = 16, 4
+FEW = 0.25
+"""Of the sheets have few values."""
 MOST_ITEMS = 8
 """Of evidence, in one action."""
 NAMES = ("place", "light", "colour", "shape", "word")
@@ -18,14 +21,24 @@ PLACE, LIGHT, COLOUR, SHAPE, WORD = range(5)
 
 
 def sheet(values: list[list[str]], rng: random.Random) -> list[list[int]]:
-    """Draw what the cells of a sheet show: often the same as the cell before, or the same scene."""
+    """Draw what the cells of a sheet show: often the same as the cell before, or the same scene.
+
+    In some there are few values of each part, so that much has the colour of what is looked for, but not its shape. Not
+    in all: where everything comes again, what was said of it before is copied, and nobody learns to look it up.
+    """
     cells: list[list[int]] = []
     stays, empty, wordless = rng.choice((0.0, 0.3, 0.6)), rng.choice((0.0, 0.1, 0.5)), rng.choice((0.1, 0.5))
+    few = [
+        rng.sample(range(1, len(part)), min(rng.randint(1, 3), len(part) - 1)) if rng.random() < FEW else None
+        for part in values
+    ]
     for _ in range(CELLS):
         if cells and rng.random() < stays / 2:
             cells.append(list(cells[-1]))
             continue
-        cell = [rng.randrange(1, len(part)) for part in values]
+        cell = [
+            rng.choice(some) if some else rng.randrange(1, len(part)) for some, part in zip(few, values, strict=True)
+        ]
         if cells and rng.random() < stays:
             cell[PLACE], cell[LIGHT] = cells[-1][PLACE], cells[-1][LIGHT]
         if rng.random() < wordless:
@@ -46,11 +59,19 @@ def read(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
     return f"Read the {kind}s.", '{"thought":"' + "".join(f"{index}{word}-" for index, word in enumerate(words))
 
 
-def told(cell: list[int], values: list[list[str]], *, scenes: bool, objects: bool, here: bool = False) -> str:
-    """Tell what a cell shows, as a thought does; and of its scene, whether it is the one looked for."""
+def told(
+    cell: list[int],
+    values: list[list[str]],
+    *,
+    scenes: bool,
+    objects: bool,
+    here: bool = False,
+    colours: Collection[int] = (),
+) -> str:
+    """Tell what a cell shows, as a thought does; of its scene and its colour, whether it is one that is looked for."""
     place, light, colour, shape, _ = (part[value] for part, value in zip(values, cell, strict=True))
     scene = f"{place} {light}{'~' if here else ','}" if scenes and place else ""
-    return scene + (f"{colour} {shape}" if objects and shape else "")
+    return scene + (f"{colour}{'~' if cell[COLOUR] in colours else ','}{shape}" if objects and shape else "")
 
 
 def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
@@ -58,14 +79,15 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
     on, "~" where only the scene is right."""
     there = [cell for cell in cells if cell[SHAPE]] or cells
     model = rng.choice(there) if rng.random() < 0.8 else [rng.randrange(1, len(part)) for part in values]
-    colour, shape, place, light = (values[part][model[part] or 1] for part in (COLOUR, SHAPE, PLACE, LIGHT))
+    colour, shape = (values[part][model[part] or 1] for part in (COLOUR, SHAPE))
     wanted = (model[COLOUR] or 1, model[SHAPE] or 1)
     scene = (model[PLACE] or 1, model[LIGHT] or 1)
     kind = rng.choice(("object", "object", "objects", "any", "shape"))
     names = [f"{colour} {shape}"]
     pairs = {wanted}
     if kind == "objects":
-        for _ in range(3):
+        # Up to six more, and up to three more scenes: so that hits are many, and each has to be looked up.
+        for _ in range(rng.randint(1, 6)):
             other = rng.choice(there)
             pair = (other[COLOUR] or 1, other[SHAPE] or 1)
             if rng.random() < 0.5:
@@ -74,23 +96,33 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
                 pairs.add(pair)
                 names.append(f"{values[COLOUR][pair[0]]} {values[SHAPE][pair[1]]}")
         rng.shuffle(names)
+    scenes = {scene}
+    for _ in range(rng.choice((0, 1, 3))):
+        other = rng.choice(cells)
+        scenes.add((other[PLACE] or 1, other[LIGHT] or 1))
+    listed = ", ".join(f"{values[PLACE][where]} at {values[LIGHT][when]}" for where, when in sorted(scenes))
     task = {
         "object": f"Find {names[0]}.",
         "objects": f"Find {', '.join(names)}.",
-        "any": f"Find any object in {place} at {light}.",
-        "shape": f"Find any {shape} in {place} at {light}.",
+        "any": f"Find any object in {listed}.",
+        "shape": f"Find any {shape} in {listed}.",
     }[kind]
     reads_scenes = kind in ("any", "shape") or rng.random() < 0.3
+    colours = {pair[0] for pair in pairs} if kind in ("object", "objects") else set()
     thought, signs, before = "", "", (0, 0)
     for index, cell in enumerate(cells):
-        now, here = (cell[COLOUR], cell[SHAPE]), (cell[PLACE], cell[LIGHT]) == scene
+        now, here = (cell[COLOUR], cell[SHAPE]), (cell[PLACE], cell[LIGHT]) in scenes
         if kind in ("object", "objects"):
             hit, here, near = now in pairs, False, False
         else:
             hit, near = here and cell[SHAPE] > 0 and (kind == "any" or cell[SHAPE] == wanted[1]), here
         signs += ("=" if now == before else "+") if hit else "~" if near else "-"
-        thought += f"{index}{told(cell, values, scenes=reads_scenes, objects=True, here=here)}{signs[-1]}"
+        shown = told(cell, values, scenes=reads_scenes, objects=True, here=here, colours=colours)
+        thought += f"{index}{shown}{signs[-1]}"
         before = now if hit else (0, 0)
+    told_so_far = f'{{"thought":"{thought}'
+    if rng.random() < 0.6:  # to go on to the action each time would make steps half as long again
+        return f"What to look for: {task}", told_so_far
     action = '"action":"backtrack"'
     if "+" in signs:
         picked = [index for index, sign in enumerate(signs) if sign == "+"][:MOST_ITEMS]
@@ -98,7 +130,7 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
         action = f'"action":"add_to_scratchpad","items":[{items}]'
     elif "~" in signs:
         action = f'"action":"expand","cell":{signs.index("~")}'
-    return f"What to look for: {task}", f'{{"thought":"{thought}","action":{{{action}}}}}'
+    return f"What to look for: {task}", f'{told_so_far}","action":{{{action}}}}}'
 
 
 def described(index: int, cell: list[int], values: list[list[str]]) -> str:

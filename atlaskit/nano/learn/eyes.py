@@ -8,7 +8,7 @@ shows, and the words for these things begin as the same directions: so what is s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +17,8 @@ import torch.nn.functional as F
 from form import CELL, PATCH, WIDTH, patches
 from transformers import Idefics3ForConditionalGeneration
 
+TOLD = ("place", "light", "colour", "shape", "word", "patches")
+"""What is told of how it goes."""
 BATCH, PEAK = 128, 1e-3
 GLIMPSES = 3
 """How many squares are learned from in the time that one tile takes."""
@@ -161,21 +163,28 @@ class Learner(torch.nn.Module):
 
     def glimpse(
         self, tiles: torch.Tensor, told: torch.Tensor, at: torch.Tensor, covered: torch.Tensor
-    ) -> tuple[float, list[float]]:
+    ) -> tuple[float, dict[str, float]]:
         """Learn from squares around objects: each patch, and all together, say what there is."""
         tiles, told, at, covered = (each.to(self.book.device) for each in (tiles, told, at, covered))
         with torch.autocast(tiles.device.type, torch.bfloat16):
             parts = patches(self._model[0], tiles, at)
             local, whole = self.parts(parts), self.pooled(parts.mean(1))
         loss = self._of_patches(local.float(), told, covered)
-        right = []
-        for part, score in enumerate(whole.float().split(self.sizes[:4], dim=1)):
+        scores = whole.float().split(self.sizes[:4], dim=1)
+        for part, score in enumerate(scores):
             loss = loss + F.cross_entropy(score, told[:, part])
-            right.append(float((score.argmax(1) == told[:, part]).float().mean()))
-        shapes = local[..., self.sizes[2] :].argmax(2) == told[:, 3, None]
-        right.append(float(shapes[covered].float().mean()))
         self._learn(loss)
-        return float(loss.detach()), [round(share, 3) for share in right]
+        return float(loss.detach()), self._right(scores, local, told, covered)
+
+    def _right(
+        self, scores: Sequence[torch.Tensor], local: torch.Tensor, told: torch.Tensor, covered: torch.Tensor
+    ) -> dict[str, float]:
+        """Return the share that is right, of each part and of the patches."""
+        with torch.no_grad():
+            shapes = local[..., self.sizes[2] :].argmax(2) == told[:, 3, None]
+            right = [(score.argmax(1) == told[:, part]).float().mean() for part, score in enumerate(scores)]
+        shares = zip(TOLD, right, strict=False)
+        return {**{name: float(share) for name, share in shares}, "patches": float(shapes[covered].float().mean())}
 
     def _of_patches(self, local: torch.Tensor, told: torch.Tensor, covered: torch.Tensor) -> torch.Tensor:
         loss = torch.zeros((), device=local.device)
@@ -190,7 +199,7 @@ class Learner(torch.nn.Module):
         torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
         self.guide.step()
 
-    def step(self, tiles: torch.Tensor, told: torch.Tensor, covered: torch.Tensor) -> tuple[float, list[float]]:
+    def step(self, tiles: torch.Tensor, told: torch.Tensor, covered: torch.Tensor) -> tuple[float, dict[str, float]]:
         """Learn from one batch; return the loss, and the share that was right of each part and of the patches."""
         tiles, told, covered = (each.to(self.book.device) for each in (tiles, told, covered))
         with torch.autocast(tiles.device.type, torch.bfloat16):
@@ -202,8 +211,4 @@ class Learner(torch.nn.Module):
         for part, score in enumerate(scores):
             loss = loss + F.cross_entropy(score, told[:, part])
         self._learn(loss + self._of_patches(local, told, covered))
-        with torch.no_grad():
-            right = [float((score.argmax(1) == told[:, part]).float().mean()) for part, score in enumerate(scores)]
-            shapes = local[..., self.sizes[2] :].argmax(2) == told[:, 3, None]
-            right.append(float(shapes[covered].float().mean()))
-        return float(loss.detach()), [round(share, 3) for share in right]
+        return float(loss.detach()), self._right(scores, local, told, covered)

@@ -20,6 +20,9 @@ from words import expanded
 
 PEAK = 1e-3
 """Of the pace of learning."""
+ASKED = 0.7
+"""How much sets a word within a sentence, such as that which says what to look for, apart from the same word in a
+thought, which stands behind a number or a sign, and from the same thing seen."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,8 @@ def begin(
                 ids = words(form, add_special_tokens=False).input_ids
                 if word and len(ids) == 1:
                     table[ids[0]] = book[place] + 0.3 * table[ids[0]]
+                    if form != word:
+                        table[ids[0]] += ASKED * wiring.asked()
         for cell in range(k * k):
             marker = words.convert_tokens_to_ids(f"<row_{cell // k + 1}_col_{cell % k + 1}>")
             (number,) = words(str(cell), add_special_tokens=False).input_ids

@@ -60,6 +60,11 @@ def common() -> torch.Tensor:
     return directions_all()[COMMON]
 
 
+def asked() -> torch.Tensor:
+    """Return the direction of the words of sentences, which nothing seen and nothing thought has."""
+    return directions_all()[COMMON + 1]
+
+
 def _one_back(pace: torch.Tensor, half: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return what the head asks and what each token offers, so that they agree one token apart."""
     ask, offer = torch.zeros(2 * half), torch.zeros(2 * half)

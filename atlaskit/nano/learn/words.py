@@ -46,12 +46,13 @@ def expanded(columns: int, rows: int) -> str:
 def fragments(texts: Iterable[str], varying: Iterable[str], most: int = FRAGMENTS) -> list[str]:
     """Return the longest pieces of text that stay the same, the most frequent first."""
     words = "|".join(sorted(map(re.escape, varying), key=len, reverse=True))
-    cut = re.compile(rf"<[^>]*>|\n|\d+|[–+=~-]|“|”|\b[A-Z]{{1,2}}\b|\b(?:{words})\b")
+    cut = re.compile(rf"<[^>]*>|\n|\d+|[–+=~-]|“|”|\b[A-Z]{{1,2}}\b|(?<![A-Za-z])(?:{words})(?![A-Za-z])")
     counts: Counter[str] = Counter()
     seen = 0
     for text in texts:
         seen += 1
-        counts.update(set(cut.split(text)))
+        # A blank belongs to the word behind it, which is then the same token in every sentence.
+        counts.update({piece.rstrip(" ") for piece in cut.split(text)})
     often = {piece: count for piece, count in counts.items() if len(piece) >= 4 and count >= max(3, seen // 2000)}
     return sorted(often, key=lambda piece: -often[piece] * len(piece))[:most]
 
