@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -17,9 +20,12 @@ from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.cache import Cache
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.nano import expert, material
+from atlaskit.nano import export as exporting
 from atlaskit.nano.expert import Expert
+from atlaskit.nano.export import export
 from atlaskit.nano.lessons import IMAGE, lessons, written
-from atlaskit.nano.quest import quest_of, sight_told, told
+from atlaskit.nano.make import LEARN
+from atlaskit.nano.quest import Quest, quest_of, sight_told, told
 from atlaskit.nano.sights import CELL, PARTS, VALUES, Sight, codes, pictures, sight_at
 from atlaskit.prompts import ProbeCall, StepCall
 from atlaskit.search import ask
@@ -129,6 +135,56 @@ def test_lessons_say_what_each_cell_shows(asked: World) -> None:
             assert len(image["tiles"]) % image["columns"] == 0
             for tile in filter(None, image["tiles"]):
                 assert all(0 <= value < size for value, size in zip(tile, sizes, strict=True))
+
+
+@pytest.fixture(scope="module")
+def drills() -> ModuleType:
+    """The room of the drills, which runs where the kit is not installed."""
+    spec = importlib.util.spec_from_file_location("drills", LEARN / "drills.py")
+    assert spec is not None and spec.loader is not None
+    room = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(room)
+    return room
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**9))
+def test_drills_are_in_the_words_of_lessons(drills: ModuleType, seed: int) -> None:
+    values, rng = [list(part) for part in VALUES.values()], random.Random(seed)
+    cells = drills.sheet(values, rng)
+    sights = [Sight(*(part[value] for part, value in zip(values, cell, strict=True))) for cell in cells]
+    seen = [sight if sight.place else None for sight in sights]
+    asked, reply = drills.find(cells, values, rng)
+    task = asked.removeprefix("What to look for: Find ").removesuffix(".")
+    if not task.startswith("any"):
+        thought = reply.removeprefix('{"thought":"').split('"')[0]
+        names = tuple(task.split(", "))
+        wanted = Quest("first", names)
+        hits = [bool(sight and sight.object in names) for sight in sights]
+        goes_on = [i > 0 and hits[i - 1] and sights[i].object == sights[i - 1].object for i in range(len(sights))]
+        signs = "".join("-+="[hit + (hit and on)] for hit, on in zip(hits, goes_on, strict=True))
+        forms = [expert.gone_over(signs, seen, wanted, with_scenes=scenes) for scenes in (False, True)]
+        assert thought in forms
+    for sight, cell in zip(sights, cells, strict=True):
+        if sight.place:
+            assert drills.in_words(cell, values) == told(sight)
+    assert drills.MOST_ITEMS == expert.MOST_ITEMS
+
+
+def test_lessons_can_be_taught_to_other_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "SIZE", (160, 90))
+    told = [export(tmp_path / name, 1, duration_s=120.0) for name in "ab"]
+    first, again = ((tmp_path / name / "train.jsonl").read_text() for name in "ab")
+    assert first == again and told == [len(first.splitlines())] * 2
+    steps = set()
+    for row in map(json.loads, first.splitlines()):
+        *asked, said = row["messages"]
+        steps.add(row["step"])
+        assert said["role"] == "assistant" and json.loads(said["content"][0]["text"])
+        shown = [part for message in asked for part in message["content"] if part["type"] == "image"]
+        assert len(shown) == len(row["images"])
+        assert all((tmp_path / "a" / image).read_bytes()[:2] == b"\xff\xd8" for image in row["images"])
+    assert steps >= {"task", "probe", "step", "review", "decision"}
 
 
 @settings(max_examples=5, deadline=None)

@@ -22,6 +22,9 @@ from atlaskit.nano.expert import Expert
 from atlaskit.nano.lessons import Recorder, write_down
 from atlaskit.nano.sights import TRAINING_SEED
 
+SIZE = (640, 360)
+"""Of the films that are looked at."""
+
 
 @dataclass
 class Scribe(Recorder):
@@ -59,7 +62,7 @@ def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600
     chats = 0
     with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
         for seed in tqdm(range(TRAINING_SEED + first, TRAINING_SEED + first + worlds), desc="lessons", unit="world"):
-            world, rng = atlasworld(seed, duration_s, size=(640, 360)), random.Random(seed)
+            world, rng = atlasworld(seed, duration_s, size=SIZE), random.Random(seed)
             scribe = Scribe(Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder)
             write_down(scribe, world, **settings)
             for chat in scribe.lessons:

@@ -39,7 +39,7 @@ def sheet(values: list[list[str]], rng: random.Random) -> list[list[int]]:
         cell = [
             rng.choice(some) if some else rng.randrange(1, len(part)) for some, part in zip(few, values, strict=True)
         ]
-        if cells and rng.random() < stays:
+        if cells and cells[-1][PLACE] and rng.random() < stays:
             cell[PLACE], cell[LIGHT] = cells[-1][PLACE], cells[-1][LIGHT]
         if rng.random() < wordless:
             cell[WORD] = 0
