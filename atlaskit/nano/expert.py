@@ -29,7 +29,7 @@ from atlaskit.wording import said_in
 SETTINGS = asdict(NANO)
 """Of `ask`: what the teacher is used to, and with it nano."""
 HERE, ON, NEAR, NOTHING = "+", "=", "~", "-"
-"""What the thought says of a cell: what is wanted begins here, goes on, may lie within, or does not."""
+"""What there is to say of a cell: what is wanted begins here, goes on, may lie within, or does not."""
 COARSE_S, FINE_S, SHORT_S = 20.0, 4.0, 1.0
 """Cells longer than the first show too little to pass over a scene that no filler has; in cells shorter than the
 second, what does not show is taken not to be there."""
@@ -169,7 +169,7 @@ class Expert:
 
 
 def gone_over(signs: str, sights: Sequence[Sight | None], quest: Quest, *, with_scenes: bool) -> str:
-    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red~circle+3red~circle=4-…"; with
+    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red~circle+3red~circle+4-…"; with
     scenes, "0snow dawn,-1sea night~red,circle+…". Scene and colour are each followed by whether it is one that is
     wanted ("~"), or not (",").
 
@@ -182,7 +182,9 @@ def gone_over(signs: str, sights: Sequence[Sight | None], quest: Quest, *, with_
             scene = f"{sight.place} {sight.light}{_mark((sight.place, sight.light) == quest.scene)}"
         if sight and sight.object:
             thing = f"{sight.colour}{_mark(sight.colour in colours)}{sight.shape}"
-        words.append(f"{index}{scene}{thing}{sign}")
+        # That it goes on is not said: "=" where "+" was said of the same just before is learned late, and whoever
+        # says it too early keeps nothing, while one cell more that is kept does no harm.
+        words.append(f"{index}{scene}{thing}{HERE if sign == ON else sign}")
     return "".join(words)
 
 

@@ -262,7 +262,7 @@ def judge_mind(
     that are as the teacher's, given what the teacher said before."""
     rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), eyes.directions(lot.sizes)
     sums: dict[str, list[float]] = {}
-    signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+=~"}
+    signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+~"}
     for row in [*lot.held, *(drill(lot.values, rng, count=3) for _ in range(20))]:
         for example in row["examples"][:5]:
             group = mind.group_of({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)

@@ -75,8 +75,8 @@ def told(
 
 
 def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
-    """Say of every cell what it shows, and whether that is what is looked for: "+" where it begins, "=" where it goes
-    on, "~" where only the scene is right."""
+    """Say of every cell what it shows, and whether that is what is looked for: "+", or "~" where only the
+    scene is right; and keep the cells where it begins."""
     there = [cell for cell in cells if cell[SHAPE]] or cells
     model = rng.choice(there) if rng.random() < 0.8 else [rng.randrange(1, len(part)) for part in values]
     colour, shape = (values[part][model[part] or 1] for part in (COLOUR, SHAPE))
@@ -118,7 +118,7 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
             hit, near = here and cell[SHAPE] > 0 and (kind == "any" or cell[SHAPE] == wanted[1]), here
         signs += ("=" if now == before else "+") if hit else "~" if near else "-"
         shown = told(cell, values, scenes=reads_scenes, objects=True, here=here, colours=colours)
-        thought += f"{index}{shown}{signs[-1]}"
+        thought += f"{index}{shown}{signs[-1].replace('=', '+')}"
         before = now if hit else (0, 0)
     told_so_far = f'{{"thought":"{thought}'
     if rng.random() < 0.6:  # to go on to the action each time would make steps half as long again
