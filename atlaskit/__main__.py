@@ -128,13 +128,13 @@ def _add_ask(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     asking.add_argument("--fingerprint", help="of a video that was asked about before: its file may be missing")
     asking.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
     asking.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
-    _add_grid(asking, k=None, cell=None)
+    _add_grid(asking)
+    asking.set_defaults(k=None, cell=None)  # what suits the model
 
 
-def _add_grid(parser: argparse.ArgumentParser, k: int | None = 8, cell: int | None = 320) -> None:
-    usual = "8, and 320 px; 4 and 128 for nano" if k is None else f"{k}, and {cell} px"
-    parser.add_argument("--k", type=int, default=k, help=f"a grid has K×K cells ({usual})")
-    parser.add_argument("--cell", type=int, default=cell, help="pixels of a cell's side")
+def _add_grid(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--k", type=int, default=8, help="a grid has K×K cells (8; nano reads 4)")
+    parser.add_argument("--cell", type=int, default=320, help="pixels of a cell's side (320; nano reads 128)")
     parser.add_argument(
         "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame stands for a cell (midpoint)"
     )
@@ -147,7 +147,8 @@ def _ask(options: argparse.Namespace) -> int:
     budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
     cache = Cache(options.cache)
     video = open_video(options.video, options.subtitles, fingerprint=options.fingerprint, cache=cache)
-    Grid(0.0, video.duration_s, 8 if options.k is None else options.k)  # a wrong K is told before a model is looked for
+    if options.k is not None:
+        Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
     vlm = VLM(*options.model) if options.model else _local_model(cache, options.replay)
     with _Progress(options.calls) as progress:
         result = ask(

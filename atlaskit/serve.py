@@ -126,7 +126,7 @@ class Server:
     def name(self) -> str:
         """The name that it serves its model under, as its folder is now; an endpoint is asked for it."""
         if _is_address(self.model):
-            return (self.vlm or self.start()).name
+            return self._way().name
         if not self._name:
             self._name = served_name(self.model, self.flags.arguments)
         return self._name
@@ -134,11 +134,14 @@ class Server:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """What its replies depend on beside the model."""
-        return (self.vlm or self.start()).parameters if _is_address(self.model) else USUAL
+        return self._way().parameters if _is_address(self.model) else USUAL
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer a request; start first, where it does not run yet. Raises as `start` and `VLM.complete` do."""
-        return (self.vlm or self.start()).complete(request, max_attempts=max_attempts)
+        return self._way().complete(request, max_attempts=max_attempts)
+
+    def _way(self) -> VLM:
+        return self.vlm or self.start()
 
     @property
     def is_ours(self) -> bool:

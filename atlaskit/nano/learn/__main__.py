@@ -182,7 +182,7 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
     Few of a group, and many groups: one step must see many sheets, or it learns nothing for long.
     """
     if rng.random() < (1.0 if done < DRILLING else DRILLED):
-        return drill(lot.values, rng, reads=done < READING, count=3), 3
+        return drill(lot.values, rng, reads=done < READING), 3
     (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
     rows = lot.by_kind.get(kind) or lot.rows
     row = rng.choice(rows)
@@ -263,7 +263,7 @@ def judge_mind(
     rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), eyes.directions(lot.sizes)
     sums: dict[str, list[float]] = {}
     signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+~"}
-    for row in [*lot.held, *(drill(lot.values, rng, count=3) for _ in range(20))]:
+    for row in [*lot.held, *(drill(lot.values, rng) for _ in range(20))]:
         for example in row["examples"][:5]:
             group = mind.group_of({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)
             _, right, told = mind.lost(model, group, image, lot.sizes, book)

@@ -75,8 +75,8 @@ def told(
 
 
 def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
-    """Say of every cell what it shows, and whether that is what is looked for: "+", or "~" where only the
-    scene is right; and keep the cells where it begins."""
+    """Say of every cell what it shows, and whether that is what is looked for: "+", or "~" where only the scene is
+    right; and keep the cells where it begins."""
     there = [cell for cell in cells if cell[SHAPE]] or cells
     model = rng.choice(there) if rng.random() < 0.8 else [rng.randrange(1, len(part)) for part in values]
     colour, shape = (values[part][model[part] or 1] for part in (COLOUR, SHAPE))
@@ -109,24 +109,26 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
     }[kind]
     reads_scenes = kind in ("any", "shape") or rng.random() < 0.3
     colours = {pair[0] for pair in pairs} if kind in ("object", "objects") else set()
-    thought, signs, before = "", "", (0, 0)
+    thought, signs, picked, before = "", "", list[int](), (0, 0)
     for index, cell in enumerate(cells):
         now, here = (cell[COLOUR], cell[SHAPE]), (cell[PLACE], cell[LIGHT]) in scenes
         if kind in ("object", "objects"):
             hit, here, near = now in pairs, False, False
         else:
             hit, near = here and cell[SHAPE] > 0 and (kind == "any" or cell[SHAPE] == wanted[1]), here
-        signs += ("=" if now == before else "+") if hit else "~" if near else "-"
+        signs += "+" if hit else "~" if near else "-"
+        if hit and now != before:
+            picked.append(index)
         shown = told(cell, values, scenes=reads_scenes, objects=True, here=here, colours=colours)
-        thought += f"{index}{shown}{signs[-1].replace('=', '+')}"
+        thought += f"{index}{shown}{signs[-1]}"
         before = now if hit else (0, 0)
     told_so_far = f'{{"thought":"{thought}'
     if rng.random() < 0.6:  # to go on to the action each time would make steps half as long again
         return f"What to look for: {task}", told_so_far
     action = '"action":"backtrack"'
-    if "+" in signs:
-        picked = [index for index, sign in enumerate(signs) if sign == "+"][:MOST_ITEMS]
-        items = ",".join(f'{{{described(index, cells[index], values)},"confidence":0.9}}' for index in picked)
+    if picked:
+        kept = picked[:MOST_ITEMS]
+        items = ",".join(f'{{{described(index, cells[index], values)},"confidence":0.9}}' for index in kept)
         action = f'"action":"add_to_scratchpad","items":[{items}]'
     elif "~" in signs:
         action = f'"action":"expand","cell":{signs.index("~")}'
@@ -195,7 +197,7 @@ def _any(values: list[list[str]], rng: random.Random) -> str:
     return f"{rng.choice(values[COLOUR][1:])} {rng.choice(values[SHAPE][1:])}"
 
 
-def drill(values: list[list[str]], rng: random.Random, *, reads: bool = False, count: int = 10) -> dict[str, Any]:
+def drill(values: list[list[str]], rng: random.Random, *, reads: bool = False, count: int = 3) -> dict[str, Any]:
     """Return a sheet with some drills about it, in the form of a group of lessons; mostly reading, if wished."""
     cells = sheet(values, rng)
     examples = []
