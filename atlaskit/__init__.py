@@ -3,7 +3,7 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import benchmarks, plots, replay, strategies
+from atlaskit import baselines, benchmarks, plots, replay, statistics, strategies
 from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
@@ -21,6 +21,7 @@ from atlaskit.environment import (
     Zoom,
 )
 from atlaskit.errors import AtlasError
+from atlaskit.evaluate import evaluate
 from atlaskit.opening import open_video
 from atlaskit.question import Question
 from atlaskit.render import view
@@ -50,12 +51,15 @@ __all__ = [
     "Trace",
     "Zoom",
     "ask",
+    "baselines",
     "benchmarks",
     "cache",
+    "evaluate",
     "open_video",
     "plots",
     "replay",
     "serve",
+    "statistics",
     "strategies",
     "view",
 ]

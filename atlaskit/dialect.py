@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from atlaskit.errors import InputError
-from atlaskit.model import Image, Message, Request, json_schema
+from atlaskit.model import Image, Message, Request, is_nano, json_schema
 from atlaskit.usage import Usage
 
 
@@ -93,7 +93,9 @@ def letter(
     *earlier, last = request.messages
     schema = json_schema(request.schema)
     body: dict[str, Any] = {"model": model, dialect.length: request.max_tokens, **parameters}
-    if dialect.schema == "grammar":
+    if dialect.schema == "grammar" and dialect.counters and is_nano(model):
+        body["structured_outputs"] = {"grammar": _unforced(schema)}
+    elif dialect.schema == "grammar":
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": request.step, "schema": schema}}
     elif dialect.schema == "strict":
         form = {"name": request.step, "strict": True, "schema": _unbounded(schema)}
@@ -112,6 +114,16 @@ def letter(
         headers["X-data-parallel-rank"] = str(_rank(request, dialect.ranks))
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return Letter(data, headers, frozenset(keys - named), frozenset(named), tuple(files.written))
+
+
+def _unforced(schema: dict[str, Any]) -> str:
+    """Return a schema as a grammar of vLLM's guidance that leaves the choice of tokens to the model.
+
+    What a form prescribes letter by letter is otherwise cut into tokens by the server, up to where the model is free
+    again; a model one of whose tokens goes on from there ('{"search_task":"Find') may then not say it.
+    """
+    compact = {**schema, "x-guidance": {"whitespace_flexible": False}}
+    return '%llguidance {"no_forcing": true}\nstart: %json ' + json.dumps(compact, ensure_ascii=False)
 
 
 def discard(files: Iterable[Path]) -> None:

@@ -208,6 +208,13 @@ class Cite(Form):
     found: list[Item]
 
 
+class Caption(Called):
+    """A clip was described, for an answer from captions."""
+
+    interval_s: Seconds
+    caption: str
+
+
 class Failure(Form):
     """A call failed for good. That costs a step; nothing that was found is lost."""
 
@@ -236,6 +243,7 @@ FORMS: dict[str, type[Form]] = {
     "review": Review,
     "decision": Decision,
     "cite": Cite,
+    "caption": Caption,
     "failure": Failure,
     "stop": Stopped,
 }

@@ -126,7 +126,12 @@ NANO = Suited(k=4, cell=128, steps=40, plateau=39)
 
 def suited(model: Model) -> Suited:
     """Return what suits a model, going by its name: a folder is served as "folder@hash"."""
-    return NANO if model.name.partition("@")[0] == "nano" else Suited()
+    return NANO if is_nano(model.name) else Suited()
+
+
+def is_nano(name: str) -> bool:
+    """Tell by its name whether a model is the one that is made with the kit, which knows its own grid and tokens."""
+    return name.partition("@")[0] == "nano"
 
 
 @lru_cache(maxsize=1024)

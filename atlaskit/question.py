@@ -166,6 +166,15 @@ class Question:
             raise InputError(f"This is not a question: {error!r} in {str(row)[:200]}.") from error
 
 
+def as_question(question: str | Question, choices: Sequence[str] | None, kind: Kind | None) -> Question:
+    """Return what is asked as a question; raise InputError for a question that is given choices or a kind again."""
+    if not isinstance(question, Question):
+        return Question(question, () if choices is None else choices, kind or ("choice" if choices else "open"))  # type: ignore[arg-type]
+    if choices is not None or kind is not None:
+        raise InputError("This question has its own choices and kind: leave `choices` and `kind` out.")
+    return question
+
+
 def _as_span(answer: Any) -> Any:
     """Return an interval as a tuple, whatever it came as; anything else as it is."""
     return tuple(answer) if isinstance(answer, list) else answer

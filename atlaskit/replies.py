@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from atlaskit.cache import Cache, canonical_json
-from atlaskit.errors import BadReply, ModelError, Refused, Unreachable, Unrecorded
+from atlaskit.errors import BadReply, InputError, ModelError, Refused, Unreachable, Unrecorded, check_whole
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.recipes import failure_key, reply_key
 from atlaskit.usage import Usage
@@ -25,6 +25,9 @@ class Cached:
     def __init__(
         self, model: Model, cache: Cache, *, sample: int = 0, refresh: bool = False, replay: bool = False
     ) -> None:
+        check_whole("sample", sample, least=0)
+        if refresh and replay:
+            raise InputError("refresh asks everything again, and replay asks nothing: take one of them.")
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.cache, self.sample, self.replay = cache, sample, replay
         self._renewed = Cache(None) if refresh else None

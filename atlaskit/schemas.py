@@ -70,6 +70,12 @@ class PlanAnswer(TaskAnswer):
     traversal: Traversal
 
 
+class CaptionAnswer(Answer):
+    """What a stretch of video shows."""
+
+    caption: Words
+
+
 def kept(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
     """Keep the shapes of a function: there are few of them, and to make one takes milliseconds."""
     return lru_cache(maxsize=1024, typed=True)(make)  # type: ignore[return-value]  # it hides the parameters

@@ -16,7 +16,7 @@ from atlaskit.events import Event, interval_s, seen_in
 from atlaskit.ledger import Ledger
 from atlaskit.model import Model, suited
 from atlaskit.opening import keep
-from atlaskit.question import Kind, Question
+from atlaskit.question import Kind, Question, as_question
 from atlaskit.recording import note
 from atlaskit.render import Fit, Sheet
 from atlaskit.replies import Cached
@@ -81,11 +81,7 @@ def ask(
     Raises InputError for what cannot be asked, Unreachable when the model does not answer at all, and Unrecorded where
     a replay needs a reply that is not kept; a model that fails later costs steps, and the result says so.
     """
-    asked = question
-    if not isinstance(asked, Question):
-        asked = Question(asked, () if choices is None else choices, kind or ("choice" if choices else "open"))  # type: ignore[arg-type]
-    elif choices is not None or kind is not None:
-        raise InputError("This question has its own choices and kind: leave `choices` and `kind` out.")
+    asked = as_question(question, choices, kind)
     suits = suited(vlm)
     k, cell = suits.k if k is None else k, suits.cell if cell is None else cell
     steps = suits.steps if steps is None else steps
@@ -96,13 +92,10 @@ def ask(
     if not isinstance(budget, Budget):
         raise InputError(f"budget is an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = _strategy(traversal)
-    check_whole("sample", sample, least=0)
-    if refresh and replay:
-        raise InputError("refresh asks everything again, and replay asks nothing: take one of them.")
     cache = (cache or default_cache()).watched()
+    model = Ledger(Cached(vlm, cache, sample=sample, refresh=refresh, replay=replay))
     keep(video, cache)
     atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cells=cells, cache=cache)
-    model = Ledger(Cached(vlm, cache, sample=sample, refresh=refresh, replay=replay))
     emit = on_event or (lambda event: None)
     meter = Meter(budget)
     if plateau is None:

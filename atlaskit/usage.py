@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+CHARACTERS_A_TOKEN = 4
+"""Of a text, where only a server could count: about."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:

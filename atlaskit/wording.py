@@ -53,7 +53,7 @@ def cells_told(observation: Observation) -> str:
     This varies with the picture only, so it stands right behind it: calls about one picture have the start in common.
     """
     view, lines = observation.view, observation.subtitles
-    said = {index: list(map(_quoted, lines)) for index, lines in said_in(observation).items()}
+    said = {index: list(map(quoted, lines)) for index, lines in said_in(observation).items()}
     if sum(len(text) for texts in said.values() for text in texts) > MOST_SUBTITLES:
         said, much = {}, [f"{len(lines)} lines are said in this time, too many to list."]
     else:
@@ -85,7 +85,13 @@ def _one_cell(view: View, cell: Cell, said: Sequence[str]) -> str:
     return f"Cell {cell.index}, {cell.start_s:.3f}–{cell.end_s:.3f} s: {told}"
 
 
-def _quoted(line: Line) -> str:
+def heard(time_s: float, lines: Sequence[Line]) -> str:
+    """Tell what is heard at a moment."""
+    return f"At {time_s:.3f} s: {' '.join(map(quoted, lines))}"
+
+
+def quoted(line: Line) -> str:
+    """Tell a line with its times."""
     return f"[{line.start_s:.1f}–{line.end_s:.1f} s] {json.dumps(line.text, ensure_ascii=False)}"
 
 

@@ -43,6 +43,23 @@ def body(asked: Request, dialect: Dialect, known: tuple[str, ...] = ()) -> dict[
     return told
 
 
+def test_nano_chooses_its_own_tokens(sheet: View) -> None:
+    """Its tokens run across what a form prescribes, which vLLM's guidance would cut up for it."""
+    asked, parameters = looking("Where?", sheet), sampling(VLLM, 0.0, 7)
+    told = {
+        (name, dialect.name): json.loads(letter(asked, name, dialect, parameters, ()).body)
+        for name in ("nano@0123", "nanonets")
+        for dialect in (VLLM, HOSTED)
+    }
+    grammar = told["nano@0123", "vllm"].pop("structured_outputs")["grammar"]
+    setting, start = grammar.split("\n")
+    assert "no_forcing" in setting and "response_format" not in told["nano@0123", "vllm"]
+    schema = json.loads(start.removeprefix("start: %json "))
+    assert schema.pop("x-guidance") == {"whitespace_flexible": False}
+    sent = told["nanonets", "vllm"]["response_format"]["json_schema"]["schema"]
+    assert schema == sent == told["nano@0123", "hosted"]["response_format"]["json_schema"]["schema"]
+
+
 def images(told: dict[str, Any]) -> list[dict[str, Any]]:
     parts = [part for message in told["messages"] for part in message["content"] if isinstance(part, dict)]
     return [part for part in parts if part["type"] == "image_url"]

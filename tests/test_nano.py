@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.cache import Cache
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.nano import expert, material
 from atlaskit.nano import export as exporting
+from atlaskit.nano import judge as judging
 from atlaskit.nano.expert import Expert
 from atlaskit.nano.export import export
 from atlaskit.nano.lessons import IMAGE, lessons, written
@@ -214,3 +215,19 @@ def test_material_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monke
     material.write_lessons(tmp_path, 0)
     assert lesson.read_bytes() == first and not list(tmp_path.glob("*.part*"))
     assert len(np.load(tmp_path / "tiles-0000-x.npy")) == len(np.load(tmp_path / "tiles-0000-y.npy")) > 0
+
+
+@pytest.mark.parametrize("method", sorted(judging.METHODS))
+def test_the_teacher_is_judged_to_agree_with_itself(method: str, in_tmp: Path) -> None:
+    world = atlasworld(0, 120.0, questions=10, size=(640, 360), directory=in_tmp / "cache" / "atlasworld")
+    if method == "uniform":  # which the teacher is never asked
+        rows = judging.judge(Oracle(world), 120.0, 4, method=method)
+        assert rows[-1].keys() == {"calls told"} and rows[-1]["calls told"].keys() == {"seconds a call"}
+    else:
+        rows = judging.judge(Expert(world.script), 120.0, 4, method=method)
+        told = {name: mean for name, (_, mean, _) in rows[-1]["calls told"].items()}
+        agreed = {name: mean for name, mean in told.items() if name != "seconds a call"}
+        assert agreed.pop("false evidence", 0.0) == 0.0 and set(agreed.values()) <= {1.0}
+        assert len(agreed) > 4 or method == "composite"
+    assert len(rows) == 5 and all(row["calls"] >= 1 for row in rows[:-1])
+    assert "choice" in judging.table(rows)

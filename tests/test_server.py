@@ -100,9 +100,13 @@ def shape_of(request: Request) -> type:
     return request.schema.shape if isinstance(request.schema, Form) else request.schema
 
 
-@pytest.mark.parametrize("traversal", ["dfs", "bfs"])
-def test_every_form_of_answer_is_kept_to(vlm: VLM, tmp_path: Path, traversal: str) -> None:
-    """Of each call, for each kind of question: the server's grammar takes its schema, and what comes fits it."""
+@pytest.mark.parametrize(("traversal", "is_unforced"), [("dfs", False), ("bfs", False), ("dfs", True), ("bfs", True)])
+def test_every_form_of_answer_is_kept_to(
+    vlm: VLM, tmp_path: Path, traversal: str, is_unforced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each call, for each kind of question: the server's grammar takes its schema, and what comes fits it; also in
+    the form in which nano is asked, with tokens of its own choice."""
+    monkeypatch.setattr("atlaskit.dialect.is_nano", lambda name: is_unforced)
     world = atlasworld(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
     calls: dict[tuple[str, ...], Request] = {}
 

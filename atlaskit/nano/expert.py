@@ -169,27 +169,23 @@ class Expert:
 
 
 def gone_over(signs: str, sights: Sequence[Sight | None], quest: Quest, *, with_scenes: bool) -> str:
-    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red~circle+3red~circle+4-…"; with
-    scenes, "0snow dawn,-1sea night~red,circle+…". Scene and colour are each followed by whether it is one that is
-    wanted ("~"), or not (",").
+    """Write down what each cell shows, as far as it matters, and what follows: "0-1-2red~circle~=2+3blue,circle~-…";
+    with scenes, "0snow,dawn~-1sea~dawn~red,circle~=1+…". Each word is followed by whether it is one that is wanted
+    ("~") or not (","), so that every sign follows from what stands right before it.
 
     To read first makes finding easy to learn: what is to be compared stands there in words, one thing at a time.
     """
-    words, colours = [], {name.split(" ")[0] for name in quest.objects}
+    wanted = {word for name in quest.objects for word in name.split(" ")} | {quest.shape} | set(quest.scene or ())
+    words = []
     for index, (sign, sight) in enumerate(zip(signs, sights, strict=True)):
-        scene = thing = ""
-        if with_scenes and sight:
-            scene = f"{sight.place} {sight.light}{_mark((sight.place, sight.light) == quest.scene)}"
-        if sight and sight.object:
-            thing = f"{sight.colour}{_mark(sight.colour in colours)}{sight.shape}"
+        parts = ([sight.place, sight.light] if with_scenes else []) + [sight.colour, sight.shape] if sight else []
+        marked = "".join(f"{part}{NEAR if part in wanted else ','}" for part in parts if part)
         # That it goes on is not said: "=" where "+" was said of the same just before is learned late, and whoever
         # says it too early keeps nothing, while one cell more that is kept does no harm.
-        words.append(f"{index}{scene}{thing}{HERE if sign == ON else sign}")
+        # What is to be kept or opened is named again: at the end, the number is found right before the sign.
+        named = NOTHING if sign == NOTHING else f"={index}{HERE if sign == ON else sign}"
+        words.append(f"{index}{marked}{named}")
     return "".join(words)
-
-
-def _mark(is_wanted: bool) -> str:
-    return NEAR if is_wanted else ","
 
 
 def _is_strange(sight: Sight) -> bool:

@@ -7,33 +7,42 @@ table. Chance is one in four for questions with choices.
 from __future__ import annotations
 
 import argparse
-import json
+import csv
 import math
 import statistics
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from atlaskit import baselines
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
+from atlaskit.evaluate import evaluate
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.nano.expert import SETTINGS, Expert
 from atlaskit.nano.quest import quest_of
-from atlaskit.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall
-from atlaskit.question import Question
+from atlaskit.prompts import DecisionCall, FramesCall, ProbeCall, ReviewCall, StepCall
+from atlaskit.result import Result
 from atlaskit.schemas import to_action
 from atlaskit.search import ask
 from atlaskit.serve import serve
-from atlaskit.video import Video
+from atlaskit.statistics import interval
+
+METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
+    "video-rlm": (ask, {**SETTINGS, "traversal": "dfs", "budget": Budget(calls=200)}),
+    "composite": (baselines.composite, SETTINGS),
+    "uniform": (baselines.uniform, {"frames": 64, "size": SETTINGS["cell"]}),
+}
+"""What is judged: the search, and the same model without navigation."""
 
 
 @dataclass
@@ -61,8 +70,11 @@ class Compared:
         reply = self.model.complete(request, max_attempts=max_attempts)
         took_s = time.monotonic() - began
         expert, call = Expert(self.world.script), request.facts
+        self._note("seconds a call", took_s)
+        if isinstance(call, FramesCall):  # which the teacher never answers
+            return reply
         meant: Any = request.schema.model_validate(expert.answer(call))
-        told: dict[str, float] = {"seconds": took_s}
+        told: dict[str, float] = {}
         match call:
             case ProbeCall():
                 wanted = {ranked.cell for ranked in meant.top if ranked.score > 0.1}
@@ -101,11 +113,18 @@ def _essence(action: Any) -> Any:
 
 
 def judge(
-    vlm: Model, duration_s: float, questions: int, *, first_seed: int = 0, in_flight: int = 6, **settings: Any
+    vlm: Model,
+    duration_s: float,
+    questions: int,
+    *,
+    method: str = "video-rlm",
+    first_seed: int = 0,
+    in_flight: int = 6,
 ) -> list[dict[str, Any]]:
     """Ask so many questions about held-out worlds of a length; return a row a question, and last a row of the calls.
 
-    Short worlds are films, encoded and decoded again; those of hours are drawn when they are looked at.
+    `method` is one of METHODS here. Short worlds are films, encoded and decoded again; those of hours are drawn when
+    they are looked at.
     """
     per_world = 10
     worlds = [
@@ -113,55 +132,65 @@ def judge(
         for number in range(math.ceil(questions / per_world))
     ]
     counts: dict[str, list[float]] = defaultdict(list)
-    cache = Cache(None)
-    is_short = duration_s <= LONGEST_S
-    videos = [world.video if is_short else world.drawn for world in tqdm(worlds, desc="worlds")]
-    played = zip(worlds, videos, strict=True)
-    jobs = [(world, video, question) for world, video in played for question in world.questions][:questions]
-
-    def one(job: tuple[World, Video, Question]) -> dict[str, Any]:
-        world, video, question = job
-        compared, began = Compared(vlm, world, counts), time.monotonic()
-        given = {**SETTINGS, "traversal": "dfs", "budget": Budget(calls=200), **settings}
-        result = ask(video, question, vlm=compared, cache=cache, **given)
-        return {
-            "id": question.id,
-            "category": question.category,
-            "score": 0.0 if result.prediction is None else question.score(result.prediction),
-            "calls": result.total.calls,
-            "tokens": result.total.prompt_tokens + result.total.completion_tokens,
-            "stop": result.stop,
-            "seconds": time.monotonic() - began,
-        }
-
-    with ThreadPoolExecutor(in_flight) as pool:
-        rows = list(tqdm(pool.map(one, jobs), total=len(jobs), unit="question"))
+    is_drawn = duration_s > LONGEST_S
+    if not is_drawn:
+        for world in tqdm(worlds, desc="films"):
+            _ = world.video  # filmed one after another, before they are asked about side by side
+    cases = [case for world in worlds for case in world.cases(drawn=is_drawn)][:questions]
+    answer, given = METHODS[method]
+    table = evaluate(
+        cases, answer, vlm=partial(Compared, vlm, counts=counts), parallel=in_flight, cache=Cache(None), **given
+    )
+    rows = table.to_dict("records")
     return [
         *rows,
         {"calls told": {name: (len(v), statistics.fmean(v), statistics.median(v)) for name, v in counts.items()}},
     ]
 
 
+def summary(rows: list[dict[str, Any]]) -> dict[str, float | int]:
+    """Return what was found as one row: the share of choices that are right with its 95 % interval (a bootstrap over
+    worlds, since questions about one world are alike), the temporal IoU of when-questions, and the cost."""
+    asked = rows[:-1]
+    choices = [row for row in asked if row["category"] != "WHEN"]
+    spans = [row["score"] for row in asked if row["category"] == "WHEN"]
+    right, low, high = interval([row["score"] for row in choices], [row["video"] for row in choices])
+    return {
+        "choices": len(choices),
+        "right": round(right, 3),
+        "low": round(low, 3),
+        "high": round(high, 3),
+        "whens": len(spans),
+        "median tIoU": round(statistics.median(spans), 3) if spans else math.nan,
+        "median calls": statistics.median(row["calls"] for row in asked),
+        "median tokens": statistics.median(row["tokens"] for row in asked),
+    }
+
+
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return what was found, as a table."""
+    """Return what was found, in lines: by kind of question, all in all, and call by call."""
     *asked, told = rows
     lines = []
-    choices = [row for row in asked if row["category"] != "WHEN"]
     for name in sorted({row["category"] for row in asked}):
         scores = [row["score"] for row in asked if row["category"] == name]
         lines.append(
             f"{name:8} n={len(scores):3d} mean {statistics.fmean(scores):.3f} median {statistics.median(scores):.3f}"
         )
-    if choices:
-        right = statistics.fmean(row["score"] for row in choices)
-        lines.append(
-            f"choice   n={len(choices):3d} {right:.3f} ± {1.96 * math.sqrt(right * (1 - right) / len(choices)):.3f}"
-        )
-    for name in ("calls", "tokens", "seconds"):
-        lines.append(f"{name} a question: median {statistics.median(row[name] for row in asked):.1f}")
-    for name, (n, mean, median) in told["calls told"].items():
-        lines.append(f"{name}: n={n} mean {mean:.3f} median {median:.3f}")
+    lines += [f"{name}: {value}" for name, value in summary(rows).items()]
+    lines += [f"failed: {row['failure']}" for row in asked if row["stop"] == "failed"]
+    lines.append(f"seconds a question: median {statistics.median(row['seconds'] for row in asked):.1f}")
+    lines += [f"{name}: n={n} mean {mean:.3f} median {at:.3f}" for name, (n, mean, at) in told["calls told"].items()]
     return "\n".join(lines)
+
+
+def add_row(path: Path, row: dict[str, Any]) -> None:
+    """Add a row to a table; a new one gets its header."""
+    is_new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        rows = csv.DictWriter(file, list(row))
+        if is_new:
+            rows.writeheader()
+        rows.writerow(row)
 
 
 def main() -> None:
@@ -170,15 +199,17 @@ def main() -> None:
     asked.add_argument("model", help="a folder, nano, or the address of a server")
     asked.add_argument("--minutes", type=float, default=10.0)
     asked.add_argument("--questions", type=int, default=200)
-    asked.add_argument("--depth", default="auto")
-    asked.add_argument("--out", default="")
+    asked.add_argument("--method", choices=tuple(METHODS), default="video-rlm")
+    asked.add_argument("--first-seed", type=int, default=0, help="of the worlds, ten questions each")
+    asked.add_argument("--in-flight", type=int, default=6, help="questions at once")
+    asked.add_argument("--csv", type=Path, help="a table to add a row to")
     options = asked.parse_args()
-    depth = options.depth if options.depth == "auto" else int(options.depth)
+    given = {"method": options.method, "first_seed": options.first_seed, "in_flight": options.in_flight}
     with serve(options.model) as vlm:
-        rows = judge(vlm, options.minutes * 60, options.questions, max_depth=depth)
+        rows = judge(vlm, options.minutes * 60, options.questions, **given)
     print(table(rows))
-    if options.out:
-        Path(options.out).write_text(json.dumps(rows), encoding="utf-8")
+    if options.csv:
+        add_row(options.csv, {"method": options.method, "minutes": options.minutes, **summary(rows)})
 
 
 if __name__ == "__main__":

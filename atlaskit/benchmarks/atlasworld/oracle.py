@@ -22,16 +22,25 @@ from atlaskit.errors import InputError
 from atlaskit.grid import Cell
 from atlaskit.memory import Scratchpad
 from atlaskit.model import MAX_ATTEMPTS, Reply, Request
-from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
+from atlaskit.prompts import (
+    CaptionCall,
+    DecisionCall,
+    FramesCall,
+    GlanceCall,
+    ProbeCall,
+    ReviewCall,
+    StepCall,
+    TaskCall,
+    TextCall,
+)
 from atlaskit.question import Answered, Question
 from atlaskit.render import View
-from atlaskit.schemas import MOST_CITED, MOST_INTERVALS, MOST_ITEMS
-from atlaskit.usage import Usage
+from atlaskit.schemas import LONGEST_TEXT, MOST_CITED, MOST_INTERVALS, MOST_ITEMS
+from atlaskit.usage import CHARACTERS_A_TOKEN, Usage
 
 COUNTS = ("COUNT", "TALLY")
 FLOW = ("first", "summarise")
 """Words of a question about an order or a course of events: it is searched breadth-first."""
-CHARACTERS_A_TOKEN = 4
 PIXELS_A_TOKEN = 32 * 32
 
 
@@ -71,6 +80,12 @@ class Oracle:
                 answer = self._decide(call)
             case GlanceCall() as call:
                 answer = self._glance(call)
+            case FramesCall() as call:
+                answer = self._look_over(call)
+            case CaptionCall() as call:
+                answer = self._caption(call)
+            case TextCall() as call:
+                answer = self._read(call)
             case other:
                 raise InputError(f"The oracle does not know this call: {type(other).__name__}.")
         valid = request.schema.model_validate(answer)
@@ -152,7 +167,7 @@ class Oracle:
         }
         targets = {event.id: event for event in self._targets(question)}
         items = [
-            {"cell": cell, "description": f"{event.name} is on screen ({event.id})", "confidence": 0.9}
+            {"cell": cell, "description": _told(event), "confidence": 0.9}
             for event, cells in ((targets.get(id, wanted), cells) for id, cells in picked.items())
             for cell in dict.fromkeys(cells)
         ]
@@ -230,6 +245,30 @@ class Oracle:
         view, cells = call.observation.view, call.observation.legal.add
         shown = self._shown(call.question, view, cells, self._targets(call.question))
         return self._verdict(call.question, {id: cells[:8] for id, cells in shown.items()}, bool(cells))
+
+    def _look_over(self, call: FramesCall) -> dict[str, Any]:
+        found: dict[str, list[int]] = {}
+        for view in call.views:
+            found |= self._shown(call.question, view, range(view.grid.size), self._targets(call.question))
+        return self._verdict(call.question, found, can_cite=False)
+
+    def _caption(self, call: CaptionCall) -> dict[str, Any]:
+        """Tell what the frames show, without knowing what will be asked."""
+        grid, moments = call.view.grid, call.view.moments
+        seen = {event.id: event for moment in moments if (event := self.world.script.event_at(moment))}
+        told = [
+            f"{_told(event)}."
+            for event in seen.values()
+            if self._draw(None, "miss", event.id, grid.start_s, grid.end_s) >= self.miss
+        ]
+        return {"caption": " ".join(told)[:LONGEST_TEXT] or "Nothing but scenery."}
+
+    def _read(self, call: TextCall) -> dict[str, Any]:
+        """Answer from what captions and honest subtitles say of the wanted events."""
+        said = {line.event for line in self.world.script.lines if line.text in call.told and not line.misleading}
+        targets = self._targets(call.question)
+        found = {e.id: list[Any]() for e in targets if _told(e) in call.told or e.id in said}
+        return self._verdict(call.question, found, can_cite=False)
 
     def _verdict(self, question: Question, found: Mapping[str, list[Any]], can_cite: bool = True) -> dict[str, Any]:
         """Answer, citing the frames of the events that were found, if there are frames to cite."""
@@ -318,10 +357,14 @@ class Oracle:
     def _truth(self, question: Question) -> Question:
         return self.world.question(question.text)
 
-    def _draw(self, question: Question, *what: Any) -> float:
+    def _draw(self, question: Question | None, *what: Any) -> float:
         """Return a number in [0, 1) that depends on the seed and on what is decided, and on nothing else."""
-        text = canonical_json([self.seed, self.world.name, question.text, *what])
+        text = canonical_json([self.seed, self.world.name, question.text if question else None, *what])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
+
+
+def _told(event: Event) -> str:
+    return f"{event.name} is on screen ({event.id})"
 
 
 def _share(event: Event, cell: Cell) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from atlaskit.benchmarks.atlasworld.questions import write_questions
 from atlaskit.benchmarks.atlasworld.reel import CLIP_S, OWN, write_reel
 from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S, write_script
 from atlaskit.benchmarks.atlasworld.script import Event, Script, check_picture
+from atlaskit.benchmarks.case import Case
 from atlaskit.errors import FrameError, InputError
 from atlaskit.opening import open_video
 from atlaskit.question import Question, Span
@@ -77,6 +78,12 @@ class World:
         """The world as its painter draws it, without a codec in between: for tests and training."""
         return self._played([clip.drawn() for clip in self.clips])
 
+    def cases(self, *, drawn: bool = False) -> tuple[Case, ...]:
+        """Return the world's questions as `evaluate` takes them; about its film, or about what its painter draws."""
+        facts = {"duration_s": self.script.duration_s, "seed": self.script.seed}
+        opened = partial(_opened, self, drawn=drawn)
+        return tuple(Case(question, self.name, opened, facts, self) for question in self.questions)
+
     def question(self, text: str) -> Question:
         """Return the world's own question of these words, with its answer; raise InputError for any other."""
         for question in self.questions:
@@ -98,6 +105,10 @@ class World:
     def __repr__(self) -> str:
         parts = f"{len(self.order)} clips, " if len(self.order) > 1 else ""
         return f"<AtlasWorld {self.script.seed}: {self.script.duration_s:g} s, {parts}{len(self.questions)} questions>"
+
+
+def _opened(world: World, *, drawn: bool) -> Video:
+    return world.drawn if drawn else world.video
 
 
 class DrawnVideo(Video):

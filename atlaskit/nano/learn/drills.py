@@ -50,8 +50,9 @@ def sheet(values: list[list[str]], rng: random.Random) -> list[list[int]]:
 
 
 def read(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
-    """Read one thing of every cell, or the objects, the scenes, or all there is."""
-    kind = rng.choices((*NAMES, "object", "scene", "cell"), (1, 1, 1, 1, 3, 2, 2, 2))[0]
+    """Read one thing of every cell, or the objects, the scenes, or all there is; the words most often, since there are
+    ten times as many of them as of anything else."""
+    kind = rng.choices((*NAMES, "object", "scene", "cell"), (1, 1, 1, 1, 6, 2, 2, 2))[0]
     if kind in NAMES:
         words = [values[NAMES.index(kind)][cell[NAMES.index(kind)]] for cell in cells]
     else:
@@ -59,19 +60,11 @@ def read(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
     return f"Read the {kind}s.", '{"thought":"' + "".join(f"{index}{word}-" for index, word in enumerate(words))
 
 
-def told(
-    cell: list[int],
-    values: list[list[str]],
-    *,
-    scenes: bool,
-    objects: bool,
-    here: bool = False,
-    colours: Collection[int] = (),
-) -> str:
-    """Tell what a cell shows, as a thought does; of its scene and its colour, whether it is one that is looked for."""
-    place, light, colour, shape, _ = (part[value] for part, value in zip(values, cell, strict=True))
-    scene = f"{place} {light}{'~' if here else ','}" if scenes and place else ""
-    return scene + (f"{colour}{'~' if cell[COLOUR] in colours else ','}{shape}" if objects and shape else "")
+def told(cell: list[int], values: list[list[str]], *, scenes: bool, objects: bool, wanted: Collection[str] = ()) -> str:
+    """Tell what a cell shows, as a thought does; and of each word, whether it is one that is looked for."""
+    parts = [*((PLACE, LIGHT) if scenes else ()), *((COLOUR, SHAPE) if objects else ())]
+    words = [values[part][cell[part]] for part in parts]
+    return "".join(f"{word}{'~' if word in wanted else ','}" for word in words if word)
 
 
 def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
@@ -82,7 +75,7 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
     colour, shape = (values[part][model[part] or 1] for part in (COLOUR, SHAPE))
     wanted = (model[COLOUR] or 1, model[SHAPE] or 1)
     scene = (model[PLACE] or 1, model[LIGHT] or 1)
-    kind = rng.choice(("object", "object", "objects", "any", "shape"))
+    kind = rng.choice(("object", "objects", "objects", "any", "shape"))
     names = [f"{colour} {shape}"]
     pairs = {wanted}
     if kind == "objects":
@@ -108,7 +101,11 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
         "shape": f"Find any {shape} in {listed}.",
     }[kind]
     reads_scenes = kind in ("any", "shape") or rng.random() < 0.3
-    colours = {pair[0] for pair in pairs} if kind in ("object", "objects") else set()
+    if kind in ("object", "objects"):
+        looked_for = {word for name in names for word in name.split(" ")}
+    else:
+        looked_for = {values[part][value] for pair in scenes for part, value in zip((PLACE, LIGHT), pair, strict=True)}
+        looked_for |= {shape} if kind == "shape" else set()
     thought, signs, picked, before = "", "", list[int](), (0, 0)
     for index, cell in enumerate(cells):
         now, here = (cell[COLOUR], cell[SHAPE]), (cell[PLACE], cell[LIGHT]) in scenes
@@ -119,11 +116,11 @@ def find(cells: list[list[int]], values: list[list[str]], rng: random.Random) ->
         signs += "+" if hit else "~" if near else "-"
         if hit and now != before:
             picked.append(index)
-        shown = told(cell, values, scenes=reads_scenes, objects=True, here=here, colours=colours)
-        thought += f"{index}{shown}{signs[-1]}"
+        shown = told(cell, values, scenes=reads_scenes, objects=True, wanted=looked_for)
+        thought += f"{index}{shown}{'-' if signs[-1] == '-' else f'={index}{signs[-1]}'}"
         before = now if hit else (0, 0)
     told_so_far = f'{{"thought":"{thought}'
-    if rng.random() < 0.6:  # to go on to the action each time would make steps half as long again
+    if rng.random() < 0.3:  # to go on to the action each time would make steps longer
         return f"What to look for: {task}", told_so_far
     action = '"action":"backtrack"'
     if picked:

@@ -79,7 +79,7 @@ def group_of(
 
 def is_eventful(example: dict[str, Any]) -> bool:
     """Tell whether a reply says more than that there is nothing."""
-    return example["step"] != "step" or "+" in example["reply"] or "~" in example["reply"]
+    return example["step"] != "step" or "=" in example["reply"]
 
 
 def features(tiles: Sequence[list[int] | None], sizes: list[int], book: torch.Tensor, blur: float) -> torch.Tensor:
@@ -114,7 +114,7 @@ def think(model: Idefics3ForConditionalGeneration, start: torch.Tensor, rests: t
         q, k = apply_rotary_pos_emb(q, k, cos.to(q.dtype), sin.to(q.dtype))
         q = q * size**-0.5
         first = (q[0, :, :p] @ k[0, :, :p].transpose(1, 2)).masked_fill(before, -1e4).float().softmax(-1).to(v.dtype)
-        out = (first @ v[0, :, :p]).transpose(0, 1).reshape(p, width)
+        out = (first @ v[0, :, :p]).transpose(0, 1).reshape(p, heads * size)
         qs, ks, vs = (part[0, :, p:].view(heads, s, length, size).transpose(0, 1) for part in (q, k, v))
         back = (qs.transpose(0, 1).reshape(heads, s * length, size) @ k[0, :, :p].transpose(1, 2)).view(
             heads, s, length, p
@@ -123,7 +123,7 @@ def think(model: Idefics3ForConditionalGeneration, start: torch.Tensor, rests: t
         both = torch.cat([back.transpose(0, 1), near], -1).float().softmax(-1).to(v.dtype)
         told = both[..., :p].transpose(0, 1).reshape(heads, s * length, p) @ v[0, :, :p]
         told = told.view(heads, s, length, size).permute(1, 2, 0, 3) + (both[..., p:] @ vs).transpose(1, 2)
-        x = x + own.o_proj(torch.cat([out, told.reshape(s * length, width)]))
+        x = x + own.o_proj(torch.cat([out, told.reshape(s * length, heads * size)]))
         x = x + layer.mlp(layer.post_attention_layernorm(x))
     return mind.norm(x[p:]).view(s, length, width)
 
@@ -190,4 +190,5 @@ def begin(
             (number,) = words(str(cell), add_special_tokens=False).input_ids
             table[marker] = table[number] + 0.3 * table[marker]
         table += SHARED * wiring.common()
-    wiring.wire(model)
+    wanted, unwanted = (words.convert_tokens_to_ids(sign) for sign in "~,")
+    wiring.wire(model, wanted, unwanted)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from eyes import COMMON, directions_all
 from transformers import Idefics3ForConditionalGeneration
 
@@ -18,6 +19,13 @@ BACK = 0.9
 """How sharply the one head looks back."""
 ALIKE = 1.0
 """How much the others are drawn to what resembles."""
+SHARP, FAVOUR = 1.6, 0.9
+"""One head looks words of a thought up among those of the task: drawn more sharply to what is the same, or it would
+look at everything, and to words of sentences, or it would look at the word itself; but not so much that it looks at
+others of them."""
+LINK = 0.4
+"""How loudly it says so, by the sign that means it: without that, nothing tells it for a thousand steps that it was of
+use, and the words that come first in a phrase are never looked up."""
 PASSED = 0.1
 """How much of what is seen is passed on."""
 FASTEST, SLOWEST = 8, 6
@@ -26,8 +34,9 @@ zero everywhere but one token back."""
 NOISE = 0.02
 
 
-def wire(model: Idefics3ForConditionalGeneration, seed: int = 5) -> None:
-    """Give every layer's attention its first weights."""
+def wire(model: Idefics3ForConditionalGeneration, wanted: int, unwanted: int, seed: int = 5) -> None:
+    """Give every layer's attention its first weights; of two tokens, say the one of what is among the words of a
+    sentence, and the other of what is not."""
     mind = model.model.text_model
     heads, size, width = mind.config.num_attention_heads, mind.config.head_dim, mind.config.hidden_size
     half, quarter = size // 2, size // 4
@@ -35,9 +44,11 @@ def wire(model: Idefics3ForConditionalGeneration, seed: int = 5) -> None:
     pace = mind.rotary_emb.inv_freq
     slow = [*range(quarter, half), *range(half + quarter, size)]  # content is compared where RoPE hardly turns
 
-    def at_right_angles(rows: int) -> torch.Tensor:
-        return torch.linalg.qr(torch.randn(width, width, generator=drawn))[0][:rows]
+    def at_right_angles(rows: int, *to: torch.Tensor) -> torch.Tensor:
+        drawn_first = torch.stack([*to, *torch.randn(width - len(to), width, generator=drawn)])
+        return torch.linalg.qr(drawn_first.T)[0].T[len(to) : len(to) + rows]
 
+    looks_up = (1, heads - 1)
     with torch.no_grad():
         for depth, layer in enumerate(mind.layers):
             own = layer.self_attn
@@ -49,10 +60,18 @@ def wire(model: Idefics3ForConditionalGeneration, seed: int = 5) -> None:
                     asks += BACK * torch.outer(ask, common())
                     offers += BACK * torch.outer(offer, common())
                 elif depth > 0:
-                    asks[slow] = offers[slow] = ALIKE * at_right_angles(len(slow))
+                    # What all words have in common, or all words of sentences, is no resemblance.
+                    alike = at_right_angles(len(slow), common(), asked())
+                    asks[slow] = offers[slow] = (SHARP if (depth, head) == looks_up else ALIKE) * alike
                 own.q_proj.weight[rows], own.k_proj.weight[rows] = asks, offers
                 seen = at_right_angles(size)
                 own.v_proj.weight[rows], own.o_proj.weight[:, rows] = seen, PASSED * seen.T
+        own, first = mind.layers[looks_up[0]].self_attn, looks_up[1] * size
+        own.q_proj.weight[first + slow[0]] = FAVOUR * common()
+        own.k_proj.weight[first + slow[0]] = FAVOUR * asked()
+        own.v_proj.weight[first] = asked()
+        table = mind.embed_tokens.weight
+        own.o_proj.weight[:, first] = PASSED * asked() + LINK * F.normalize(table[wanted] - table[unwanted], dim=0)
 
 
 def common() -> torch.Tensor:

@@ -1,0 +1,105 @@
+"""Statistics: stated intervals hold the truth as often as they say, and comparisons are paired."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atlaskit import statistics
+from atlaskit.errors import InputError
+from atlaskit.statistics import accuracy, compare, interval, mcnemar, recall_at
+
+
+@pytest.mark.parametrize(("videos", "spread"), [(40, 0.15), (100, 0.25), (12, 0.1)])
+def test_intervals_hold_the_truth_as_often_as_they_say(videos: int, spread: float) -> None:
+    """2,000 benchmarks of 4 to 12 questions a video, each video with a difficulty of its own."""
+    rng, held, truth = np.random.default_rng(1), 0, 0.6
+    for number in range(2000):
+        sizes = rng.integers(4, 13, videos)
+        hard = np.clip(rng.normal(truth, spread, videos), 0, 1)
+        right = rng.random(sizes.sum()) < np.repeat(hard, sizes)
+        names = np.repeat(np.arange(videos), sizes).astype(str)
+        told = interval(right.astype(float), names.tolist(), draws=1000, seed=number)
+        held += told.low <= truth <= told.high
+    assert 0.93 <= held / 2000 <= 0.97
+
+
+@given(st.integers(0, 10**6), st.integers(2, 30))
+def test_an_interval_holds_its_mean_and_is_the_same_each_time(seed: int, videos: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, names = rng.random(videos * 3), [str(n // 3) for n in range(videos * 3)]
+    told = interval(values, names, draws=400)
+    assert told == interval(values, names, draws=400)
+    assert told.low <= told.mean + 1e-9 and told.mean <= told.high + 1e-9
+    assert told.mean == pytest.approx(values.mean())
+
+
+def test_of_one_video_nothing_is_known() -> None:
+    told = interval([1.0, 0.0], ["a", "a"])
+    assert told.mean == 0.5 and math.isnan(told.low) and math.isnan(told.high)
+
+
+def test_all_right_is_not_sure_to_be_all_right() -> None:
+    told = interval([1.0] * 6, ["a", "a", "b", "b", "c", "c"])
+    assert told == (1.0, pytest.approx(0.025 ** (1 / 3)), 1.0)  # Clopper and Pearson, of three
+    assert interval([0.0] * 3, ["a", "b", "c"]) == (0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / 3)))
+
+
+@pytest.mark.parametrize("freedom", [3, 5, 9, 30, 200])
+def test_quantiles_of_students_t(freedom: int) -> None:
+    known = {3: 3.1824, 5: 2.5706, 9: 2.2622, 30: 2.0423, 200: 1.9719}
+    assert statistics._t(0.975, freedom) == pytest.approx(known[freedom], abs=0.02)
+
+
+def test_mcnemar_is_the_binomial_test() -> None:
+    assert mcnemar(0, 0) == 1.0 and mcnemar(5, 5) == 1.0
+    assert mcnemar(1, 9) == pytest.approx(2 * (1 + 10) / 1024)
+    assert mcnemar(9, 1) == mcnemar(1, 9)
+    assert 0 <= mcnemar(0, 5000) < 1e-300
+
+
+def rows(right: list[bool], **columns: object) -> pd.DataFrame:
+    ids = [str(n) for n in range(len(right))]
+    scores = [float(each) for each in right]
+    table = {"id": ids, "video": [str(n // 2) for n in range(len(right))], "right": right, "score": scores}
+    return pd.DataFrame({**table, "kind": "choice", **columns})
+
+
+def test_comparisons_are_paired() -> None:
+    first, second = rows([True, False, False, True, False, False]), rows([True, True, True, False, True, False])
+    told = compare(first, second.sample(frac=1, random_state=1))
+    assert (told.only_first, told.only_second) == (1, 3)
+    assert told.difference == pytest.approx(2 / 6) and told.p == mcnemar(1, 3)
+    assert compare(first, first).difference == 0 and compare(first, first).p == 1
+    with pytest.raises(InputError, match="6 and 5 questions and share 5"):
+        compare(first, second.iloc[:5])
+    with pytest.raises(InputError, match="'0' twice"):
+        compare(pd.concat([first, first.iloc[:1]]), second)
+
+
+def test_groups_and_recall() -> None:
+    table = rows([True, False, True, True], level=["L1", "L1", "L2", "L2"])
+    by_level = accuracy(table, "level").set_index("level")
+    assert by_level["mean"].to_dict() == {"L1": 0.5, "L2": 1.0}
+    assert accuracy(table).iloc[0][["questions", "videos", "mean"]].tolist() == [4, 2, 0.75]
+    spans = rows([True] * 4, kind="when", score=[0.2, 0.5, 0.9, 0.7])
+    assert recall_at(spans).mean == 0.75 and recall_at(spans, 0.7).mean == 0.5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: interval([], []), "no rows"),
+        (lambda: interval([1.0], ["a"], level=95), "between 0 and 1"),
+        (lambda: accuracy(rows([True]), "topic"), "lacks the column 'topic'"),
+        (lambda: recall_at(rows([True])), "no when-questions"),
+    ],
+)
+def test_what_cannot_be_reckoned_is_one_sentence(wrong: object, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        wrong()  # type: ignore[operator]
