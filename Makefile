@@ -39,7 +39,7 @@ lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
 
 experiments: $(VENV)/notebook ## Run all notebooks headless; REPLAY=1: on recorded replies, no model is asked
 	@$(if $(REPLAYS),$(BIN)/python -m atlaskit cache import recordings/*.zip)
-	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit run notebooks/*.ipynb --out figures $(if $(REPLAYS),-p replay true)
+	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit run notebooks/*.ipynb --out figures $(if $(REPLAYS),--replay)
 	@echo "Executed notebooks and figures: $(CURDIR)/figures"
 
 recordings: demo ## Record anew what the notebooks' models reply

@@ -1,4 +1,4 @@
-"""The command line: `python -m atlaskit ask|view|frame|serve|run|cache`.
+"""The command line: `python -m atlaskit ask|evaluate|view|frame|serve|run|cache`.
 
 A mistake of the user's is one sentence on stderr and a non-zero exit, never a traceback.
 """
@@ -6,16 +6,15 @@ A mistake of the user's is one sentence on stderr and a non-zero exit, never a t
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
+from atlaskit.assessment import add_evaluate_command, literal
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.errors import AtlasError, InputError, Unreachable, printable
@@ -62,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
 
     _add_ask(commands)
+    add_evaluate_command(commands)
 
     viewing = commands.add_parser("view", help="write a video's contact sheet to an image file")
     viewing.set_defaults(run=_view)
@@ -93,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     running.set_defaults(run=_run)
     running.add_argument("notebooks", type=Path, nargs="+")
     running.add_argument("--out", type=Path, default=Path("figures"), help="where executed notebooks go (figures)")
+    running.add_argument(
+        "--replay", action="store_true", help="sets replay in those that have it: models are not asked; oracles may be"
+    )
     running.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     return parser
 
@@ -250,9 +253,9 @@ def _serve(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from atlaskit.notebooks import run_notebook  # here, since it loads papermill
 
-    parameters = {name: _literal(value) for name, value in options.parameters}
+    parameters = {name: literal(value) for name, value in options.parameters}
     for notebook in options.notebooks:
-        run_notebook(notebook, options.out, parameters)
+        run_notebook(notebook, options.out, parameters, is_replay=options.replay)
     return 0
 
 
@@ -271,13 +274,6 @@ def _depth(text: str) -> int | str:
     if text != "auto" and not text.isdecimal():
         raise argparse.ArgumentTypeError(f'a depth is "auto" or a whole number, got {text!r}')
     return text if text == "auto" else int(text)
-
-
-def _literal(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 class _Progress:

@@ -6,6 +6,7 @@ Each gives a `Result` whose evidence is empty: nothing was searched for, so noth
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -183,6 +184,19 @@ METHODS: dict[str, Callable[..., Result]] = {
     "blind": blind,
 }
 """All ways to answer, by name."""
+
+
+def settings_of(answer: Callable[..., Result]) -> tuple[str, ...] | None:
+    """Return the names of what a method can be told; None where any name will do, as for some functions of a user."""
+    told = inspect.signature(answer).parameters.values()
+    own = [each.name for each in told if each.kind is each.KEYWORD_ONLY]
+    if answer is composite:
+        return tuple(name for name in settings_of(ask) or () if name != "max_depth")
+    if answer in METHODS.values():
+        own += [name for name in How.__annotations__ if name not in own]
+    elif any(each.kind is each.VAR_KEYWORD for each in told):
+        return None
+    return tuple(own)
 
 
 def _heard(video: Video, moments_s: Sequence[float]) -> tuple[tuple[float, tuple[Line, ...]], ...]:

@@ -7,17 +7,19 @@ evaluation that was killed goes on where it was, and one that was finished costs
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 from tqdm.auto import tqdm
 
-from atlaskit.baselines import METHODS
+from atlaskit.baselines import METHODS, settings_of
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case
-from atlaskit.cache import Cache
+from atlaskit.cache import Cache, default_cache
+from atlaskit.engines import ENGINES, Engine, on_ray, on_threads
 from atlaskit.errors import AtlasError, InputError, check_whole
 from atlaskit.model import Model
 from atlaskit.result import Result
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 COUNTS = ("calls", "prompt_tokens", "cached_tokens", "image_tokens", "completion_tokens", "effective_tokens", "tokens")
 """What is told of a question's usage: of both roles together, and of each."""
 
+OF_THE_RUN = ["calls_paid", "frames_decoded", "seconds"]
+"""Columns that tell of this very run; all others are the same each time."""
+OURS = frozenset({"vlm", "cache"})
+"""Settings that all methods have and `evaluate` gives."""
 PLAIN = (str, int, float, bool, type(None))
 
 
@@ -40,6 +46,8 @@ def evaluate(
     parallel: int = 4,
     cache: Cache | None = None,
     progress: bool = True,
+    engine: Engine = "local",
+    address: str | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
     """Ask every question by a method, and return a row for each, in their order.
@@ -48,10 +56,14 @@ def evaluate(
     `vlm` is a model, or for worlds what makes one of a world: `vlm=ak.Oracle`. `parallel` questions are under way at
     once; the rows do not depend on it, but for the seconds.
 
+    `engine="ray"` asks them as Ray tasks: on the cluster at `address` ("auto": the one that runs here), that which this
+    process has joined, or a local one. The videos must lie in the same place on all nodes, and these must reach the
+    model's address. Each node has its own cache; replies return to this one. The rows are the same.
+
     The truth must be known. A question that fails is a row with its `failure`, which counts as wrong; nothing is left
     out. `score` is `Question.score`: 1 or 0 for choices and counts, F1 for words, temporal IoU for intervals; `right`
     is a score of at least 0.5. The table's `attrs` tell method, model, settings and versions. Raises InputError where
-    there is nothing to ask, or no such method.
+    there is nothing to ask, or no such method, setting or engine.
     """
     asked = list(cases)
     check_whole("parallel", parallel)
@@ -60,58 +72,57 @@ def evaluate(
     unknown = next((case.question.id for case in asked if case.question.answer is None), None)
     if unknown is not None:
         raise InputError(f"The true answer of {unknown!r} is not known, so it cannot be scored: leave it out.")
+    if engine not in ENGINES:
+        raise InputError(f"An engine is {' or '.join(ENGINES)}, got {engine!r:.80}.")
     answer, name = _method(method)
-    models = {id(case.world): _model(vlm, case) for case in asked}
-
-    def one(case: Case) -> dict[str, Any]:
-        return row(case, name, answer, vlm=models[id(case.world)], cache=cache, **settings)
+    _check_settings(name, answer, settings)
+    models = [_model(vlm, case) for case in {id(case.world): case for case in asked}.values()]
+    cache = cache or default_cache()
+    job = partial(row, name=name, answer=answer, vlm=vlm, settings=settings)
+    if engine == "ray":
+        rows_done = on_ray(asked, job, parallel, cache, lost=partial(_failed, name), address=address)
+    else:
+        rows_done = on_threads(asked, job, parallel, cache)
 
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
-    with ThreadPoolExecutor(parallel) as pool, tqdm(total=len(asked), unit="question", disable=not progress) as bar:
-        try:
-            for each in pool.map(one, asked):
-                rows.append(each)
-                right = sum(told["right"] for told in rows) / len(rows)
-                bar.set_postfix_str(f"{right:.0%} right, {sum(told['tokens'] for told in rows):,} tokens")
-                bar.update()
-        except BaseException:  # an interrupt: what was not begun is not begun
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    table = pd.DataFrame(rows)
+    rows: dict[int, dict[str, Any]] = {}
+    with closing(rows_done), tqdm(total=len(asked), unit="question", disable=not progress) as bar:
+        for place, each in rows_done:
+            rows[place] = each
+            right = sum(told["right"] for told in rows.values()) / len(rows)
+            bar.set_postfix_str(f"{right:.0%} right, {sum(told['tokens'] for told in rows.values()):,} tokens")
+            bar.update()
+    table = pd.DataFrame([rows[place] for place in sorted(rows)])
     table.attrs = {
         "method": name,
-        "models": sorted({model.name for model in models.values()}),
-        "parameters": next(dict(model.parameters) for model in models.values()),
+        "models": sorted({model.name for model in models}),
+        "parameters": dict(models[0].parameters),
         "settings": {key: value if isinstance(value, PLAIN) else repr(value) for key, value in settings.items()},
         "versions": {package: version(package) for package in ("atlaskit", "numpy", "pillow", "av", "pydantic")},
     }
     return table
 
 
-def row(case: Case, name: str, answer: Callable[..., Result], **settings: Any) -> dict[str, Any]:
+def row(
+    case: Case,
+    cache: Cache,
+    *,
+    name: str,
+    answer: Callable[..., Result],
+    vlm: Model | Callable[[World], Model],
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
     """Ask one question, and return what is told of it."""
-    question, began = case.question, time.monotonic()
-    told: dict[str, Any] = {
-        "id": question.id,
-        "video": case.video,
-        "method": name,
-        "kind": question.kind,
-        "category": question.category,
-        "misleading_subtitle": question.misleading_subtitle,
-        **case.facts,
-    }
+    began = time.monotonic()
     try:
-        result = answer(case.opened(), question, **settings)
+        result = answer(case.opened(), case.question, vlm=_model(vlm, case), cache=cache, **settings)
     except AtlasError as error:
-        usage = getattr(error, "usage", Usage())
-        nothing = {"prediction": None, "score": 0.0, "right": False, **_counts(usage), "stop": "failed"}
-        return {**told, **nothing, "failure": str(error), "seconds": time.monotonic() - began}
-    score = question.score(result.prediction)
+        return _failed(name, case, str(error), getattr(error, "usage", Usage()), time.monotonic() - began)
+    score = case.question.score(result.prediction)
     by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
     return {
-        **told,
+        **_about(case, name),
         "prediction": result.prediction,
         "score": score,
         "right": score >= 0.5,
@@ -131,6 +142,26 @@ def row(case: Case, name: str, answer: Callable[..., Result], **settings: Any) -
     }
 
 
+def _about(case: Case, name: str) -> dict[str, Any]:
+    """Return what is told of a question, however it was answered."""
+    question = case.question
+    return {
+        "id": question.id,
+        "video": case.video,
+        "method": name,
+        "kind": question.kind,
+        "category": question.category,
+        "misleading_subtitle": question.misleading_subtitle,
+        **case.facts,
+    }
+
+
+def _failed(name: str, case: Case, why: str, usage: Usage = Usage(), seconds: float = 0.0) -> dict[str, Any]:
+    """Return the row of a question that failed."""
+    nothing = {"prediction": None, "score": 0.0, "right": False, **_counts(usage), "stop": "failed"}
+    return {**_about(case, name), **nothing, "failure": why, "seconds": seconds}
+
+
 def _counts(usage: Usage) -> dict[str, int]:
     return {name: getattr(usage, name) for name in COUNTS}
 
@@ -141,6 +172,15 @@ def _method(method: str | Callable[..., Result]) -> tuple[Callable[..., Result],
     if method not in METHODS:
         raise InputError(f"A method is {', '.join(METHODS)}, or a function like ask; got {method!r:.80}.")
     return METHODS[method], method
+
+
+def _check_settings(name: str, answer: Callable[..., Result], settings: Mapping[str, Any]) -> None:
+    """Raise InputError for a setting that a method does not take: with a slip of the pen every question would fail."""
+    taken = settings_of(answer)
+    unknown = next((key for key in settings if taken is not None and key not in taken), None)
+    if unknown is not None:
+        told = ", ".join(each for each in taken or () if each not in OURS)
+        raise InputError(f"{name} has no setting {unknown!r:.80}; it has {told}.")
 
 
 def _model(vlm: Model | Callable[[World], Model], case: Case) -> Model:

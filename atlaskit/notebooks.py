@@ -20,9 +20,12 @@ class NotebookError(AtlasError):
     """A notebook that stopped at one of its cells."""
 
 
-def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = None) -> Path:
+def run_notebook(
+    path: Path, out: Path, parameters: Mapping[str, Any] | None = None, *, is_replay: bool = False
+) -> Path:
     """Execute a notebook; return where the executed copy is kept.
 
+    With `is_replay`, its parameter `replay` is set, so that it asks no model; one that has none asks none anyway.
     What its cells print is printed here too. Raises InputError for a notebook that is not there or a parameter it
     does not declare, NotebookError (with the cell and the reason) when a cell fails.
     """
@@ -40,6 +43,8 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
     unknown = sorted(set(parameters) - set(declared))
     if unknown:
         raise InputError(f"{path.name} has no parameter {unknown[0]!r}; it has {', '.join(sorted(declared))}.")
+    if is_replay and "replay" in declared:
+        parameters["replay"] = True
     out.mkdir(parents=True, exist_ok=True)
     executed = out.resolve() / path.name
     began = time.monotonic()

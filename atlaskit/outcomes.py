@@ -23,9 +23,7 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
 
     Raises InputError for another suffix, and where the file cannot be written.
     """
-    target = Path(path)
-    if target.suffix not in (".csv", ".parquet"):
-        raise InputError(f"{target} should end in .csv or .parquet.")
+    target = check_path(path)
     told = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, an interval or words
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -36,6 +34,14 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
         target.with_name(f"{target.name}.json").write_text(json.dumps(rows.attrs, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
+
+
+def check_path(path: str | Path) -> Path:
+    """Raise InputError for a file that no table can be written to, which is better known before the questions are."""
+    target = Path(path)
+    if target.suffix not in (".csv", ".parquet"):
+        raise InputError(f"{target} should end in .csv or .parquet.")
+    return target
 
 
 def load(path: str | Path) -> pd.DataFrame:

@@ -305,6 +305,10 @@ class Server:
         if is_last:
             self._end(keep_log=error is not None)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the way to it in its place: it starts, where it does not run yet, and stays here."""
+        return self._way().__reduce__()
+
     def __repr__(self) -> str:
         return f"Server({self.model!r}, {'stopped' if self.vlm is None else self.vlm.base_url})"
 

@@ -6,9 +6,9 @@ Questions about one video are alike, so that whole videos are drawn: the bootstr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,13 +91,53 @@ def accuracy(
     """
     import pandas as pd
 
-    names = [] if by is None else [by] if isinstance(by, str) else list(by)
-    _check_columns(rows, [*names, column, "video"])
     found = []
-    for key, group in rows.groupby(names, sort=True) if names else [((), rows)]:
-        told = interval(group[column].to_numpy(float), group["video"].tolist(), level=level)
-        counted = {"questions": len(group), "videos": group["video"].nunique()}
-        found.append({**dict(zip(names, key, strict=True)), **counted, **told._asdict()})
+    for told, group in _groups(rows, by, [column, "video"]):
+        told |= {"questions": len(group), "videos": group["video"].nunique()}
+        found.append(told | interval(group[column].to_numpy(float), group["video"].tolist(), level=level)._asdict())
+    return pd.DataFrame(found)
+
+
+def breakdown(
+    tables: Mapping[str, pd.DataFrame], by: str, *, column: str = "score", level: float = 0.95
+) -> pd.DataFrame:
+    """Return the means of several tables side by side, a row for each value of `by`: question type, level, topic
+    (paper, Appendix B).
+
+    Columns: `by`, and for each table by its name `… n`, `… mean`, `… low`, `… high`; what a table has no question of is
+    missing there. The best of the first table come first.
+    """
+    if not tables:
+        raise InputError("There are no tables to break down.")
+    beside = None
+    for name, rows in tables.items():
+        told = accuracy(rows, by, column=column, level=level).drop(columns="videos").set_index(by)
+        told.columns = [f"{name} {'n' if each == 'questions' else each}" for each in told.columns]
+        beside = told if beside is None else beside.join(told, how="outer")
+    assert beside is not None
+    first = f"{next(iter(tables))} mean"
+    return beside.sort_values(first, ascending=False, kind="stable", na_position="last").reset_index()
+
+
+COMPUTE = ("master_tokens", "worker_tokens", "tokens", "effective_tokens", "calls", "checks", "rounds", "evidence")
+"""What a question costs, and what it is spent on (paper, Appendix C)."""
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the mean cost of a question: one row, or one for each group of `by` (paper, Appendix C).
+
+    Columns: those of `by`, `questions`, the means of COMPUTE and `seconds`, and the quantiles of tokens, as
+    `tokens 10 %`. The means of what only a question that ended tells (roles, rounds, …) are over those.
+    """
+    import pandas as pd
+
+    columns = [*COMPUTE, "seconds"]
+    found = []
+    for told, group in _groups(rows, by, columns):
+        quantiles = group["tokens"].quantile(list(QUANTILES))
+        spread = {f"tokens {share:.0%}".replace("%", " %"): float(value) for share, value in quantiles.items()}
+        found.append({**told, "questions": len(group), **group[columns].mean().to_dict(), **spread})
     return pd.DataFrame(found)
 
 
@@ -140,6 +180,16 @@ def recall_at(rows: pd.DataFrame, iou: float = 0.5) -> Interval:
     if not len(asked):
         raise InputError("There are no when-questions among these rows, so there is no temporal IoU.")
     return interval((asked["score"] >= iou).to_numpy(float), asked["video"].tolist())
+
+
+def _groups(
+    rows: pd.DataFrame, by: str | Sequence[str] | None, columns: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield the rows of each group, and what they have in common; all of them where they are not grouped."""
+    names = [] if by is None else [by] if isinstance(by, str) else list(by)
+    _check_columns(rows, [*names, *columns])
+    for key, group in rows.groupby(names, sort=True) if names else [((), rows)]:
+        yield dict(zip(names, key, strict=True)), group
 
 
 def _check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
         add_cache_option(parser)
 
 
-def add_cache_option(parser: argparse.ArgumentParser) -> None:
+def add_cache_option(parser: argparse._ActionsContainer) -> None:
     """Add the directory of its cache to what a command takes."""
     parser.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
 

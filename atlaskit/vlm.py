@@ -11,8 +11,9 @@ import math
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -78,6 +79,7 @@ class VLM:
         for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} is a positive number, got {value}.")
+        self._given = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
         self._endpoint, self._timeout_s = Endpoint(base_url, api_key), timeout_s
         self.base_url = self._endpoint.base_url
         self._gate = gate_to(self.base_url, in_flight)
@@ -86,6 +88,12 @@ class VLM:
         told = {"schema": "words"} if self._dialect and self._dialect.schema == "words" else {}
         self.parameters: Mapping[str, Any] = {"temperature": temperature, "seed": seed, **told}
         self.name = model or self._first_model()
+
+    def __reduce__(self) -> tuple[Callable[[], VLM], tuple[()]]:
+        """Let it be sent to another machine, which makes connections of its own."""
+        dialect = self._dialect and replace(self._dialect, media=None)  # a folder of this machine
+        asked: dict[str, Any] = {**self._given, **{name: self.parameters[name] for name in USUAL}}
+        return partial(VLM, self.base_url, self.name, dialect=dialect, **asked), ()
 
     @property
     def dialect(self) -> Dialect:

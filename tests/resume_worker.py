@@ -22,6 +22,7 @@ from models import Babbler
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
+from atlaskit.evaluate import OF_THE_RUN, evaluate
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.recipes import reply_key
 from atlaskit.search import ask
@@ -50,25 +51,19 @@ class Logged:
         return reply
 
 
-def evaluate(world: World, job: Mapping[str, Any]) -> None:
-    """Ask a job's questions one after the other with one cache; when all is done, write what came of them."""
+def do(world: World, job: Mapping[str, Any]) -> None:
+    """Ask a job's question, or evaluate its questions; when all is done, write what came of them."""
     warnings.simplefilter("error")  # nothing that is found in the cache may be damaged
     model = Logged(Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3), Path(job["log"]))
-    cache = Cache(job["cache"])
-    results = [
-        ask(
-            world.drawn,
-            world.questions[number],
-            vlm=model,
-            workers=WORKERS,
-            min_rounds=job["min_rounds"],
-            budget=Budget(calls=job["calls"]),
-            cell=64,
-            cache=cache,
-        )
-        for number in job["questions"]
-    ]
-    Path(job["out"]).write_text(json.dumps([result.to_json() for result in results]))
+    how = {"workers": WORKERS, "min_rounds": job["min_rounds"], "budget": Budget(calls=job["calls"]), "cell": 64}
+    cache, cases = Cache(job["cache"]), [world.cases(drawn=True)[number] for number in job["questions"]]
+    if parallel := job.get("parallel"):
+        table = evaluate(cases, vlm=model, cache=cache, parallel=parallel, progress=False, **how)
+        told = table.drop(columns=OF_THE_RUN).to_json(orient="records")
+    else:
+        (case,) = cases
+        told = ask(case.opened(), case.question, vlm=model, cache=cache, **how).to_json()
+    Path(job["out"]).write_text(told)
 
 
 def serve(films: str) -> None:
@@ -78,7 +73,7 @@ def serve(films: str) -> None:
         child = os.fork()
         if child == 0:
             try:
-                evaluate(world, json.loads(line))
+                do(world, json.loads(line))
                 os._exit(0)
             except BaseException:
                 traceback.print_exc()

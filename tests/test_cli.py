@@ -12,10 +12,12 @@ from loopback import loopback
 from media import song
 from PIL import Image
 
+from atlaskit import outcomes
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
 
 NOBODY = ["--model", "http://127.0.0.1:9/v1", "nobody"]
+EVALUATE = ["evaluate", "--out", "rows.csv"]
 CHOICES = ["--choice", "red", "--choice", "blue"]
 
 
@@ -141,6 +143,15 @@ def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
         (["ask", "x" * 300, "What?", *CHOICES], "cannot be read"),
         (["ask", "~nobody/x.mp4", "What?", *CHOICES], "There is no file"),
         (["run", "missing.ipynb"], "no notebook"),
+        ([*EVALUATE, "videomme", "--model", "m"], "Name the folder of videomme"),
+        ([*EVALUATE, "longvideobench", "--root", "none", "--model", "m"], "none"),
+        ([*EVALUATE, "videomme", "--root", ".", "--oracle", "0"], "file"),
+        ([*EVALUATE, "atlasworld", "--oracle", "2"], "rate in [0, 1]"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "seed"], "names no value"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "topic", "3"], "no column 'topic'"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--hours", "10"], "as long as --minutes says"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--set", "cel", "3"], "no setting 'cel'; it has"),
+        (["evaluate", "atlasworld", "--oracle", "0", "--out", "rows.txt"], ".csv or .parquet"),
     ],
 )
 def test_a_mistake_is_one_sentence(broken: Path, film: World, arguments: list[str], sentence: str) -> None:
@@ -151,6 +162,19 @@ def test_a_mistake_is_one_sentence(broken: Path, film: World, arguments: list[st
     assert done.returncode == 2, done.stdout
     assert sentence in done.stderr and done.stderr.startswith("atlaskit: ")
     assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+
+
+def test_evaluate_writes_a_table_and_goes_on_where_it_was(in_tmp: Path) -> None:
+    arguments = [*EVALUATE, "atlasworld", "--minutes", "2", "--oracle", "0.1", "--first", "4", "--set", "cell", "32"]
+    first = atlaskit(*arguments, "--samples", "deep/samples.jsonl", cwd=in_tmp)
+    assert first.returncode == 0, first.stderr
+    assert "master_tokens" in first.stdout and "rows.csv: 4 questions, " in first.stdout
+    rows = outcomes.load(in_tmp / "rows.csv")
+    assert len(rows) == 4 and rows.attrs["settings"] == {"cell": 32} and rows.attrs["parameters"]["miss"] == 0.1
+    samples = [json.loads(line) for line in (in_tmp / "deep/samples.jsonl").read_text().splitlines()]
+    assert [each["score"] for each in samples] == rows["score"].tolist()
+    again = atlaskit(*arguments, "--where", "seed", "0", "1", "--method", "video-rlm", cwd=in_tmp)
+    assert again.returncode == 0 and "rows.csv: 4 questions, 0 model calls paid now" in again.stdout
 
 
 def test_an_audio_file_is_one_sentence(in_tmp: Path) -> None:

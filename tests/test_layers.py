@@ -62,18 +62,20 @@ FLOORS = {
     "gym": 12,
     "baselines": 10,
     "benchmarks": 11,
-    "evaluate": 12,
+    "engines": 12,
+    "evaluate": 13,
     "outcomes": 12,
     "statistics": 0,
     "upkeep": 12,
-    "nano": 13,
+    "assessment": 14,
+    "nano": 14,
     "plots": 12,
     "notebooks": 12,
-    "__init__": 14,
-    "__main__": 15,
+    "__init__": 15,
+    "__main__": 16,
 }
 HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
-HEAVY |= {"torch", "transformers", "vllm", "decord", "gymnasium"}
+HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium"}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

@@ -86,6 +86,12 @@ def test_the_runner_runs_in_the_notebooks_folder_and_prints(tmp_path: Path, capf
         run_notebook(tmp_path / "letter.ipynb", tmp_path)
 
 
+def test_a_replay_is_told_to_those_that_ask_models(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, declared in (("a", "replay = False"), ("b", "n = 1")):
+        run_notebook(write(tmp_path / f"{name}.ipynb", declared, declared.split()[0]), tmp_path / "out", is_replay=True)
+    assert '"True"' in (tmp_path / "out/a.ipynb").read_text() and '"1"' in (tmp_path / "out/b.ipynb").read_text()
+
+
 def test_a_failing_cell_is_one_sentence(tmp_path: Path) -> None:
     notebook = write(tmp_path / "a.ipynb", "n = 0", "1 / n")
     with pytest.raises(NotebookError, match="a.ipynb failed in cell 2: ZeroDivisionError: division by zero") as caught:

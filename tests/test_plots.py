@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import matplotlib
+import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
 from atlaskit import plots
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.plots import runs
 from atlaskit.result import Result
 from atlaskit.search import ask
 
@@ -48,10 +52,10 @@ def test_rounds_show_scores_visits_and_what_the_reviews_said(result: Result, wor
     assert ax.get_xlim() == (0, 600) and "min:s" in ax.get_xlabel() and ax.get_ylabel() == "round"
     bars = Counter(to_hex(patch.get_facecolor()) for patch in ax.patches)
     reports = result.trace.of("report")
-    assert bars[plots.FOUND.lower()] == sum(bool(report["kept"]) for report in reports) > 0
-    assert bars[plots.DEAD] == sum(bool(report["dead_s"]) for report in reports)
-    used = [probe for number in range(1, result.rounds + 1) for probe in plots.probes_for(number, result)]
-    assert bars[plots.SCORED] == sum(len(probe["scores"]) for probe in used) > 0
+    assert bars[runs.FOUND.lower()] == sum(bool(report["kept"]) for report in reports) > 0
+    assert bars[runs.DEAD] == sum(bool(report["dead_s"]) for report in reports)
+    used = [probe for number in range(1, result.rounds + 1) for probe in runs.probes_for(number, result)]
+    assert bars[runs.SCORED] == sum(len(probe["scores"]) for probe in used) > 0
     assert world.drawn.frames_decoded == decoded
 
 
@@ -61,16 +65,16 @@ def test_rounds_without_any_and_rounds_without_end(world: World, shared_cache: C
     assert not glance.rounds and not plots.rounds(glance).get_yticklabels()
     blind = ask(world.drawn, question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
     ax = plots.rounds(blind)
-    assert blind.rounds > plots.WORDY_ROWS and len(ax.get_yticklabels()) == blind.rounds
+    assert blind.rounds > runs.WORDY_ROWS and len(ax.get_yticklabels()) == blind.rounds
     assert ax.child_axes[0].get_yticklabels()[-1].get_text() == "0 · nothing new"
 
 
 def test_labels_that_would_cover_each_other_are_written_together(result: Result) -> None:
     kept = [(item.timestamp_s, item.label) for item in result.evidence]
-    groups = plots._neighbours(kept, closer_s=600.0)
+    groups = runs._neighbours(kept, closer_s=600.0)
     assert groups == [(sorted(e.timestamp_s for e in result.evidence), groups[0][1])]
     assert sorted(groups[0][1].split()) == sorted(result.evidence.labels)
-    assert len(plots._neighbours(kept, closer_s=0.0)) == len(result.evidence)
+    assert len(runs._neighbours(kept, closer_s=0.0)) == len(result.evidence)
 
 
 def test_any_question_can_be_a_title(result: Result, tmp_path: Path) -> None:
@@ -81,3 +85,22 @@ def test_any_question_can_be_a_title(result: Result, tmp_path: Path) -> None:
     hostile = replace(result, question=replace(result.question, text="<script>alert(1)</script>"))
     _, svg = plots.save(plots.path(hostile), tmp_path, "hostile")
     assert "<script>" not in svg.read_text()
+
+
+def test_a_line_a_method_against_duration() -> None:
+    lengths = (600.0, 36_000.0)
+    cells = list(product(("video-rlm", "uniform"), lengths, range(8)))
+    table = pd.DataFrame(
+        [{"method": m, "duration_s": d, "video": f"{d} {n // 2}", "score": float(n % 4 > 0)} for m, d, n in cells]
+    )
+    ax = plots.against_duration(table.assign(tokens=1000.0))
+    assert [line.get_label() for line in ax.containers] == ["video-rlm", "uniform"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10 min", "10 h"]
+    means = [line.lines[0].get_ydata().tolist() for line in ax.containers]
+    assert means == [[0.75, 0.75]] * 2 and ax.get_ylim() == (0, 1)
+    tokens = plots.against_duration(table.assign(tokens=1000.0 + table.index), "tokens")
+    assert tokens.get_yscale() == "log" and "tokens" in tokens.get_ylabel()
+    with pytest.raises(InputError, match="no duration_s"):
+        plots.against_duration(table.assign(duration_s=0.0))
+    with pytest.raises(InputError, match="lacks the column 'score'"):
+        plots.against_duration(table.drop(columns="score"))

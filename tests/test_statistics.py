@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from atlaskit import statistics
 from atlaskit.errors import InputError
-from atlaskit.statistics import accuracy, compare, interval, mcnemar, recall_at
+from atlaskit.statistics import COMPUTE, accuracy, breakdown, compare, compute, interval, mcnemar, recall_at
 
 
 @pytest.mark.parametrize(("videos", "spread"), [(40, 0.15), (100, 0.25), (12, 0.1)])
@@ -91,9 +91,32 @@ def test_groups_and_recall() -> None:
     assert recall_at(spans).mean == 0.75 and recall_at(spans, 0.7).mean == 0.5
 
 
+def test_tables_stand_side_by_side() -> None:
+    """As in the paper's Appendix B, where a type of question may be in one benchmark only."""
+    short = rows([True, False, True, True], category=["S2E", "S2E", "TAA", "SSS"])
+    long = rows([False, False], category=["S2E", "TAA"])
+    told = breakdown({"1 h": short, "10 h": long}, "category")
+    assert told["category"].tolist() == ["SSS", "TAA", "S2E"], "the best first"
+    assert told["1 h n"].tolist() == [1, 1, 2] and told["1 h mean"].tolist() == [1.0, 1.0, 0.5]
+    assert told["10 h n"].isna().tolist() == [True, False, False] and told["10 h mean"].tolist()[1:] == [0.0, 0.0]
+
+
+def test_costs_are_means_and_quantiles() -> None:
+    counts = {name: [1.0, 2.0, 3.0, 10.0] for name in COMPUTE}
+    told = compute(rows([True] * 4, seconds=1.0, hours=[1, 1, 10, 10], **counts), "hours").set_index("hours")
+    assert told["questions"].tolist() == [2, 2] and told["worker_tokens"].tolist() == [1.5, 6.5]
+    assert told["tokens 50 %"].tolist() == [1.5, 6.5] and told["tokens 90 %"].tolist() == pytest.approx([1.9, 9.3])
+    failed = rows(
+        [True, False], seconds=1.0, **{name: [4.0, math.nan] for name in COMPUTE if name != "tokens"}, tokens=4
+    )
+    assert compute(failed).iloc[0][["questions", "rounds"]].tolist() == [2, 4]
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
+        (lambda: breakdown({}, "level"), "no tables"),
+        (lambda: compute(rows([True])), "lacks the column 'master_tokens'"),
         (lambda: interval([], []), "no rows"),
         (lambda: interval([1.0], ["a"], level=95), "between 0 and 1"),
         (lambda: accuracy(rows([True]), "topic"), "lacks the column 'topic'"),

@@ -17,7 +17,7 @@ from atlaskit.environment import dead_cells
 from atlaskit.events import Event
 from atlaskit.grid import Grid
 from atlaskit.memory import DeadZones
-from atlaskit.plots import probes_for
+from atlaskit.plots.runs import probes_for
 from atlaskit.render import clock
 from atlaskit.result import Result
 from atlaskit.video import Video

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,10 @@ class World:
 
     def _played(self, videos: list[Video]) -> Video:
         return videos[0] if len(self.order) == 1 else open_video([videos[index] for index in self.order])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open, so that it can be sent to another process."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def __repr__(self) -> str:
         parts = f"{len(self.order)} clips, " if len(self.order) > 1 else ""

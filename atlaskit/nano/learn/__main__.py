@@ -30,7 +30,7 @@ from drills import drill
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 3000, 2400
+EYES_STEPS, MIND_STEPS = 2400, 1900
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -38,7 +38,7 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING, DRILLED = 0.092, 0.26, 0.2
+READING, DRILLING, DRILLED = 0.116, 0.324, 0.2
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
 and after that they keep this share of the groups."""
 TOLD = 10
@@ -127,7 +127,7 @@ def paced(guide: torch.optim.Optimizer, peak: float, step: int, steps: int) -> N
     """Set the pace of learning: up at first, the same for long, since what has to be found is found late, then down."""
     pace = max(0.02, min(1.0, (step + 1) / 100, (steps - step) / (0.3 * steps)))
     for group in guide.param_groups:
-        group["lr"] = peak * pace
+        group["lr"] = peak * pace * group.get("share", 1.0)
 
 
 def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, steps: int, keep_s: float) -> None:

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 import wiring
 from eyes import SHARED, directions, summed
+from form import quickly
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 from words import expanded
@@ -155,7 +156,7 @@ def lost(
     more = [tile for tiles in group.rest_tiles for tile in tiles]
     if more:
         rests = rests.masked_scatter((ids == image)[..., None], features(more, sizes, book, blur).to(device))
-    with torch.autocast(device.type, torch.bfloat16):
+    with quickly(device):
         states = think(model, start, rests)
         kept = wanted >= 0
         scores = model.lm_head(states[kept])

@@ -1,14 +1,13 @@
-"""Figures made from results and tables. Nothing here calls a model or decodes a frame."""
+"""Figures of one run, made from its result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atlaskit.errors import InputError
 from atlaskit.events import Event
 from atlaskit.grid import Grid
+from atlaskit.plots.style import STYLE
 from atlaskit.render import clock
 from atlaskit.result import Result
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
-STYLE = Path(__file__).with_name("figures.mplstyle")
 TRUTH, FOUND, DEAD = "#009E73", "#0072B2", "#30343b"
 """Colours of the known truth, of a visit that brought evidence, and of dead zones."""
 WAS_DEAD, SCORED = "#d9dce1", "#9aa0a8"
@@ -36,7 +34,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     import matplotlib.pyplot as plt
 
     reports, duration_s = result.trace.of("report"), result.sheet.video.duration_s
-    with plt.style.context(str(STYLE)):
+    with plt.style.context(STYLE):
         if ax is None:
             row_height = 0.3 if len(reports) <= WORDY_ROWS else 0.14
             _, ax = plt.subplots(figsize=(7.2, 1.1 + row_height * (len(reports) + 2)))
@@ -72,7 +70,7 @@ def rounds(result: Result, ax: Axes | None = None) -> Axes:
     from matplotlib.patches import Patch
 
     duration_s = result.sheet.video.duration_s
-    with plt.style.context(str(STYLE)):
+    with plt.style.context(STYLE):
         if ax is None:
             row_height = 0.42 if result.rounds <= WORDY_ROWS else 0.14
             _, ax = plt.subplots(figsize=(7.2, 1.2 + row_height * max(1, result.rounds)))
@@ -112,20 +110,6 @@ def rounds(result: Result, ax: Axes | None = None) -> Axes:
         _legend_below(ax, swatches + truth)
         ax.set_title(result.question.text, parse_math=False, wrap=True)
     return ax
-
-
-def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
-    """Write a figure as PNG and SVG; return both paths."""
-    import matplotlib.pyplot as plt
-
-    paths = [Path(directory) / f"{name}.{form}" for form in ("png", "svg")]
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        raise InputError("These axes are in no figure, so there is nothing to write.")
-    with plt.style.context(str(STYLE)):
-        for file in paths:
-            figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
-    return paths
 
 
 def _neighbours(labels: Iterable[tuple[float, str]], closer_s: float) -> list[tuple[list[float], str]]:
