@@ -7,6 +7,7 @@ methods, models and rows.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -28,14 +29,17 @@ TRIES_AGAIN = 3
 """How often Ray begins a question anew whose node was lost."""
 
 
-def on_threads(cases: Sequence[Case], job: Job, parallel: int, cache: Cache) -> Generator[tuple[int, Row]]:
-    """Go through the cases by so many threads."""
+def on_threads(
+    cases: Sequence[Case], job: Job, parallel: int, cache: Cache, stop: threading.Event
+) -> Generator[tuple[int, Row]]:
+    """Go through the cases by so many threads; `stop` tells the jobs that are under way that nobody waits any more."""
     with ThreadPoolExecutor(parallel) as pool:
         places = {pool.submit(job, case, cache): place for place, case in enumerate(cases)}
         try:
             for done in as_completed(places):
                 yield places[done], done.result()
         finally:  # an interrupt: what was not begun is not begun
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -6,9 +6,11 @@ evaluation that was killed goes on where it was, and one that was finished costs
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
@@ -21,7 +23,7 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.cache import Cache, default_cache
 from atlaskit.engines import ENGINES, Engine, on_ray, on_threads
 from atlaskit.errors import AtlasError, InputError, check_whole
-from atlaskit.model import Model
+from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.result import Result
 from atlaskit.usage import Usage
 
@@ -78,11 +80,12 @@ def evaluate(
     _check_settings(name, answer, settings)
     models = [_model(vlm, case) for case in {id(case.world): case for case in asked}.values()]
     cache = cache or default_cache()
-    job = partial(row, name=name, answer=answer, vlm=vlm, settings=settings)
+    job = partial(row, name=name, answer=answer, settings=settings)
     if engine == "ray":
-        rows_done = on_ray(asked, job, parallel, cache, lost=partial(_failed, name), address=address)
+        rows_done = on_ray(asked, partial(job, vlm=vlm), parallel, cache, lost=partial(_failed, name), address=address)
     else:
-        rows_done = on_threads(asked, job, parallel, cache)
+        stop = threading.Event()
+        rows_done = on_threads(asked, partial(job, vlm=vlm, stop=stop), parallel, cache, stop)
 
     import pandas as pd
 
@@ -112,11 +115,13 @@ def row(
     answer: Callable[..., Result],
     vlm: Model | Callable[[World], Model],
     settings: Mapping[str, Any],
+    stop: threading.Event | None = None,
 ) -> dict[str, Any]:
-    """Ask one question, and return what is told of it."""
-    began = time.monotonic()
+    """Ask one question, and return what is told of it; with KeyboardInterrupt, as soon as `stop` is set."""
+    began, model = time.monotonic(), _model(vlm, case)
     try:
-        result = answer(case.opened(), case.question, vlm=_model(vlm, case), cache=cache, **settings)
+        given = model if stop is None else _Stoppable(model, stop)
+        result = answer(case.opened(), case.question, vlm=given, cache=cache, **settings)
     except AtlasError as error:
         return _failed(name, case, str(error), getattr(error, "usage", Usage()), time.monotonic() - began)
     score = case.question.score(result.prediction)
@@ -151,6 +156,7 @@ def _about(case: Case, name: str) -> dict[str, Any]:
         "method": name,
         "kind": question.kind,
         "category": question.category,
+        "positions": len(question.positions_s),
         "misleading_subtitle": question.misleading_subtitle,
         **case.facts,
     }
@@ -160,6 +166,30 @@ def _failed(name: str, case: Case, why: str, usage: Usage = Usage(), seconds: fl
     """Return the row of a question that failed."""
     nothing = {"prediction": None, "score": 0.0, "right": False, **_counts(usage), "stop": "failed"}
     return {**_about(case, name), **nothing, "failure": why, "seconds": seconds}
+
+
+@dataclass(frozen=True)
+class _Stoppable:
+    """A model that is asked no more once nobody waits for its answers: threads hear of no Ctrl-C."""
+
+    model: Model
+    stop: threading.Event
+
+    @property
+    def name(self) -> str:
+        """The model's own."""
+        return self.model.name
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The model's own."""
+        return self.model.parameters
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Let the model answer, if somebody waits for it."""
+        if self.stop.is_set():
+            raise KeyboardInterrupt
+        return self.model.complete(request, max_attempts=max_attempts)
 
 
 def _counts(usage: Usage) -> dict[str, int]:

@@ -76,7 +76,7 @@ def interval(
         return Interval(mean, bound, 1.0) if mean else Interval(mean, 0.0, 1 - bound)
     taken = np.random.default_rng(seed).multinomial(many, np.full(many, 1 / many), size=draws)
     means = (taken @ sums) / (taken @ counts)
-    tail = NormalDist().cdf(-math.sqrt(many / (many - 1)) * _t(1 - (1 - level) / 2, many - 1))
+    tail = _tail(many, level)
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(mean, float(low), float(high))
 
@@ -173,6 +173,36 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * tail / (1 << many))
 
 
+def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "video", level: float = 0.95) -> Interval:
+    """Return how a mean grows with the duration of the video, as the b of duration^b: 1 is linear, and what grows with
+    the logarithm comes close to 0 (paper, Fig. 1). The slope of a straight line through the means at each duration, on
+    logarithmic axes, with its interval by a bootstrap over the values of `cluster`: of what is asked about at every
+    duration, such as the source video.
+
+    Raises InputError where there are fewer than two durations, or a mean is not positive.
+    """
+    _check_columns(rows, [column, cluster, "duration_s"])
+    durations, at = np.unique(rows["duration_s"].to_numpy(float), return_inverse=True)
+    _, who = np.unique(rows[cluster].to_numpy(), return_inverse=True)
+    if len(durations) < 2 or durations[0] <= 0:
+        raise InputError(f"How {column} grows is seen at two durations or more; these rows have {len(durations)}.")
+    many = int(who.max()) + 1
+    sums, counts = np.zeros((many, len(durations))), np.zeros((many, len(durations)))
+    np.add.at(sums, (who, at), rows[column].to_numpy(float))
+    np.add.at(counts, (who, at), 1.0)
+    x = np.log(durations) - np.log(durations).mean()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = float(np.log(sums.sum(0) / counts.sum(0)) @ x / (x @ x))
+        taken = np.random.default_rng(0).multinomial(many, np.full(many, 1 / many), size=DRAWS)
+        slopes = np.log((taken @ sums) / (taken @ counts)) @ x / (x @ x)
+    if not math.isfinite(slope):
+        raise InputError(f"The mean of {column} is not positive at every duration, so it has no exponent.")
+    slopes = slopes[np.isfinite(slopes)]  # but where no drawn video was asked about at some duration
+    tail = _tail(many, level)
+    low, high = np.quantile(slopes, [tail, 1 - tail]) if many > 1 else (math.nan, math.nan)
+    return Interval(slope, float(low), float(high))
+
+
 def recall_at(rows: pd.DataFrame, iou: float = 0.5) -> Interval:
     """Return the share of when-questions whose temporal IoU is at least `iou`, with its interval."""
     _check_columns(rows, ["kind", "score", "video"])
@@ -196,6 +226,13 @@ def _check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in rows.columns]
     if missing:
         raise InputError(f"The table lacks the column {missing[0]!r}; it has {', '.join(map(str, rows.columns))}.")
+
+
+def _tail(many: int, level: float) -> float:
+    """Return the share of a bootstrap's draws to leave out at each end, which makes up for there being few clusters."""
+    if many < 2:
+        return math.nan
+    return NormalDist().cdf(-math.sqrt(many / (many - 1)) * _t(1 - (1 - level) / 2, many - 1))
 
 
 def _t(share: float, freedom: int) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import json
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,7 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError, VideoError
 from atlaskit.evaluate import COUNTS, OF_THE_RUN, evaluate
+from atlaskit.model import MAX_ATTEMPTS, Reply, Request
 
 SMALL = {"cell": 32}
 
@@ -89,6 +92,27 @@ def test_what_cannot_be_evaluated_is_one_sentence(cases: tuple[Case, ...], in_tm
             evaluate(*given, vlm=ak.Oracle, progress=False)  # type: ignore[arg-type]
 
 
+def test_after_an_interrupt_nothing_more_is_asked(cases: tuple[Case, ...], cache: Cache) -> None:
+    asked, before = list[str](), list[int]()
+
+    class Slow(ak.Oracle):
+        def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+            asked.append(request.step)
+            if len(asked) == 20:
+                before.append(len(asked))
+                _thread.interrupt_main()
+            time.sleep(0.05)
+            return super().complete(request, max_attempts=max_attempts)
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(cases, vlm=Slow, parallel=2, workers=2, cache=cache, progress=False, **SMALL)
+    assert len(asked) - before[0] <= 2 * 3 * 2, "what was under way, or began while the main thread woke up"
+    later = len(asked)
+    time.sleep(0.2)
+    assert len(asked) == later
+    assert evaluate(cases, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)["right"].all()
+
+
 def test_a_film_is_evaluated_as_well_as_what_is_drawn(film: World, cache: Cache) -> None:
     table = evaluate(film.cases()[:2], vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
     assert len(table) == 2 and table["duration_s"].eq(120).all()
@@ -130,7 +154,7 @@ def test_only_who_navigates_stands_ten_hours(tmp_path: Path) -> None:
     and in ten hours. Sampling loses them, one grid too; captions outgrow their context; navigation does not."""
     means = {}
     for length_s in (600, 36_000):
-        worlds = [atlasworld(seed, length_s, questions=10, clip_s=60, directory=tmp_path) for seed in (0, 1, 2)]
+        worlds = [atlasworld(seed, length_s, questions=10, clip_s=60, directory=tmp_path) for seed in (0, 1)]
         cases = [case for world in worlds for case in world.cases(drawn=True)]
         for method in ("video-rlm", "uniform", "composite", "captions"):
             vlm = partial(ak.Oracle, miss=0.1, confuse=0.05)

@@ -104,3 +104,22 @@ def test_a_line_a_method_against_duration() -> None:
         plots.against_duration(table.assign(duration_s=0.0))
     with pytest.raises(InputError, match="lacks the column 'score'"):
         plots.against_duration(table.drop(columns="score"))
+
+
+def test_score_and_tokens_against_depth() -> None:
+    depths = pd.DataFrame({"max_depth": [0, 1, 2] * 4, "video": list("aaabbbcccddd"), "tokens": 5000.0})
+    ax = plots.depth_budget(depths.assign(score=depths["max_depth"] / 2), 36_000)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0\n9.38 min", "1\n8.79 s", "2\n0.137 s"]
+    assert ax.containers[0].lines[0].get_ydata().tolist() == [0, 0.5, 1]
+    (line,) = (line for line in ax.lines if line.get_linestyle() == ":")
+    assert line.get_xdata()[0] == 1.5, "depth 2 is the first below a second"
+    assert not [line for line in plots.depth_budget(depths.assign(score=0), 1e6).lines if line.get_linestyle() == ":"]
+
+
+def test_tokens_against_the_places_of_an_answer() -> None:
+    rows = pd.DataFrame({"positions": [0, 1, 1, 2, 3, 5], "video": list("abcdef"), "tokens": [9.0, 10, 20, 30, 40, 60]})
+    ax = plots.against_spread(rows)
+    assert [bar.get_height() for bar in ax.patches] == [15, 30, 50]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1\nn = 2", "2\nn = 1", "3 or more\nn = 2"]
+    with pytest.raises(InputError, match="at how many positions"):
+        plots.against_spread(rows.assign(positions=0))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from atlaskit import statistics
 from atlaskit.errors import InputError
-from atlaskit.statistics import COMPUTE, accuracy, breakdown, compare, compute, interval, mcnemar, recall_at
+from atlaskit.statistics import COMPUTE, accuracy, breakdown, compare, compute, exponent, interval, mcnemar, recall_at
 
 
 @pytest.mark.parametrize(("videos", "spread"), [(40, 0.15), (100, 0.25), (12, 0.1)])
@@ -112,9 +112,29 @@ def test_costs_are_means_and_quantiles() -> None:
     assert compute(failed).iloc[0][["questions", "rounds"]].tolist() == [2, 4]
 
 
+def grown(exponent_of: float, videos: int, spread: float, seed: int) -> pd.DataFrame:
+    """Tokens of five questions a video at four durations; some videos cost more than others."""
+    rng, durations = np.random.default_rng(seed), np.repeat([60.0, 600.0, 3600.0, 36_000.0], 5 * videos)
+    names = np.tile(np.repeat(np.arange(videos), 5), 4)
+    dear = np.exp(rng.normal(0, spread, (videos, 4)))[names, np.repeat(range(4), 5 * videos)]
+    tokens = 1000 * durations**exponent_of * dear * np.exp(rng.normal(0, 0.3, len(names)))
+    return pd.DataFrame({"duration_s": durations, "video": names.astype(str), "tokens": tokens})
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.2, 1.0])
+def test_exponents_hold_the_truth_as_often_as_they_say(truth: float) -> None:
+    exact = grown(truth, 6, 0.0, 0).assign(tokens=lambda table: 3 * table["duration_s"] ** truth)
+    assert exponent(exact).mean == pytest.approx(truth, abs=1e-9)
+    told = [exponent(grown(truth, 20, 0.4, seed)) for seed in range(300)]
+    held = sum(each.low <= truth <= each.high for each in told)
+    assert 0.91 <= held / 300 <= 0.99
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
+        (lambda: exponent(grown(1, 2, 0, 0).query("duration_s == 60")), "two durations or more"),
+        (lambda: exponent(grown(1, 2, 0, 0).assign(tokens=0)), "has no exponent"),
         (lambda: breakdown({}, "level"), "no tables"),
         (lambda: compute(rows([True])), "lacks the column 'master_tokens'"),
         (lambda: interval([], []), "no rows"),

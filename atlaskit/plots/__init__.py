@@ -2,6 +2,6 @@
 
 from atlaskit.plots.runs import path, rounds
 from atlaskit.plots.style import save
-from atlaskit.plots.tables import against_duration
+from atlaskit.plots.tables import against_duration, against_spread, depth_budget
 
-__all__ = ["against_duration", "path", "rounds", "save"]
+__all__ = ["against_duration", "against_spread", "depth_budget", "path", "rounds", "save"]

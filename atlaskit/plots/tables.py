@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError
+from atlaskit.grid import Grid
 from atlaskit.plots.style import STYLE
 from atlaskit.statistics import accuracy
 
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = "osD^vP*X"
-DURATIONS_S = {60: "1 min", 600: "10 min", 3600: "1 h", 10_800: "3 h", 18_000: "5 h", 36_000: "10 h"}
-"""Ticks of an axis of durations."""
-LOUD = {"score": "mean score", "tokens": "tokens a question", "effective_tokens": "effective tokens a question"}
+TICKS_S = {60: "1 min", 600: "10 min", 3600: "1 h", 10_800: "3 h", 18_000: "5 h", 36_000: "10 h"}
+"""What durations are called."""
+CALLED = {"score": "mean score", "tokens": "tokens a question", "effective_tokens": "effective tokens a question"}
+"""What columns are called."""
 NUDGE = 0.035
 """How far methods stand apart at one duration, as a share of it, so that their intervals do not hide each other."""
 
@@ -38,20 +41,96 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
             _, ax = plt.subplots()
         for number, method in enumerate(methods):
             line = told[told["method"] == method]
-            middle = number - (len(methods) - 1) / 2
-            off = [line["mean"] - line["low"], line["high"] - line["mean"]]
-            marker = MARKERS[number % len(MARKERS)]
-            at = line["duration_s"] * (1 + NUDGE) ** middle
-            ax.errorbar(at, line["mean"], off, label=method, marker=marker, ms=5, lw=1.6, elinewidth=0.9, capsize=2)
+            at = line["duration_s"] * (1 + NUDGE) ** (number - (len(methods) - 1) / 2)
+            _draw_means(ax, at, line, f"C{number}", MARKERS[number % len(MARKERS)], label=method)
         ax.set_xscale("log")
         durations = sorted(told["duration_s"].unique())
-        ax.set_xticks(durations, [DURATIONS_S.get(round(each), f"{each / 60:.3g} min") for each in durations])
+        ax.set_xticks(durations, [TICKS_S.get(round(each), f"{each / 60:.3g} min") for each in durations])
         ax.minorticks_off()
         ax.set_xlabel("duration of the video")
-        ax.set_ylabel(LOUD.get(column, column))
-        if "tokens" in column:
-            ax.set_yscale("log")
-        elif column == "score":
-            ax.set_ylim(0, 1)
+        _name_values(ax, column)
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
+
+
+def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int = 8, ax: Axes | None = None) -> Axes:
+    """Draw score and tokens against the maximum depth, the column `max_depth` (paper, Fig. 5a).
+
+    Below each depth stands how long a cell is there, Δt_d = T / K^(2(d+1)) of a video of `duration_s` seconds; a line
+    marks the first depth at which it is shorter than a second.
+    """
+    import matplotlib.pyplot as plt
+
+    scores, tokens = (accuracy(rows, "max_depth", column=column) for column in ("score", "tokens"))
+    depths = scores["max_depth"].tolist()
+    spans_s = [_resolution_s(duration_s, k, depth) for depth in depths]
+    with plt.style.context(STYLE):
+        if ax is None:
+            _, ax = plt.subplots()
+        right = ax.twinx()
+        right.bar(depths, tokens["mean"] / 1000, 0.5, color="C4", alpha=0.45, lw=0)
+        right.set_ylabel("thousand tokens a question (bars)")
+        right.spines["right"].set_visible(True)
+        right.grid(visible=False)
+        ax.set_zorder(right.get_zorder() + 1)
+        ax.patch.set_visible(False)
+        _draw_means(ax, scores["max_depth"], scores, "C0", MARKERS[0])
+        fine = next((depth for depth, span_s in zip(depths, spans_s, strict=True) if span_s < 1), None)
+        if fine is not None:
+            ax.axvline(fine - 0.5, color="0.35", lw=1, ls=":")
+            above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+            ax.annotate("from here on, cells below 1 s", (fine - 0.5, 1), (0, 3), ha="center", fontsize=8, **above)
+        ax.set_xticks(depths, [f"{depth}\n{_span(span_s)}" for depth, span_s in zip(depths, spans_s, strict=True)])
+        ax.set_xlabel("maximum depth, and how long a cell is there")
+        _name_values(ax, "score")
+        ax.set_ylabel("mean score (line)")
+    return ax
+
+
+def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3, ax: Axes | None = None) -> Axes:
+    """Draw the mean of a column against the number of places in the video that an answer lies at, the column
+    `positions`, of which `most` and more are one (paper, Fig. 5b). Raises InputError where no row tells any."""
+    import matplotlib.pyplot as plt
+
+    known = rows[rows["positions"] > 0]
+    if not len(known):
+        raise InputError("No row tells at how many positions its answer lies, so there is no spread to draw.")
+    told = accuracy(known.assign(places=known["positions"].clip(upper=most)), "places", column=column)
+    places: Sequence[int] = told["places"].tolist()
+    with plt.style.context(STYLE):
+        if ax is None:
+            _, ax = plt.subplots(figsize=(4.6, 3.2))
+        off = [told["mean"] - told["low"], told["high"] - told["mean"]]
+        ax.bar(places, told["mean"], 0.6, yerr=off, color="C0", error_kw={"elinewidth": 0.9, "capsize": 2})
+        names = [f"{place}{' or more' if place == most else ''}" for place in places]
+        ax.set_xticks(places, [f"{name}\nn = {count}" for name, count in zip(names, told["questions"], strict=True)])
+        ax.set_xlabel("places in the video that the answer lies at")
+        ax.set_ylabel(CALLED.get(column, column))
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+    return ax
+
+
+def _draw_means(ax: Axes, at: pd.Series, told: pd.DataFrame, colour: str, marker: str, label: str = "") -> None:
+    """Draw means at some places, joined, with their intervals."""
+    off = [told["mean"] - told["low"], told["high"] - told["mean"]]
+    look = {"color": colour, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
+    ax.errorbar(at, told["mean"], off, label=label or None, **look)
+
+
+def _name_values(ax: Axes, column: str) -> None:
+    ax.set_ylabel(CALLED.get(column, column))
+    if "tokens" in column:
+        ax.set_yscale("log")
+    elif column == "score":
+        ax.set_ylim(0, 1)
+
+
+def _resolution_s(duration_s: float, k: int, depth: int) -> float:
+    grid = Grid(0.0, duration_s, k)
+    for _ in range(depth):
+        grid = grid.expand(0)
+    return grid.resolution_s
+
+
+def _span(span_s: float) -> str:
+    return f"{span_s:.3g} s" if span_s < 120 else f"{span_s / 60:.3g} min"

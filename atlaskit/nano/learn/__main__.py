@@ -30,7 +30,7 @@ from drills import drill
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 2400, 1900
+EYES_STEPS, MIND_STEPS = 2400, 1600
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -38,7 +38,7 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING, DRILLED = 0.116, 0.324, 0.2
+READING, DRILLING, DRILLED = 0.1375, 0.385, 0.2
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
 and after that they keep this share of the groups."""
 TOLD = 10
