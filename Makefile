@@ -8,6 +8,11 @@ ARGS    ?=
 MINUTES ?= 120
 REPLAY  ?=
 REPLAYS := $(filter-out 0,$(REPLAY))
+SCALE   ?= small
+# How many worlds are asked about; at SCALE=small as many as each notebook says.
+WORLDS_smoke := -o worlds 2
+WORLDS_small :=
+WORLDS_full  := -o worlds 20
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
@@ -37,9 +42,10 @@ lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
 	@$(TIMED) "types of what learns" $(BIN)/mypy --config-file tools/mypy-learn.ini
 	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
 
-experiments: $(VENV)/notebook ## Run all notebooks headless; REPLAY=1: on recorded replies, no model is asked
+experiments: $(VENV)/notebook ## Run all notebooks headless; SCALE=smoke|small|full; REPLAY=1: on recorded replies, no model is asked
+	@$(if $(filter smoke small full,$(SCALE)),,echo "SCALE is smoke, small or full, got $(SCALE)." >&2; exit 2)
 	@$(if $(REPLAYS),$(BIN)/python -m atlaskit cache import recordings/*.zip)
-	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit run notebooks/*.ipynb --out figures $(if $(REPLAYS),--replay)
+	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit run notebooks/*.ipynb --out figures $(WORLDS_$(SCALE)) $(if $(REPLAYS),-o replay true)
 	@echo "Executed notebooks and figures: $(CURDIR)/figures"
 
 recordings: demo ## Record anew what the notebooks' models reply

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -93,10 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     running.set_defaults(run=_run)
     running.add_argument("notebooks", type=Path, nargs="+")
     running.add_argument("--out", type=Path, default=Path("figures"), help="where executed notebooks go (figures)")
-    running.add_argument(
-        "--replay", action="store_true", help="sets replay in those that have it: models are not asked; oracles may be"
-    )
-    running.add_argument("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+    given: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("NAME", "VALUE")}
+    running.add_argument("-p", dest="parameters", **given, help="a parameter, which all of them must declare")
+    running.add_argument("-o", dest="optional", **given, help="a parameter, for those of them that declare it")
     return parser
 
 
@@ -251,11 +251,17 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from atlaskit.notebooks import run_notebook  # here, since it loads papermill
+    from atlaskit.notebooks import declared_in, run_notebook  # here, since it loads papermill
 
     parameters = {name: literal(value) for name, value in options.parameters}
+    optional = {name: literal(value) for name, value in options.optional}
+    declared = set[str]().union(*map(declared_in, options.notebooks))
+    if unknown := sorted(set(optional) - declared):
+        raise InputError(
+            f"None of these notebooks has a parameter {unknown[0]!r}; there are {', '.join(sorted(declared))}."
+        )
     for notebook in options.notebooks:
-        run_notebook(notebook, options.out, parameters, is_replay=options.replay)
+        run_notebook(notebook, options.out, parameters, optional=optional)
     return 0
 
 

@@ -20,12 +20,28 @@ class NotebookError(AtlasError):
     """A notebook that stopped at one of its cells."""
 
 
+def declared_in(path: Path) -> set[str]:
+    """Return the parameters that a notebook declares; raise InputError for what is no notebook."""
+    import papermill
+
+    if not path.is_file():
+        raise InputError(f"There is no notebook {path}.")
+    try:
+        return set(papermill.inspect_notebook(str(path)))
+    except (ValueError, KeyError) as error:  # what is not JSON, not a notebook, or names no language
+        raise InputError(f"{path} is not a notebook that can be run ({error}).") from error
+
+
 def run_notebook(
-    path: Path, out: Path, parameters: Mapping[str, Any] | None = None, *, is_replay: bool = False
+    path: Path,
+    out: Path,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    optional: Mapping[str, Any] | None = None,
 ) -> Path:
     """Execute a notebook; return where the executed copy is kept.
 
-    With `is_replay`, its parameter `replay` is set, so that it asks no model; one that has none asks none anyway.
+    `parameters` it must declare; of the `optional` ones, it gets those that it declares.
     What its cells print is printed here too. Raises InputError for a notebook that is not there or a parameter it
     does not declare, NotebookError (with the cell and the reason) when a cell fails.
     """
@@ -34,17 +50,11 @@ def run_notebook(
     from papermill.exceptions import PapermillExecutionError
 
     parameters = dict(parameters or {})
-    if not path.is_file():
-        raise InputError(f"There is no notebook {path}.")
-    try:
-        declared = papermill.inspect_notebook(str(path))
-    except (ValueError, KeyError) as error:  # what is not JSON, not a notebook, or names no language
-        raise InputError(f"{path} is not a notebook that can be run ({error}).") from error
+    declared = declared_in(path)
     unknown = sorted(set(parameters) - set(declared))
     if unknown:
         raise InputError(f"{path.name} has no parameter {unknown[0]!r}; it has {', '.join(sorted(declared))}.")
-    if is_replay and "replay" in declared:
-        parameters["replay"] = True
+    parameters |= {name: value for name, value in (optional or {}).items() if name in declared}
     out.mkdir(parents=True, exist_ok=True)
     executed = out.resolve() / path.name
     began = time.monotonic()

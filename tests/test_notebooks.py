@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import Oracle, atlasworld
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError
@@ -86,10 +87,15 @@ def test_the_runner_runs_in_the_notebooks_folder_and_prints(tmp_path: Path, capf
         run_notebook(tmp_path / "letter.ipynb", tmp_path)
 
 
-def test_a_replay_is_told_to_those_that_ask_models(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    for name, declared in (("a", "replay = False"), ("b", "n = 1")):
-        run_notebook(write(tmp_path / f"{name}.ipynb", declared, declared.split()[0]), tmp_path / "out", is_replay=True)
-    assert '"True"' in (tmp_path / "out/a.ipynb").read_text() and '"1"' in (tmp_path / "out/b.ipynb").read_text()
+def test_a_parameter_goes_to_those_that_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    books = [str(write(tmp_path / f"{name}.ipynb", f"{name} = 1", name)) for name in "ab"]
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", *books, "-o", "a", "true"]) == 0
+    assert (
+        '"True"' in (tmp_path / "figures/a.ipynb").read_text() and '"1"' in (tmp_path / "figures/b.ipynb").read_text()
+    )
+    assert main(["run", *books, "-o", "c", "true"]) == 2, "which none of them has"
+    assert main(["run", *books, "-p", "a", "true"]) == 2, "which one of them lacks"
 
 
 def test_a_failing_cell_is_one_sentence(tmp_path: Path) -> None:
