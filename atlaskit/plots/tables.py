@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from atlaskit.baselines import METHODS
 from atlaskit.errors import InputError
 from atlaskit.grid import Grid
 from atlaskit.plots.style import STYLE
@@ -36,13 +37,15 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     if not (told["duration_s"] > 0).all():
         raise InputError("Some rows tell no duration_s, so they have no place on an axis of durations.")
     methods = list(dict.fromkeys(rows["method"]))
+    looks = [*METHODS, *(method for method in methods if method not in METHODS)]  # the same in every figure
     with plt.style.context(STYLE):
         if ax is None:
             _, ax = plt.subplots()
         for number, method in enumerate(methods):
             line = told[told["method"] == method]
             at = line["duration_s"] * (1 + NUDGE) ** (number - (len(methods) - 1) / 2)
-            _draw_means(ax, at, line, f"C{number}", MARKERS[number % len(MARKERS)], label=method)
+            look = looks.index(method) % len(MARKERS)
+            _draw_means(ax, at, line, f"C{look}", MARKERS[look], label=method)
         ax.set_xscale("log")
         durations = sorted(told["duration_s"].unique())
         ax.set_xticks(durations, [TICKS_S.get(round(each), f"{each / 60:.3g} min") for each in durations])
@@ -78,7 +81,7 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int = 8, ax: Axes 
         fine = next((depth for depth, span_s in zip(depths, spans_s, strict=True) if span_s < 1), None)
         if fine is not None:
             ax.axvline(fine - 0.5, color="0.35", lw=1, ls=":")
-            above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+            above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
             ax.annotate("from here on, cells below 1 s", (fine - 0.5, 1), (0, 3), ha="center", fontsize=8, **above)
         ax.set_xticks(depths, [f"{depth}\n{_span(span_s)}" for depth, span_s in zip(depths, spans_s, strict=True)])
         ax.set_xlabel("maximum depth, and how long a cell is there")
@@ -113,7 +116,7 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
 def _draw_means(ax: Axes, at: pd.Series, told: pd.DataFrame, colour: str, marker: str, label: str = "") -> None:
     """Draw means at some places, joined, with their intervals."""
     off = [told["mean"] - told["low"], told["high"] - told["mean"]]
-    look = {"color": colour, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
+    look: dict[str, Any] = {"color": colour, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
     ax.errorbar(at, told["mean"], off, label=label or None, **look)
 
 
