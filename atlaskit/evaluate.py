@@ -23,7 +23,7 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.cache import Cache, default_cache
 from atlaskit.engines import ENGINES, Engine, on_ray, on_threads
 from atlaskit.errors import AtlasError, InputError, check_whole
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, Watched
 from atlaskit.result import Result
 from atlaskit.usage import Usage
 
@@ -168,22 +168,11 @@ def _failed(name: str, case: Case, why: str, usage: Usage = Usage(), seconds: fl
     return {**_about(case, name), **nothing, "failure": why, "seconds": seconds}
 
 
-@dataclass(frozen=True)
-class _Stoppable:
+@dataclass
+class _Stoppable(Watched):
     """A model that is asked no more once nobody waits for its answers: threads hear of no Ctrl-C."""
 
-    model: Model
     stop: threading.Event
-
-    @property
-    def name(self) -> str:
-        """The model's own."""
-        return self.model.name
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The model's own."""
-        return self.model.parameters
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Let the model answer, if somebody waits for it."""

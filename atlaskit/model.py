@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -108,6 +109,27 @@ class Model(Protocol):
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer a request in at most `max_attempts` attempts; raise ModelError when that fails."""
+
+
+@dataclass
+class Watched(ABC):
+    """A model between which and the search something stands; to the search it is the same."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The model's own."""
+        return self.model.name
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The model's own."""
+        return self.model.parameters
+
+    @abstractmethod
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Answer a request, by the model or not."""
 
 
 @dataclass(frozen=True)

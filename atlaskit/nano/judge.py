@@ -13,7 +13,7 @@ import statistics
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.evaluate import evaluate
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, Watched
 from atlaskit.nano.expert import SETTINGS, Expert
 from atlaskit.nano.quest import quest_of
 from atlaskit.prompts import DecisionCall, FramesCall, ProbeCall, ReviewCall, StepCall
@@ -46,23 +46,12 @@ METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
 
 
 @dataclass
-class Compared:
+class Compared(Watched):
     """A model beside the teacher: each of its replies is held against what the teacher would have said."""
 
-    model: Model
     world: World
     counts: dict[str, list[float]]
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def name(self) -> str:
-        """The model's own."""
-        return self.model.name
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The model's own."""
-        return self.model.parameters
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Let the model answer, and compare."""
