@@ -43,7 +43,7 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(material, "DURATIONS_S", (120,))
     folder = tmp_path / "material"
     material.write_material(folder, 2)
-    command = [python, str(LEARN), str(folder), str(tmp_path / "out"), "--share", "0.01", "--keep", "1"]
+    command = [python, str(LEARN), str(folder), str(tmp_path / "out"), "--share", "0.015", "--keep", "1"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     kept = tmp_path / "out" / "mind.ckpt"
     while not kept.exists():
@@ -57,7 +57,7 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
         told = losses(tmp_path / "out" / f"{name}.csv")
         assert [step for step, _ in told] == sorted({step for step, _ in told})
     (_, first), *_, (_, last) = losses(tmp_path / "out" / "mind.csv")
-    assert last < 0.8 * first
+    assert last < 0.9 * first
     made = tmp_path / "out" / "nano"
     assert {"config.json", "tokenizer.json", "preprocessor_config.json"} <= {path.name for path in made.iterdir()}
     assert sum(path.stat().st_size for path in made.glob("*.safetensors")) < 25e6
