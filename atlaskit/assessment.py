@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.benchmarks.videomme import videomme
 from atlaskit.cache import Cache
 from atlaskit.engines import ENGINES
-from atlaskit.errors import InputError, printable, reason
+from atlaskit.errors import InputError, printable
 from atlaskit.evaluate import evaluate
 from atlaskit.model import Model
 from atlaskit.serve import serve
@@ -97,7 +97,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     )
     outcomes.save(table, options.out)
     if options.samples:
-        _write_samples(outcomes.samples(table, cases), options.samples)
+        outcomes.save_samples(table, cases, options.samples)
     for by in ("category", None):
         print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
     print(statistics.compute(table).round(1).T.to_string(header=False))
@@ -137,14 +137,6 @@ def _model(options: argparse.Namespace) -> Model | Callable[[World], Model]:
     if options.benchmark != SYNTHETIC:
         raise InputError("Only of AtlasWorld there is an oracle: name a --model.")
     return partial(Oracle, miss=options.oracle)
-
-
-def _write_samples(told: Sequence[dict[str, Any]], path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in told), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {reason(error)}.") from error
 
 
 def literal(text: str) -> Any:

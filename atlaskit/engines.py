@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -113,12 +114,18 @@ def _cluster(address: str | None) -> Iterator[Any]:
 
 def _at_node(job: Job, case: Case, home: Any, nodes: Path) -> Row:
     """Do a job on a node, with the node's own cache."""
+    return job(case, _NodeCache(nodes / _node_name(), home))
+
+
+@lru_cache(maxsize=1)
+def _node_name() -> str:
+    """Return the name of the node that this process is on, as a name of a folder."""
     import ray
 
     here = ray.get_runtime_context().get_node_id()
     listed: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     name = next((node["NodeName"] for node in listed if node["NodeID"] == here), here)
-    return job(case, _NodeCache(nodes / re.sub(r"[^\w.-]", "_", name), home))
+    return re.sub(r"[^\w.-]", "_", name)
 
 
 class _Home:

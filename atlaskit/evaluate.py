@@ -89,12 +89,12 @@ def evaluate(
 
     import pandas as pd
 
-    rows: dict[int, dict[str, Any]] = {}
+    rows, right, tokens = dict[int, dict[str, Any]](), 0, 0
     with closing(rows_done), tqdm(total=len(asked), unit="question", disable=not progress) as bar:
         for place, each in rows_done:
             rows[place] = each
-            right = sum(told["right"] for told in rows.values()) / len(rows)
-            bar.set_postfix_str(f"{right:.0%} right, {sum(told['tokens'] for told in rows.values()):,} tokens")
+            right, tokens = right + each["right"], tokens + each["tokens"]
+            bar.set_postfix_str(f"{right / len(rows):.0%} right, {tokens:,} tokens")
             bar.update()
     table = pd.DataFrame([rows[place] for place in sorted(rows)])
     table.attrs = {

@@ -6,7 +6,8 @@ The settings are in a file of their own, so that a table never parts from what m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,27 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
     """
     target = check_path(path)
     told = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, an interval or words
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+    with _writing(target):
         if target.suffix == ".csv":
             told.to_csv(target, index=False)
         else:
             told.to_parquet(target, index=False)
         target.with_name(f"{target.name}.json").write_text(json.dumps(rows.attrs, indent=1) + "\n", encoding="utf-8")
+
+
+def save_samples(rows: pd.DataFrame, cases: Iterable[Case], path: str | Path) -> None:
+    """Write the rows as lmms-eval's samples, a line of JSON each; raises as `samples` and `save` do."""
+    lines = [json.dumps(each, ensure_ascii=False) + "\n" for each in samples(rows, cases)]
+    with _writing(Path(path)):
+        Path(path).write_text("".join(lines), encoding="utf-8")
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    """Make a file's folder; raise InputError where that or what is done in this block fails."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
 

@@ -6,7 +6,7 @@ Questions about one video are alike, so that whole videos are drawn: the bootstr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,16 +69,13 @@ def interval(
     sums, counts = np.bincount(places, np.asarray(values, float)), np.bincount(places)
     many = len(sums)
     mean = float(sums.sum() / counts.sum())
-    if many == 1:
-        return Interval(mean, math.nan, math.nan)
-    if mean in (0.0, 1.0) and set(np.unique(values)) == {mean}:  # nothing varies, so a bootstrap would be sure of it
+    if (
+        many > 1 and mean in (0.0, 1.0) and set(np.unique(values)) == {mean}
+    ):  # nothing varies, so a bootstrap would be sure of it
         bound = ((1 - level) / 2) ** (1 / many)
         return Interval(mean, bound, 1.0) if mean else Interval(mean, 0.0, 1 - bound)
-    taken = np.random.default_rng(seed).multinomial(many, np.full(many, 1 / many), size=draws)
-    means = (taken @ sums) / (taken @ counts)
-    tail = _tail(many, level)
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(mean, float(low), float(high))
+    low, high = _bounds(many, lambda taken: (taken @ sums) / (taken @ counts), level, draws, seed)
+    return Interval(mean, low, high)
 
 
 def accuracy(
@@ -191,16 +188,17 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
     np.add.at(sums, (who, at), rows[column].to_numpy(float))
     np.add.at(counts, (who, at), 1.0)
     x = np.log(durations) - np.log(durations).mean()
+
+    def slopes(taken: NDArray[np.int64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.log((taken @ sums) / (taken @ counts)) @ x / (x @ x)
+        return found[np.isfinite(found)]  # where no drawn video was asked about at some duration, there is none
+
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = float(np.log(sums.sum(0) / counts.sum(0)) @ x / (x @ x))
-        taken = np.random.default_rng(0).multinomial(many, np.full(many, 1 / many), size=DRAWS)
-        slopes = np.log((taken @ sums) / (taken @ counts)) @ x / (x @ x)
-    if not math.isfinite(slope):
-        raise InputError(f"The mean of {column} is not positive at every duration, so it has no exponent.")
-    slopes = slopes[np.isfinite(slopes)]  # but where no drawn video was asked about at some duration
-    tail = _tail(many, level)
-    low, high = np.quantile(slopes, [tail, 1 - tail]) if many > 1 else (math.nan, math.nan)
-    return Interval(slope, float(low), float(high))
+        slope = slopes(np.ones((1, many), np.int64))
+        if not len(slope):
+            raise InputError(f"The mean of {column} is not positive at every duration, so it has no exponent.")
+        low, high = _bounds(many, slopes, level)
+    return Interval(float(slope[0]), low, high)
 
 
 def recall_at(rows: pd.DataFrame, iou: float = 0.5) -> Interval:
@@ -228,11 +226,24 @@ def _check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
         raise InputError(f"The table lacks the column {missing[0]!r}; it has {', '.join(map(str, rows.columns))}.")
 
 
-def _tail(many: int, level: float) -> float:
-    """Return the share of a bootstrap's draws to leave out at each end, which makes up for there being few clusters."""
+def _bounds(
+    many: int,
+    figures: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    level: float,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Return the ends of an interval by a bootstrap over so many clusters; (nan, nan) of one alone.
+
+    `figures` returns the figure of each draw, from how often each cluster was taken in it: (draws, many) to (draws,).
+    Less is left out at each end than of a plain percentile interval, to make up for there being few clusters.
+    """
     if many < 2:
-        return math.nan
-    return NormalDist().cdf(-math.sqrt(many / (many - 1)) * _t(1 - (1 - level) / 2, many - 1))
+        return math.nan, math.nan
+    taken = np.random.default_rng(seed).multinomial(many, np.full(many, 1 / many), size=draws)
+    tail = NormalDist().cdf(-math.sqrt(many / (many - 1)) * _t(1 - (1 - level) / 2, many - 1))
+    low, high = np.quantile(figures(taken), [tail, 1 - tail])
+    return float(low), float(high)
 
 
 def _t(share: float, freedom: int) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.baselines import METHODS
 from atlaskit.errors import InputError
-from atlaskit.grid import Grid
+from atlaskit.grid import resolution_s, sub_second_depth
 from atlaskit.plots.style import STYLE
 from atlaskit.statistics import accuracy
 
@@ -66,7 +66,7 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int = 8, ax: Axes 
 
     scores, tokens = (accuracy(rows, "max_depth", column=column) for column in ("score", "tokens"))
     depths = scores["max_depth"].tolist()
-    spans_s = [_resolution_s(duration_s, k, depth) for depth in depths]
+    spans_s = [resolution_s(duration_s, k, depth) for depth in depths]
     with plt.style.context(STYLE):
         if ax is None:
             _, ax = plt.subplots()
@@ -78,7 +78,7 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int = 8, ax: Axes 
         ax.set_zorder(right.get_zorder() + 1)
         ax.patch.set_visible(False)
         _draw_means(ax, scores["max_depth"], scores, "C0", MARKERS[0])
-        fine = next((depth for depth, span_s in zip(depths, spans_s, strict=True) if span_s < 1), None)
+        fine = next((depth for depth in depths if depth >= sub_second_depth(duration_s, k)), None)
         if fine is not None:
             ax.axvline(fine - 0.5, color="0.35", lw=1, ls=":")
             above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
@@ -103,8 +103,7 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
     with plt.style.context(STYLE):
         if ax is None:
             _, ax = plt.subplots(figsize=(4.6, 3.2))
-        off = [told["mean"] - told["low"], told["high"] - told["mean"]]
-        ax.bar(places, told["mean"], 0.6, yerr=off, color="C0", error_kw={"elinewidth": 0.9, "capsize": 2})
+        ax.bar(places, told["mean"], 0.6, yerr=_reach(told), color="C0", error_kw={"elinewidth": 0.9, "capsize": 2})
         names = [f"{place}{' or more' if place == most else ''}" for place in places]
         ax.set_xticks(places, [f"{name}\nn = {count}" for name, count in zip(names, told["questions"], strict=True)])
         ax.set_xlabel("places in the video that the answer lies at")
@@ -115,9 +114,13 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
 
 def _draw_means(ax: Axes, at: pd.Series, told: pd.DataFrame, colour: str, marker: str, label: str = "") -> None:
     """Draw means at some places, joined, with their intervals."""
-    off = [told["mean"] - told["low"], told["high"] - told["mean"]]
     look: dict[str, Any] = {"color": colour, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
-    ax.errorbar(at, told["mean"], off, label=label or None, **look)
+    ax.errorbar(at, told["mean"], _reach(told), label=label or None, **look)
+
+
+def _reach(told: pd.DataFrame) -> list[pd.Series]:
+    """Return how far intervals reach below their means, and above."""
+    return [told["mean"] - told["low"], told["high"] - told["mean"]]
 
 
 def _name_values(ax: Axes, column: str) -> None:
@@ -126,13 +129,6 @@ def _name_values(ax: Axes, column: str) -> None:
         ax.set_yscale("log")
     elif column == "score":
         ax.set_ylim(0, 1)
-
-
-def _resolution_s(duration_s: float, k: int, depth: int) -> float:
-    grid = Grid(0.0, duration_s, k)
-    for _ in range(depth):
-        grid = grid.expand(0)
-    return grid.resolution_s
 
 
 def _span(span_s: float) -> str:
