@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.cache import Cache
+from atlaskit.memory import Evidence
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.nano import expert, material
 from atlaskit.nano import export as exporting
@@ -29,6 +31,7 @@ from atlaskit.nano.make import LEARN
 from atlaskit.nano.quest import Quest, quest_of, sight_told, told
 from atlaskit.nano.sights import CELL, PARTS, VALUES, Sight, codes, pictures, sight_at
 from atlaskit.prompts import ProbeCall, StepCall
+from atlaskit.question import Question
 from atlaskit.search import ask
 
 SETTINGS = {**expert.SETTINGS, "traversal": "dfs"}
@@ -170,6 +173,35 @@ def test_drills_are_in_the_words_of_lessons(drills: ModuleType, seed: int) -> No
         if sight.place:
             assert drills.in_words(cell, values) == told(sight)
     assert drills.MOST_ITEMS == expert.MOST_ITEMS
+
+
+EVIDENCE = re.compile(r"\[(\w+)\] ([\d.]+) s of ([\d.]+)–([\d.]+) s, sure to 90%: (.*)")
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_drills_judge_as_the_teacher_does(drills: ModuleType, seed: int) -> None:
+    """What a drill says of evidence is to the letter what the teacher says of the same."""
+    values = [list(VALUES[part]) for part in PARTS]
+    asked, reply = drills.judge(values, random.Random(seed))
+    lines = asked.split("\n")
+    (first,) = (place for place, line in enumerate(lines) if line.startswith("The question: "))
+    choices = tuple(line.partition(": ")[2] for line in lines[first + 1 : first + 5])
+    question = Question(lines[first].removeprefix("The question: "), choices)
+    found = [
+        Evidence(float(at), float(start), float(end), words, 0.9, label=label)
+        for label, at, start, end, words in (re.match(EVIDENCE, line).groups() for line in lines[first + 6 :])  # type: ignore[union-attr]
+    ]
+    quest = quest_of(question.text)
+    assert quest is not None and len(found) == len(lines) - first - 6 >= 1
+    meant, said = expert.weigh(quest, question, found), json.loads(reply)
+    assert said["reasoning"] == meant.told
+    if "answer" in said:
+        assert (said["answer"], said["weighed"][0]["supporting"]) == (meant.choice or 0, list(meant.proof))
+    else:
+        assert (said["conclusion"]["action"] == "final_decision") == meant.suffices
+        supported = [each["choice"] for each in said["choices"] if each["supporting"]]
+        assert supported == ([] if meant.choice is None else [meant.choice])
 
 
 def test_lessons_can_be_taught_to_other_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,3 +61,9 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     made = tmp_path / "out" / "nano"
     assert {"config.json", "tokenizer.json", "preprocessor_config.json"} <= {path.name for path in made.iterdir()}
     assert sum(path.stat().st_size for path in made.glob("*.safetensors")) < 25e6
+    onward = [python, str(LEARN), str(folder), str(tmp_path / "on"), "--share", "0.01", "--on", str(made)]
+    done = subprocess.run(onward, check=True, capture_output=True, text=True)
+    assert "eyes" not in done.stdout and "mind 20/20" in done.stdout, "its eyes are as they were, its mind goes on"
+    (_, began), *_ = losses(tmp_path / "on" / "mind.csv")
+    assert began < first, "from what it knew"
+    assert {path.name for path in made.iterdir()} == {path.name for path in (tmp_path / "on" / "nano").iterdir()}

@@ -8,7 +8,7 @@ its thought goes over the cells one by one, and the action follows from the thou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -33,6 +33,8 @@ HERE, ON, NEAR, NOTHING = "+", "=", "~", "-"
 COARSE_S, FINE_S, SHORT_S = 20.0, 4.0, 1.0
 """Cells longer than the first show too little to pass over a scene that no filler has; in cells shorter than the
 second, what does not show is taken not to be there."""
+MOST_WEIGHED = 16
+"""Items of evidence that a judgement goes over, the earliest."""
 
 
 class Expert:
@@ -206,76 +208,115 @@ def in_order(found: Sequence[Evidence]) -> list[Evidence]:
     return sorted(found, key=lambda item: item.timestamp_s)
 
 
-def _answer_in_words(quest: Quest, question: Question, found: Sequence[Evidence]) -> str:
-    """Return what the evidence says in answer to a question, in words; empty if it says nothing."""
-    items = in_order(found)
-    sights = [sight_told(item.description) for item in items]
-    among = [choice.removeprefix("an ").removeprefix("a ") for choice in question.choices]
+@dataclass(frozen=True)
+class Weighed:
+    """What some evidence says in answer to a question."""
+
+    told: str
+    """The choices, then item by item which of them each speaks for, then the answer: "Of blue star0, red circle1: [A]
+    red circle1+[B] white star-. red circle1". The number stands right behind the words, so that it is found where the
+    same words stood before."""
+    words: str
+    choice: int | None
+    proof: tuple[str, ...]
+    """Labels of what supports that."""
+    suffices: bool
+
+
+def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighed:
+    """Go over evidence in order of time: of each item say what it shows, and which choice that is, so that the answer
+    can be read off what was said."""
+    among = [_bare(choice) for choice in question.choices]
+    steps, counted, said = [], list[Evidence](), list[str]()
+    for item in in_order(found)[:MOST_WEIGHED]:
+        sight = sight_told(item.description)
+        says = _says(quest, sight, counted)
+        choice = among.index(says) if says in among else None
+        counts = bool(says) and (choice is not None or not among or quest.asks in ("count", "course"))
+        number = len(counted) + 1 if quest.asks == "count" else choice
+        sign = NOTHING if not counts else f"{'' if number is None else number}{HERE}"
+        steps.append(f"[{item.label}] {_shown(quest, sight)}{sign}")
+        if counts:
+            counted.append(item)
+            said.append(says)
     match quest.asks:
-        case "object" | "line":
-            names = [sight.object for sight in sights if not among or sight.object in among]
-        case "colour":
-            names = [sight.colour for sight in sights if sight.shape == quest.shape]
-        case "text":
-            names = [sight.word for sight in sights if sight.word and sight.object in quest.objects]
-        case "neighbour":
-            names = [sight.object for sight in sights if sight.object not in quest.objects]
-            names = [name for name in names if not among or name in among]
-        case "first":
-            names = [sight.object for sight in sights if sight.object in quest.objects]
+        case _ if not counted:
+            words = ""
         case "count":
-            count = sum(sight.object in quest.objects for sight in sights)
-            names = [str(count)] if count else []
+            words = str(len(counted))
         case "course":
-            names = [", then ".join(name for name, _ in groupby(sight.object for sight in sights))] if sights else []
+            words = ", then ".join(name for name, _ in groupby(said))
         case "when":
-            names = [f"{items[0].start_s:.2f} to {items[-1].end_s:.2f}"] if items else []
-    return names[0] if names else ""
-
-
-def _choice_of(question: Question, words: str) -> int | None:
-    """Return the choice that some words mean."""
-    for index, choice in enumerate(question.choices):
-        bare = choice.removeprefix("an ").removeprefix("a ")
-        if words and (bare == words or bare.split(" ")[0] == words):
-            return index
-    return None
-
-
-def _supporting(quest: Quest, found: Sequence[Evidence], words: str) -> list[Any]:
-    items = in_order(found)
-    if quest.asks in ("count", "when", "course", "first"):
-        return [item.label for item in items][:4]
-    return [item.label for item in items if words and words in item.description][:2]
-
-
-def _suffices(quest: Quest, found: Sequence[Evidence], words: str) -> bool:
+            words = f"{counted[0].start_s:.2f} to {counted[-1].end_s:.2f}"
+        case _:
+            words = said[0]
+    choice = among.index(words) if words in among else None
+    many = quest.asks in ("count", "when", "course", "first")
+    proof = [i.label for i, says in zip(counted, said, strict=True) if many or says == words][: 4 if many else 2]
+    suffices = bool(proof) and (choice is not None or not among) and quest.asks not in ("count", "course")
     if quest.asks == "first":
-        return set(quest.objects) <= {sight_told(item.description).object for item in found}
-    return bool(words) and quest.asks not in ("count", "course")
+        suffices = suffices and set(quest.objects) <= set(said)
+    between = "=" if quest.asks == "count" else ""
+    listed = f"Of {', '.join(f'{each}{between}{number}' for number, each in enumerate(among))}: " if among else ""
+    answer = f"{words or 'nothing'}{'' if choice is None else f'{between}{choice}'}"
+    return Weighed(f"{listed}{''.join(steps)}. {answer}", words, choice, tuple(proof), suffices)
+
+
+def _shown(quest: Quest, sight: Sight) -> str:
+    """Say what a frame shows, last what a choice may name."""
+    match quest.asks:
+        case _ if not sight.object:
+            return "nothing"
+        case "text" if sight.word:
+            return f"{sight.object} {sight.word}"
+        case "colour":
+            return f"{sight.shape} {sight.colour}"
+        case _:
+            return sight.object
+
+
+def _says(quest: Quest, sight: Sight, before: Sequence[Evidence]) -> str:
+    """Return what one frame says in answer to a question; empty if nothing."""
+    is_it = sight.object in quest.objects
+    match quest.asks:
+        case "object" | "line" | "course":
+            return sight.object
+        case "colour":
+            return sight.colour if sight.shape == quest.shape else ""
+        case "text":
+            return sight.word if is_it else ""
+        case "neighbour":
+            return "" if is_it else sight.object
+        case "count":
+            return str(len(before) + 1) if is_it else ""
+        case "first" | "when":
+            return sight.object if is_it else ""
+
+
+def _bare(choice: str) -> str:
+    """Return the words of a choice without an article."""
+    return choice.removeprefix("an ").removeprefix("a ")
 
 
 def _review(call: ReviewCall, quest: Quest) -> dict[str, Any]:
-    question, found = call.question, list(call.sheet.scratchpad)
-    words = _answer_in_words(quest, question, found)
-    choice, proof = _choice_of(question, words), _supporting(quest, found, words)
-    suffices = _suffices(quest, found, words) and bool(proof) and (choice is not None or not question.choices)
-    answer: dict[str, Any] = {"reasoning": words or "Nothing yet.", "erase": []}
+    question = call.question
+    weighed = weigh(quest, question, list(call.sheet.scratchpad))
+    answer: dict[str, Any] = {"reasoning": weighed.told, "erase": []}
     if question.choices:
         answer["choices"] = [
             {
                 "choice": other,
-                "supporting": proof if other == choice else [],
+                "supporting": weighed.proof if other == weighed.choice else [],
                 "contradicting": [],
-                "sufficient": suffices and other == choice,
+                "sufficient": weighed.suffices and other == weighed.choice,
             }
             for other in range(len(question.choices))
         ]
-    if suffices:
+    if weighed.suffices:
         conclusion: dict[str, Any] = {
             "action": "final_decision",
             "looked_for_to_contradict": "Another.",
-            "supporting": proof,
+            "supporting": weighed.proof,
         }
     else:
         conclusion = {"action": "continue", **({"explore": []} if call.open_cells else {}), "intervals": []}
@@ -285,19 +326,17 @@ def _review(call: ReviewCall, quest: Quest) -> dict[str, Any]:
 def _decide(
     question: Question, quest: Quest, found: Sequence[Evidence], *, labelled: bool, by_cell: bool = False
 ) -> dict[str, Any]:
-    words = _answer_in_words(quest, question, found)
-    proof: list[Any] = _supporting(quest, found, words)
-    proof = [int(label) for label in proof] if by_cell else proof
+    weighed = weigh(quest, question, found)
+    told, words = weighed.told, weighed.words
+    proof: list[Any] = [int(label) for label in weighed.proof] if by_cell else list(weighed.proof)
     cited = {"supporting": proof} if labelled else {}
     if question.kind == "choice":
-        choice = _choice_of(question, words)
-        if choice is None:
-            choice = 0
-        weighed = [{"choice": choice, **({"supporting": proof, "contradicting": []} if labelled else {})}]
-        return {"reasoning": words or "Nothing.", "weighed": weighed, "answer": choice}
+        choice = weighed.choice or 0
+        judged = [{"choice": choice, **({"supporting": proof, "contradicting": []} if labelled else {})}]
+        return {"reasoning": told, "weighed": judged, "answer": choice}
     if question.kind == "when":
-        items = in_order(found)
-        start_s, end_s = (round(items[0].start_s, 2), round(items[-1].end_s, 2)) if items else (0.0, 1.0)
-        return {"reasoning": words or "Nothing.", **cited, "start_s": start_s, "end_s": end_s}
+        start_s, _, end_s = words.partition(" to ")
+        span = (float(start_s), float(end_s)) if words else (0.0, 1.0)
+        return {"reasoning": told, **cited, "start_s": span[0], "end_s": span[1]}
     answer: Any = int(words or "0") if question.kind == "count" else (words or "Nothing.")
-    return {"reasoning": words or "Nothing.", **cited, "answer": answer}
+    return {"reasoning": told, **cited, "answer": answer}

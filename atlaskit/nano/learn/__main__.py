@@ -1,9 +1,9 @@
 """Makes nano from its teaching material: eyes first, then the mind, then the folder that vLLM serves.
 
-    python atlaskit/nano/learn MATERIAL OUT [--share 1.0] [--threads N]
+    python atlaskit/nano/learn MATERIAL OUT [--share 1.0] [--threads N] [--on FOLDER]
 
 Each stage writes down where it is every few minutes, and goes on from there when it was cut short. `share` makes every
-stage that much shorter, for a trial.
+stage that much shorter, for a trial. `on` begins from a model made before, its eyes and its words as they are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import csv
 import json
 import random
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ import mind
 import numpy as np
 import torch
 import words
-from drills import drill
+from drills import drill, judgements
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
@@ -36,11 +37,13 @@ GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
 KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
-SHARES = {"step": 0.5, "probe": 0.12, "review": 0.13, "decision": 0.15, "task": 0.1}
+SHARES = {"step": 0.5, "probe": 0.1, "review": 0.17, "decision": 0.17, "task": 0.06}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING, DRILLED = 0.1375, 0.385, 0.2
+READING, DRILLING, DRILLED, JUDGING = 0.1375, 0.385, 0.1, 0.3
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
-and after that they keep this share of the groups."""
+and after that those on sheets keep the third share of the groups, and those to judge what was found the last."""
+GOING_ON = 0.7
+"""Of the pace of learning, for a model that has learned before."""
 TOLD = 10
 """Steps between two rows of the diary."""
 GROUPS = 8
@@ -181,7 +184,10 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
 
     Few of a group, and many groups: one step must see many sheets, or it learns nothing for long.
     """
-    if rng.random() < (1.0 if done < DRILLING else DRILLED):
+    drawn = rng.random()
+    if done >= READING and drawn < JUDGING:
+        return judgements(lot.values, rng), 5
+    if done < DRILLING or drawn < JUDGING + DRILLED:
         return drill(lot.values, rng, reads=done < READING), 3
     (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
     rows = lot.by_kind.get(kind) or lot.rows
@@ -202,8 +208,10 @@ def teach_mind(
     out: Path,
     steps: int,
     keep_s: float,
+    *,
+    goes_on: bool,
 ) -> None:
-    """The second stage."""
+    """The second stage; of a model that goes on from what it knew, only the last part, as often."""
     thinker, book = model.model.text_model, eyes.directions(lot.sizes)
     table = thinker.embed_tokens.weight
     learnt = list(thinker.parameters())
@@ -230,8 +238,9 @@ def teach_mind(
     diary, began, kept = Diary(out / "mind.csv", step, ["right"]), time.monotonic(), time.monotonic()
     lately, seen = list[tuple[float, float]](), 0
     while step < steps:
-        paced(guide, mind.PEAK, step, steps)
-        groups = [mind.group_of(*chosen(lot, rng, step / steps), tokenizer, rng) for _ in range(GROUPS)]
+        paced(guide, mind.PEAK * (GOING_ON if goes_on else 1.0), step, steps)
+        done = 1.0 if goes_on else step / steps
+        groups = [mind.group_of(*chosen(lot, rng, done), tokenizer, rng) for _ in range(GROUPS)]
         told = list(pool.map(slopes, groups))
         for weight, *found in zip(learnt, *(found for found, _, _ in told), strict=True):
             weight.grad = torch.stack([slope for slope in found if slope is not None]).sum(0)
@@ -263,7 +272,8 @@ def judge_mind(
     rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), eyes.directions(lot.sizes)
     sums: dict[str, list[float]] = {}
     signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+~"}
-    for row in [*lot.held, *(drill(lot.values, rng) for _ in range(20))]:
+    drills = (of(lot.values, rng) for _ in range(20) for of in (drill, judgements))
+    for row in [*lot.held, *drills]:
         for example in row["examples"][:5]:
             group = mind.group_of({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)
             _, right, told = mind.lost(model, group, image, lot.sizes, book)
@@ -296,6 +306,7 @@ def main(given: list[str]) -> None:
     asked.add_argument("--threads", type=int, default=0)
     asked.add_argument("--keep", type=float, default=KEEP_S, help="seconds between two notes of where a stage is")
     asked.add_argument("--only", choices=("eyes", "mind"), help="one stage, as beside the other; nothing is saved yet")
+    asked.add_argument("--on", type=Path, help="a model to go on from: its mind alone learns")
     options = asked.parse_args(given)
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -305,20 +316,29 @@ def main(given: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     lot = material(options.material)
     print(f"{len(lot.frames)} sights, {sum(len(row['examples']) for row in lot.rows)} lessons", flush=True)
-    if not (folder / "tokenizer.json").exists():
+    if options.on:
+        for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.json", "chat_template.jinja"):
+            if (options.on / name).exists():
+                shutil.copy(options.on / name, folder)
+        words.write_processor(folder, K * CELL, CELL)
+    elif not (folder / "tokenizer.json").exists():
         varying = [word for part in lot.values for word in part if word]
         words.make(folder, list(texts(lot)), varying, K, CONTEXT)
         words.write_processor(folder, K * CELL, CELL)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in words.SPECIAL}
-    model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
-    model.tie_weights()
-    mind.begin(model, tokenizer, lot.values, K)
+    if options.on:
+        model = Idefics3ForConditionalGeneration.from_pretrained(options.on, dtype=torch.float32)
+    else:
+        model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
+        model.tie_weights()
+        mind.begin(model, tokenizer, lot.values, K)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    if options.only in (None, "eyes"):
+    if options.only in (None, "eyes") and not options.on:
         teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)), options.keep)
     if options.only in (None, "mind"):
-        teach_mind(model, tokenizer, lot, out, max(20, round(MIND_STEPS * options.share)), options.keep)
+        steps = max(20, round(MIND_STEPS * options.share))
+        teach_mind(model, tokenizer, lot, out, steps, options.keep, goes_on=bool(options.on))
     if options.only:
         return
     size = len(tokenizer)

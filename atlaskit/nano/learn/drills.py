@@ -150,61 +150,128 @@ def describe(cells: list[list[int]], values: list[list[str]], rng: random.Random
     return f"Describe {', '.join(map(str, chosen))}.", told
 
 
-def decide(cells: list[list[int]], values: list[list[str]], rng: random.Random) -> tuple[str, str]:
-    """Answer a question from what some of the cells show, told in words as evidence is: nothing is to be seen."""
-    there = [cell for cell in cells if cell[SHAPE]] or [[rng.randrange(1, len(part)) for part in values]]
-    kept = [rng.choice(there) if rng.random() < 0.9 else rng.choice(cells) for _ in range(rng.randint(1, 6))]
-    about = rng.choice([cell for cell in kept if cell[SHAPE]] or there)
-    place, light, colour, shape, word = (part[value] for part, value in zip(values, about, strict=True))
-    part = rng.choice((COLOUR, WORD, SHAPE, PLACE)) if word else rng.choice((COLOUR, SHAPE, PLACE))
-    article = "an" if colour[0] in "aeiou" else "a"
-    asked, wanted = {
-        COLOUR: (f"What colour is the {shape} that appears in the {place} scene at {light}?", colour),
-        WORD: (f"What text is on screen while the {colour} {shape} is visible?", word),
-        SHAPE: (f"Which of these objects appears in the {place} scene at {light}?", f"{article} {colour} {shape}"),
-        PLACE: (f"Which object appears right after the {_any(values, rng)}?", f"{article} {colour} {shape}"),
-    }[part]
-    choices = {wanted}
-    while len(choices) < 4:
-        if part in (COLOUR, WORD):
-            choices.add(rng.choice(values[part][1:]))
-        else:
-            other = _any(values, rng)
-            choices.add(f"{'an' if other[0] in 'aeiou' else 'a'} {other}")
-    order = sorted(choices)
-    rng.shuffle(order)
-    clock = sorted(rng.uniform(0, 600) for _ in kept)
-    labels = rng.sample("ABCDEFGH", len(kept))
-    lines = "".join(
-        f"\n[{label}] {time:.2f} s of {time - 1:.2f}–{time + 1:.2f} s, sure to 90%: {in_words(cell, values)}"
-        for label, time, cell in zip(labels, clock, kept, strict=True)
+def judge(values: list[list[str]], rng: random.Random) -> tuple[str, str]:
+    """Go over evidence that is told in words, say of each item which choice it speaks for, and answer; or review it.
+
+    Nothing is to be seen: what is learned is to find the number of a choice by its words, several times in a reply.
+    """
+    kind = rng.choice(("object", "object", "colour", "text", "neighbour", "first", "count"))
+    names = _names(values, rng)
+    choices = names[:4]
+    about, wanted = rng.choice(names), names[:1]
+    colours, written = (rng.sample(values[part][1:], 4) for part in (COLOUR, WORD))
+    shape = about.split(" ")[1]
+    if kind == "colour":
+        asked, choices = f"What colour is the {shape} that appears in the {_scene(values, rng)}?", colours
+    elif kind == "text":
+        asked, choices = f"What text is on screen while the {about} is visible?", written
+    elif kind == "neighbour":
+        about = names[4]
+        asked = f"Which object appears right {rng.choice(('after', 'before'))} the {about}?"
+    elif kind == "first":
+        wanted = choices
+        listed = ", ".join(map(_a, sorted(choices)[:-1]))
+        asked = f"Which appears first in the video: {listed}, or {_a(sorted(choices)[-1])}?"
+    elif kind == "count":
+        wanted, choices = [about], [str(number) for number in rng.sample(range(1, 8), 4)]
+        asked = f"How many times does {_a(about)} appear in the video?"
+    else:
+        asked = f"Which of these objects appears in the {_scene(values, rng)}?"
+    steps, lines, said, labels = [], [], list[tuple[str, str]](), rng.sample("ABCDEFGHJKLM", rng.randint(1, 7))
+    clock = sorted(rng.uniform(0, 600) for _ in labels)
+    for label, time in zip(labels, clock, strict=True):
+        hit = rng.random() < 0.7
+        name, word = rng.choice(names), rng.choice(("", rng.choice(values[WORD][1:])))
+        if kind == "colour":
+            name = f"{rng.choice(colours)} {shape}" if hit else f"{rng.choice(colours)} {rng.choice(values[SHAPE][1:])}"
+        elif kind == "text" and hit:
+            name, word = about, rng.choice(written)
+        elif kind == "count" and hit:
+            name = about
+        elif hit or rng.random() < 0.3:
+            name = rng.choice(names[:4])
+        elif rng.random() < 0.5:  # the colour of one, the shape of another
+            name = f"{rng.choice(names[:4]).split(' ')[0]} {rng.choice(names[:4]).split(' ')[1]}"
+        says = name
+        if kind == "colour":
+            says = name.split(" ")[0] if name.endswith(f" {shape}") else ""
+        elif kind == "text":
+            says = word if name == about else ""
+        elif kind == "count":
+            says = str(len(said) + 1) if name == about else ""
+        counts = bool(says) and (kind == "count" or says in choices)
+        number = "" if not counts else len(said) + 1 if kind == "count" else choices.index(says)
+        shown = f"{name} {word}" if kind == "text" and word else name
+        if kind == "colour":
+            shown = " ".join(reversed(name.split(" ")))  # what answers stands right before the sign
+        steps.append(f"[{label}] {shown}{f'{number}+' if counts else '-'}")
+        told = ", ".join(filter(None, (name, _scene(values, rng, " at "), word)))
+        lines.append(f"\n[{label}] {time:.2f} s of {time - 1:.2f}–{time + 1:.2f} s, sure to 90%: {told}")
+        if counts:
+            said.append((label, says))
+    words = "" if not said else str(len(said)) if kind == "count" else said[0][1]
+    many = kind in ("count", "first")
+    proof = [label for label, says in said if many or says == words][: 4 if many else 2]
+    answer = choices.index(words) if words in choices else None
+    separator = "=" if kind == "count" else ""
+    among = ", ".join(f"{choice}{separator}{index}" for index, choice in enumerate(choices))
+    reasoning = f"Of {among}: {''.join(steps)}. {words or 'nothing'}{'' if answer is None else f'{separator}{answer}'}"
+    cited = ",".join(f'"{label}"' for label in proof)
+    listed = "".join(f"\n  {index}: {_a(choice) if ' ' in choice else choice}" for index, choice in enumerate(choices))
+    question = f"The question: {asked}{listed}\nEvidence kept, in order of time:{''.join(lines)}"
+    if rng.random() < 0.5:
+        judged = f'[{{"choice":{answer or 0},"supporting":[{cited}],"contradicting":[]}}]'
+        return f"Decide.\n{question}", f'{{"reasoning":"{reasoning}","weighed":{judged},"answer":{answer or 0}}}'
+    suffices = answer is not None and kind != "count" and (kind != "first" or set(wanted) <= {s for _, s in said})
+    weighed = ",".join(
+        f'{{"choice":{index},"supporting":[{cited if index == answer else ""}],"contradicting":[],'
+        f'"sufficient":{"true" if suffices and index == answer else "false"}}}'
+        for index in range(4)
     )
-    bare = wanted.removeprefix("an ").removeprefix("a ")
-    proof = [f'"{label}"' for label, cell in zip(labels, kept, strict=True) if bare in in_words(cell, values)][:2]
-    answer = order.index(wanted)
-    weighed = f'"weighed":[{{"choice":{answer},"supporting":[{",".join(proof)}],"contradicting":[]}}]'
-    listed = "".join(f"\n  {index}: {choice}" for index, choice in enumerate(order))
+    end = '"action":"continue","explore":[],"intervals":[]'
+    if suffices:
+        end = f'"action":"final_decision","looked_for_to_contradict":"Another.","supporting":[{cited}]'
     return (
-        f"Decide.\nThe question: {asked}{listed}\nEvidence kept, in order of time:{lines}",
-        f'{{"reasoning":"{bare}",{weighed},"answer":{answer}}}',
+        f"Judge it.\n{question}",
+        f'{{"reasoning":"{reasoning}","choices":[{weighed}],"erase":[],"conclusion":{{{end}}}}}',
     )
 
 
-def _any(values: list[list[str]], rng: random.Random) -> str:
-    return f"{rng.choice(values[COLOUR][1:])} {rng.choice(values[SHAPE][1:])}"
+def _names(values: list[list[str]], rng: random.Random) -> list[str]:
+    """Draw some objects, all different."""
+    names = list[str]()
+    while len(names) < 6:
+        name = f"{rng.choice(values[COLOUR][1:])} {rng.choice(values[SHAPE][1:])}"
+        if name not in names:
+            names.append(name)
+    return names
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _scene(values: list[list[str]], rng: random.Random, between: str = " scene at ") -> str:
+    return f"{rng.choice(values[PLACE][1:])}{between}{rng.choice(values[LIGHT][1:])}"
 
 
 def drill(values: list[list[str]], rng: random.Random, *, reads: bool = False, count: int = 3) -> dict[str, Any]:
     """Return a sheet with some drills about it, in the form of a group of lessons; mostly reading, if wished."""
     cells = sheet(values, rng)
-    examples = []
-    for _ in range(count):
-        (kind,) = rng.choices((read, find, describe, decide), (8, 1, 1, 0) if reads else (2, 6, 1, 2))
-        asked, reply = kind(cells, values, rng)
-        rest = f"\n{asked}<end><|assistant|>"
-        examples.append({"rest": rest, "images": [], "reply": reply, "step": "drill", "kind": ""})
+    kinds = rng.choices((read, find, describe), (8, 1, 1) if reads else (2, 6, 1), k=count)
+    examples = [_example("drill", *kind(cells, values, rng)) for kind in kinds]
     return {
         "prefix": "<|user|>Look.\n<image>",
         "images": [{"columns": COLUMNS, "tiles": cells}],
         "examples": examples,
     }
+
+
+def judgements(values: list[list[str]], rng: random.Random, *, count: int = 6) -> dict[str, Any]:
+    """Return some drills without a picture, to judge what was found, in the form of a group of lessons."""
+    examples = [_example("judgement", *judge(values, rng)) for _ in range(count)]
+    return {"prefix": "<|user|>Evidence.", "images": [], "examples": examples}
+
+
+def _example(step: str, asked: str, reply: str) -> dict[str, Any]:
+    return {"rest": f"\n{asked}<end><|assistant|>", "images": [], "reply": reply, "step": step, "kind": ""}
