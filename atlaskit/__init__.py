@@ -3,7 +3,7 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import baselines, benchmarks, plots, replay, statistics, strategies
+from atlaskit import baselines, benchmarks, diagnosis, plots, replay, scaling, statistics, strategies
 from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
@@ -54,10 +54,12 @@ __all__ = [
     "baselines",
     "benchmarks",
     "cache",
+    "diagnosis",
     "evaluate",
     "open_video",
     "plots",
     "replay",
+    "scaling",
     "serve",
     "statistics",
     "strategies",

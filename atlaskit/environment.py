@@ -342,7 +342,8 @@ class Atlas:
     """One video as an environment: `reset`, then `step` with actions, each giving an observation.
 
     `max_depth` bounds the exploration: 0 is the root grid alone, "auto" the first depth whose cells are shorter than
-    a second, and D_max reaches every single frame.
+    a second, and D_max the depth at which they are no longer than a frame. No agent opens a cell that is shorter than a
+    second: what happens in one is seen by zooming and investigating.
     """
 
     video: Video

@@ -13,13 +13,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
 from atlaskit.baselines import METHODS, settings_of
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.cache import Cache, default_cache
 from atlaskit.engines import ENGINES, Engine, on_ray, on_threads
 from atlaskit.errors import AtlasError, InputError, check_whole
@@ -78,7 +78,7 @@ def evaluate(
         raise InputError(f"An engine is {' or '.join(ENGINES)}, got {engine!r:.80}.")
     answer, name = _method(method)
     _check_settings(name, answer, settings)
-    models = [_model(vlm, case) for case in {id(case.world): case for case in asked}.values()]
+    models = [model_for(vlm, case) for case in {id(case.world): case for case in asked}.values()]
     cache = cache or default_cache()
     job = partial(row, name=name, answer=answer, settings=settings)
     if engine == "ray":
@@ -118,7 +118,7 @@ def row(
     stop: threading.Event | None = None,
 ) -> dict[str, Any]:
     """Ask one question, and return what is told of it; with KeyboardInterrupt, as soon as `stop` is set."""
-    began, model = time.monotonic(), _model(vlm, case)
+    began, model = time.monotonic(), model_for(vlm, case)
     try:
         given = model if stop is None else _Stoppable(model, stop)
         result = answer(case.opened(), case.question, vlm=given, cache=cache, **settings)
@@ -139,6 +139,7 @@ def row(
         "evidence": len(result.evidence),
         "coverage": result.coverage,
         "depth": max((event["depth"] for event in result.trace.of("step")), default=0),
+        "k": result.settings.get("k"),
         "frames_decoded": result.spent.frames_decoded,
         "calls_paid": result.spent.calls,
         "stop": result.stop,
@@ -200,11 +201,3 @@ def _check_settings(name: str, answer: Callable[..., Result], settings: Mapping[
     if unknown is not None:
         told = ", ".join(each for each in taken or () if each not in OURS)
         raise InputError(f"{name} has no setting {unknown!r:.80}; it has {told}.")
-
-
-def _model(vlm: Model | Callable[[World], Model], case: Case) -> Model:
-    if not isinstance(vlm, type) and hasattr(vlm, "complete"):
-        return cast(Model, vlm)
-    if case.world is None:
-        raise InputError(f"{case.question.id!r} is about no world, so no oracle can know it: give a model.")
-    return cast(Callable[[World], Model], vlm)(case.world)

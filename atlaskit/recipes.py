@@ -34,6 +34,7 @@ VERSIONS = {
     "asked": 1,
     "run": 1,
     "served": 1,
+    "timing": 1,
 }
 """One a kind, raised when the code that makes it makes it otherwise: what the old code made is then never served."""
 
@@ -153,6 +154,35 @@ def run_key(trace: Sequence[dict[str, Any]]) -> str:
 def served_key(address: str) -> str:
     """Return the key of the model that was last served at an address."""
     return _key("served", address=address)
+
+
+def timing_key(
+    question: dict[str, Any],
+    video: str,
+    lines: str,
+    model: Model,
+    *,
+    workers: int,
+    settings: dict[str, Any],
+    processor: str,
+    atlaskit: str,
+) -> str:
+    """Return the key of how long a question took with so many workers, on a processor and by a version of the kit.
+
+    Left out: the endpoint's address. The same model behind another server has to be measured anew on purpose.
+    """
+    return _key(
+        "timing",
+        atlaskit=atlaskit,
+        processor=processor,
+        question=question,
+        video=video,
+        lines=lines,
+        model=model.name,
+        parameters=dict(model.parameters),
+        workers=workers,
+        settings=settings,
+    )
 
 
 def is_outdated(key: str) -> bool:

@@ -138,6 +138,23 @@ def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.Dat
     return pd.DataFrame(found)
 
 
+def prefix_hits(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
+    """Return which share of a question's prompt tokens the server had in its prefix cache: one row, or one for each
+    group of `by` (paper, Appendix C.1).
+
+    Columns: those of `by`, `questions`, and mean and standard deviation over questions, in [0, 1]. The shares are what
+    the server said with each reply; they are missing where token counts are estimates, as an oracle's are.
+    """
+    import pandas as pd
+
+    found = []
+    for told, group in _groups(rows, by, ["prompt_tokens", "cached_tokens", "estimated"]):
+        counted = group[(group["prompt_tokens"] > 0) & ~group["estimated"].astype(bool)]
+        shares = counted["cached_tokens"] / counted["prompt_tokens"]
+        found.append({**told, "questions": len(counted), "mean": shares.mean(), "deviation": shares.std()})
+    return pd.DataFrame(found)
+
+
 def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score", level: float = 0.95) -> Comparison:
     """Compare two tables of the same questions, paired by `id` and `video`.
 

@@ -13,6 +13,7 @@ import pytest
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.folder import standard_and_long
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.model import MAX_ATTEMPTS, Reply, Request
@@ -271,3 +272,20 @@ class Says:
         said = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
         answer = request.schema.model_validate(said)
         return Reply(answer, answer.model_dump_json(), Usage(calls=1))
+
+
+@pytest.mark.parametrize("kind", ["lvb", "mme"])
+def test_a_folder_is_asked_as_it_is_and_long(kind: str, request: pytest.FixtureRequest) -> None:
+    home: Path = request.getfixturevalue(kind)
+    found = standard_and_long(home, first=2, duration_s=300.0)
+    assert [case.facts["length"] for case in found] == ["standard", "standard", "long", "long"]
+    assert [case.question.id for case in found[:2]] == [case.question.id for case in found[2:]]
+    durations = {case.facts["length"]: case.facts["duration_s"] for case in found}
+    assert len({case.facts["duration_s"] for case in found}) == 2, "two places on an axis"
+    assert durations["standard"] == pytest.approx(found[0].opened().duration_s)
+    assert durations["long"] == pytest.approx(found[2].opened().duration_s, rel=0.3)
+
+
+def test_a_folder_of_no_benchmark_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds neither videos/, as LongVideoBench does, nor data/"):
+        standard_and_long(tmp_path)

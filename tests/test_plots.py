@@ -8,14 +8,17 @@ from itertools import product
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 
 from atlaskit import plots
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError
+from atlaskit.grid import deepest, resolution_s, sub_second_depth
 from atlaskit.plots import runs
 from atlaskit.result import Result
 from atlaskit.search import ask
@@ -123,3 +126,141 @@ def test_tokens_against_the_places_of_an_answer() -> None:
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1\nn = 2", "2\nn = 1", "3 or more\nn = 2"]
     with pytest.raises(InputError, match="at how many positions"):
         plots.against_spread(rows.assign(positions=0))
+
+
+def test_a_line_a_depth_against_duration_down_to_a_frame_and_below() -> None:
+    named_s = [10, 60, 600, 3600, 36_000]
+    ax = plots.resolutions(named_s, fps=25)
+    assert ax.get_xscale() == ax.get_yscale() == "log" and "(s)" in ax.get_ylabel() and "T" in ax.get_xlabel()
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10 s", "1 min", "10 min", "1 h", "10 h"]
+    lines = [line for line in ax.lines if line.get_marker() in "osD^" and len(line.get_xdata()) > 1]
+    rings = next(line for line in lines if "auto" in str(line.get_label()))
+    depths = {str(line.get_label()): line for line in lines if str(line.get_label()).startswith("depth")}
+    assert list(depths) == ["depth 0, the root", "depth 1", "depth 2", "depth 3"]
+    for depth, line in enumerate(depths.values()):
+        spans_s = [resolution_s(duration_s, 8, depth) for duration_s in line.get_xdata()]
+        assert line.get_ydata().tolist() == spans_s
+        assert [spans_s[place] >= 1 / 25 for place in line.get_markevery()].count(False) == (depth == 3)
+    assert depths["depth 0, the root"].get_xdata().tolist() == named_s
+    colours, signs = [{getter(line) for line in depths.values()} for getter in (Line2D.get_color, Line2D.get_marker)]
+    assert len(colours) == len(signs) == 4
+    assert all(colour.startswith("#") for colour in colours), "the same wherever it is shown"
+    below = [line for line in lines if line.get_linestyle() == ":"]
+    assert all(max(line.get_ydata()) <= 1 / 25 * (1 + 1e-9) for line in below) and len(below) == 3
+    ends = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines if line.get_markerfacecolor() == "white"]
+    assert ends == [(pytest.approx(64**2 / 25), 1 / 25), (pytest.approx(64**3 / 25), 1 / 25)]
+    assert [text.get_text() for text in ax.texts] == [f"D$_{{max}}$ = {steps}" for steps in (2, 3, 4)]
+    assert rings.get_ydata().tolist() == [resolution_s(t, 8, sub_second_depth(t, 8)) for t in named_s]
+    assert max(rings.get_ydata()) < 1 and min(ax.get_ylim()) < min(min(line.get_ydata()) for line in lines) * 1.001
+    (second,) = (line for line in ax.lines if line.get_linestyle() == "--")
+    assert list(second.get_ydata()) == [1, 1]
+
+
+@pytest.mark.parametrize("k, fps, named_s", [(2, 30.0, [1, 36_000]), (8, 0.5, [0.5, 100]), (16, 25.0, [0.01, 2])])
+def test_any_map_can_be_drawn(k: int, fps: float, named_s: list[float], tmp_path: Path) -> None:
+    _, mine = plt.subplots()
+    ax = plots.resolutions(named_s[::-1], k=k, fps=fps, ax=mine)
+    assert ax is mine and next(tick.get_text() for tick in ax.get_xticklabels()).endswith(" s")
+    drawn = {str(line.get_label()) for line in ax.lines}
+    needed = max(deepest(named_s[-1], fps, k), sub_second_depth(named_s[-1], k) + 1)
+    assert {"depth 0, the root", *(f"depth {depth}" for depth in range(1, needed))} <= drawn
+    assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "map"))
+
+
+def test_a_figure_of_no_map_is_refused() -> None:
+    for durations_s in ([], [60], [60, 60], [0, 60], [-1, 60], [60, float("nan")], [60, float("inf")]):
+        with pytest.raises(InputError):
+            plots.resolutions(durations_s)
+    for fps in (0.0, -25.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="frames a second"):
+            plots.resolutions([60, 600], fps=fps)
+    with pytest.raises(InputError, match="2×2"):
+        plots.resolutions([60, 600], k=1)
+
+
+def test_tokens_of_each_role_are_stacked() -> None:
+    rows = pd.DataFrame(
+        [
+            {"duration_s": duration_s, "master_tokens": 20_000 * n, "worker_tokens": 50_000 * n, "tokens": 70_000 * n}
+            | dict.fromkeys(("effective_tokens", "calls", "checks", "rounds", "evidence", "seconds"), float(n))
+            for duration_s, n in ((600.0, 1), (36_000.0, 2), (36_000.0, 4))
+        ]
+    )
+    ax = plots.tokens_by_role(rows)
+    bars = [(patch.get_y(), patch.get_height()) for patch in ax.patches]
+    assert bars == [(0, 20), (0, 60), (20, 50), (60, 150)], "in thousands, means of each duration"
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["10 min", "10 h"]
+    assert [text.get_text() for text in ax.texts] == ["1.0 rounds\n1.0 frames kept", "3.0 rounds\n3.0 frames kept"]
+    assert ax.get_ylabel() == "thousand tokens a question" and ax.get_legend() is not None
+
+
+def test_failures_are_shares_of_all_questions() -> None:
+    failures = pd.DataFrame(
+        {"who": ["weak"] * 3 + ["strong"], "mode": ["perception", "perception", "navigation"] * 1 + ["perception"]}
+    )
+    ax = plots.failure_modes(failures, 10, ["weak", "strong", "perfect"])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["weak", "strong", "perfect"]
+    assert [text.get_text() for text in ax.texts] == ["30 % (3)", "10 % (1)", "0 % (0)"]
+    drawn = {(patch.get_x(), patch.get_width()) for patch in ax.patches if patch.get_width()}
+    assert drawn == {(0, 20), (20, 10), (0, 10)}
+    legend = ax.get_legend()
+    assert legend is not None and [text.get_text() for text in legend.get_texts()] == ["perception", "navigation"]
+    nobody = plots.failure_modes(failures[:0], 10, ["perfect"])
+    assert nobody.get_legend() is None
+    for questions, names in ((2, None), (0, ["perfect"]), (10, [])):
+        with pytest.raises(InputError, match="shares of all questions"):
+            plots.failure_modes(failures if questions == 2 else failures[:0], questions, names)
+
+
+def test_seconds_against_workers_with_scores_and_amdahls_bound() -> None:
+    plt.close("all")
+    rows = pd.DataFrame(
+        [
+            {
+                "video": video,
+                "workers": workers,
+                "seconds": longer * seconds / 2,
+                "normalised_seconds": longer * seconds,
+            }
+            | {"serial_seconds": longer, "worker_seconds": 9.0, "worker_calls": 3, "calls": 9, "rounds": 2}
+            | {"score": float(video != "c" or workers == 1)}
+            for video, longer in (("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 2.0))
+            for workers, seconds in ((1, 8.0), (3, 4.0), (7, 3.2))
+        ]
+    )
+    ax = plots.worker_scaling(rows)
+    (line,) = ax.containers
+    assert line.lines[0].get_xdata().tolist() == [1, 3, 7]
+    assert line.lines[0].get_ydata().tolist() == pytest.approx([16, 8, 6.4])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "3", "7"]
+    assert ax.get_xlabel() == "workers" and ax.get_ylabel() == "seconds a question"
+    beside = [text.get_text() for text in ax.texts if not text.get_text().startswith("%")]
+    assert beside == ["100 %", "75 %", "75 %"]
+    (bound,) = (each for each in ax.lines if each.get_linestyle() == "--")
+    share = 1 / 4  # of what was really measured
+    assert bound.get_xdata()[[0, -1]].tolist() == pytest.approx([1, 7])
+    assert bound.get_ydata()[[0, -1]].tolist() == pytest.approx([16, 16 * (share + (1 - share) / 7)])
+    (own,) = (each for each in ax.lines if each.get_linestyle() == ":")
+    assert own.get_ydata().tolist() == pytest.approx([8, 4, 3.2])
+
+
+def test_a_line_a_model_against_workers(tmp_path: Path) -> None:
+    row = {"normalised_seconds": 4.0, "seconds": 4.0, "serial_seconds": 1.0, "worker_seconds": 9.0, "worker_calls": 3}
+    rows = pd.DataFrame(
+        [
+            {**row, "video": "a", "workers": n, "calls": 9, "rounds": 2, "score": 0.5, "model": m}
+            for m in "yx"
+            for n in (1, 2)
+        ]
+    )
+    ax = plots.worker_scaling(rows)
+    assert len(ax.containers) == 2, "also of one video, whose mean has no interval"
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["y", "x", "Amdahl's bound", "each at its own workload"]
+    assert len({to_hex(line.lines[0].get_color()) for line in ax.containers}) == 2
+    assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "workers"))
+    one = plots.worker_scaling(rows[rows["workers"] == 1].drop(columns="model"))
+    assert [tick.get_text() for tick in one.get_xticklabels()] == ["1"]
+    with pytest.raises(InputError, match="lacks the column 'worker_seconds'"):
+        plots.worker_scaling(rows.drop(columns="worker_seconds"))

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 
 from atlaskit import statistics
 from atlaskit.errors import InputError
-from atlaskit.statistics import COMPUTE, accuracy, breakdown, compare, compute, exponent, interval, mcnemar, recall_at
+from atlaskit.statistics import (
+    COMPUTE,
+    accuracy,
+    breakdown,
+    compare,
+    compute,
+    exponent,
+    interval,
+    mcnemar,
+    prefix_hits,
+    recall_at,
+)
 
 
 @pytest.mark.parametrize(("videos", "spread"), [(40, 0.15), (100, 0.25), (12, 0.1)])
@@ -146,3 +157,18 @@ def test_exponents_hold_the_truth_as_often_as_they_say(truth: float) -> None:
 def test_what_cannot_be_reckoned_is_one_sentence(wrong: object, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         wrong()  # type: ignore[operator]
+
+
+def test_hits_of_a_prefix_cache_are_shares_of_what_was_counted() -> None:
+    table = pd.DataFrame(
+        {
+            "duration_s": [600, 600, 600, 36_000],
+            "prompt_tokens": [100, 200, 0, 100],
+            "cached_tokens": [50, 50, 0, 0],
+            "estimated": [False, False, False, True],
+        }
+    )
+    told = prefix_hits(table, "duration_s").set_index("duration_s")
+    assert told.loc[600, "questions"] == 2 and told.loc[600, "mean"] == pytest.approx(0.375)
+    assert told.loc[600, "deviation"] == pytest.approx(np.std([0.5, 0.25], ddof=1))
+    assert told.loc[36_000, "questions"] == 0 and math.isnan(told.loc[36_000, "mean"]), "estimates tell nothing"

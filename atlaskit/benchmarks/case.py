@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from atlaskit.errors import InputError
+from atlaskit.model import Model
 from atlaskit.question import Question
 from atlaskit.video import Video
 
@@ -25,3 +27,15 @@ class Case:
     """The dataset's own columns: duration group, level, topic, …"""
     world: World | None = field(default=None, repr=False, compare=False)
     """What an oracle has to know, where all is known."""
+
+
+def model_for(vlm: Model | Callable[[World], Model], case: Case) -> Model:
+    """Return the model that answers a case: the one that is given, or the one that it makes of the case's world.
+
+    Raises InputError where it has to make one, and the case is about no world.
+    """
+    if not isinstance(vlm, type) and hasattr(vlm, "complete"):
+        return cast(Model, vlm)
+    if case.world is None:
+        raise InputError(f"{case.question.id!r} is about no world, so no oracle can know it: give a model.")
+    return cast("Callable[[World], Model]", vlm)(case.world)

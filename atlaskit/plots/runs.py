@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from atlaskit.events import Event
 from atlaskit.grid import Grid
-from atlaskit.plots.style import STYLE
+from atlaskit.plots.style import STYLE, colour
 from atlaskit.render import clock
 from atlaskit.result import Result
 
@@ -163,10 +163,10 @@ def _draw_round(ax: Axes, number: int, result: Result) -> None:
     reports = [event for event in result.trace.of("report") if event.round == number]
     for report in reports:
         start_s, end_s = report["interval_s"]
-        colour = FOUND if report["kept"] else DEAD if report["dead_s"] else "white"
+        ink = FOUND if report["kept"] else DEAD if report["dead_s"] else "white"
         is_wide = end_s - start_s > 0.005 * duration_s
-        edge = DEAD if colour == "white" else "white" if is_wide else colour  # so that neighbours are told apart
-        ax.barh(number + 0.03, end_s - start_s, 0.24, start_s, color=colour, edgecolor=edge, lw=0.6)
+        edge = DEAD if ink == "white" else "white" if is_wide else ink  # so that neighbours are told apart
+        ax.barh(number + 0.03, end_s - start_s, 0.24, start_s, color=ink, edgecolor=edge, lw=0.6)
         labels += [(item["timestamp_s"], item["label"]) for item in report["kept"]]
     for times_s, label in _neighbours(labels, closer_s=0.03 * duration_s):
         middle_s = sum(times_s) / len(times_s)
@@ -196,7 +196,7 @@ def _draw_visit(ax: Axes, row: int, report: Event, result: Result, wordy: bool) 
     start_s, end_s = report["interval_s"]
     worker = report.worker or 0
     steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
-    ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=f"C{worker % 8}")
+    ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=colour(worker))
     for item in (item for step in steps for item in step["found"]):
         ax.plot(item["timestamp_s"], row, "o", ms=3.5, color="black")
     if not wordy:

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 STYLE = str(Path(__file__).with_name("figures.mplstyle"))
 
 
+def colour(number: int) -> str:
+    """Return a colour of the style that is drawn in, by its place. Its name, "C0", would be looked up where the figure
+    is shown, in whatever style holds there."""
+    from matplotlib.colors import to_hex
+
+    return to_hex(f"C{number % 8}")
+
+
 def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
     """Write a figure as PNG and SVG; return both paths."""
     import matplotlib.pyplot as plt

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.baselines import METHODS
 from atlaskit.errors import InputError
 from atlaskit.grid import resolution_s, sub_second_depth
-from atlaskit.plots.style import STYLE
+from atlaskit.plots.style import STYLE, colour
 from atlaskit.statistics import accuracy
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
             line = told[told["method"] == method]
             at = line["duration_s"] * (1 + NUDGE) ** (number - (len(methods) - 1) / 2)
             look = looks.index(method) % len(MARKERS)
-            _draw_means(ax, at, line, f"C{look}", MARKERS[look], label=method)
+            _draw_means(ax, at, line, colour(look), MARKERS[look], label=method)
         ax.set_xscale("log")
         durations = sorted(told["duration_s"].unique())
-        ax.set_xticks(durations, [TICKS_S.get(round(each), f"{each / 60:.3g} min") for each in durations])
+        ax.set_xticks(durations, [duration_called(each) for each in durations])
         ax.minorticks_off()
         ax.set_xlabel("duration of the video")
         _name_values(ax, column)
@@ -56,14 +56,15 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     return ax
 
 
-def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int = 8, ax: Axes | None = None) -> Axes:
+def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None, ax: Axes | None = None) -> Axes:
     """Draw score and tokens against the maximum depth, the column `max_depth` (paper, Fig. 5a).
 
     Below each depth stands how long a cell is there, Δt_d = T / K^(2(d+1)) of a video of `duration_s` seconds; a line
-    marks the first depth at which it is shorter than a second.
+    marks the first depth at which it is shorter than a second. K is that of the rows if not given, 8 if they tell none.
     """
     import matplotlib.pyplot as plt
 
+    k = k or (int(rows["k"].max()) if "k" in rows else 8)
     scores, tokens = (accuracy(rows, "max_depth", column=column) for column in ("score", "tokens"))
     depths = scores["max_depth"].tolist()
     spans_s = [resolution_s(duration_s, k, depth) for depth in depths]
@@ -71,13 +72,13 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int = 8, ax: Axes 
         if ax is None:
             _, ax = plt.subplots()
         right = ax.twinx()
-        right.bar(depths, tokens["mean"] / 1000, 0.5, color="C4", alpha=0.45, lw=0)
+        right.bar(depths, tokens["mean"] / 1000, 0.5, color=colour(4), alpha=0.45, lw=0)
         right.set_ylabel("thousand tokens a question (bars)")
         right.spines["right"].set_visible(True)
         right.grid(visible=False)
         ax.set_zorder(right.get_zorder() + 1)
         ax.patch.set_visible(False)
-        _draw_means(ax, scores["max_depth"], scores, "C0", MARKERS[0])
+        _draw_means(ax, scores["max_depth"], scores, colour(0), MARKERS[0])
         fine = next((depth for depth in depths if depth >= sub_second_depth(duration_s, k)), None)
         if fine is not None:
             ax.axvline(fine - 0.5, color="0.35", lw=1, ls=":")
@@ -103,7 +104,9 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
     with plt.style.context(STYLE):
         if ax is None:
             _, ax = plt.subplots(figsize=(4.6, 3.2))
-        ax.bar(places, told["mean"], 0.6, yerr=_reach(told), color="C0", error_kw={"elinewidth": 0.9, "capsize": 2})
+        ax.bar(
+            places, told["mean"], 0.6, yerr=_reach(told), color=colour(0), error_kw={"elinewidth": 0.9, "capsize": 2}
+        )
         names = [f"{place}{' or more' if place == most else ''}" for place in places]
         ax.set_xticks(places, [f"{name}\nn = {count}" for name, count in zip(names, told["questions"], strict=True)])
         ax.set_xlabel("places in the video that the answer lies at")
@@ -112,9 +115,14 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
     return ax
 
 
-def _draw_means(ax: Axes, at: pd.Series, told: pd.DataFrame, colour: str, marker: str, label: str = "") -> None:
+def duration_called(duration_s: float) -> str:
+    """Return what a duration is called on an axis."""
+    return TICKS_S.get(round(duration_s), f"{duration_s / 60:.3g} min")
+
+
+def _draw_means(ax: Axes, at: pd.Series, told: pd.DataFrame, ink: str, marker: str, label: str = "") -> None:
     """Draw means at some places, joined, with their intervals."""
-    look: dict[str, Any] = {"color": colour, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
+    look: dict[str, Any] = {"color": ink, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
     ax.errorbar(at, told["mean"], _reach(told), label=label or None, **look)
 
 
