@@ -9,10 +9,9 @@ MINUTES ?= 120
 REPLAY  ?=
 REPLAYS := $(filter-out 0,$(REPLAY))
 SCALE   ?= small
-# How many worlds are asked about; at SCALE=small as many as each notebook says.
-WORLDS_smoke := -o worlds 2
-WORLDS_small :=
-WORLDS_full  := -o worlds 20
+ONLY    ?=
+DATA    ?=
+WORKERS ?=
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
@@ -42,11 +41,10 @@ lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
 	@$(TIMED) "types of what learns" $(BIN)/mypy --config-file tools/mypy-learn.ini
 	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
 
-experiments: $(VENV)/notebook ## Run all notebooks headless; SCALE=smoke|small|full; REPLAY=1: on recorded replies, no model is asked
-	@$(if $(filter smoke small full,$(SCALE)),,echo "SCALE is smoke, small or full, got $(SCALE)." >&2; exit 2)
+experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=nano DATA=folder WORKERS=8 REPLAY=1
 	@$(if $(REPLAYS),$(BIN)/python -m atlaskit cache import recordings/*.zip)
-	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit run notebooks/*.ipynb --out figures $(WORLDS_$(SCALE)) $(if $(REPLAYS),-o replay true)
-	@echo "Executed notebooks and figures: $(CURDIR)/figures"
+	@$(TIMED) "all notebooks" $(BIN)/python -m atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
+		$(if $(MODEL),--model "$(MODEL)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
 
 recordings: demo ## Record anew what the notebooks' models reply
 	@$(BIN)/python -m atlaskit cache export recordings/01_quickstart.zip --run figures/01_quickstart_*.json

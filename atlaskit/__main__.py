@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
@@ -20,6 +19,7 @@ from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.errors import AtlasError, InputError, Unreachable, printable
 from atlaskit.events import Event
+from atlaskit.experiments import add_experiments_command
 from atlaskit.grid import Grid
 from atlaskit.opening import open_video
 from atlaskit.question import Kind, Question
@@ -89,14 +89,21 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--vllm", default="", metavar="ARGUMENTS", help='of vLLM itself: --vllm="--max-num-seqs 8"')
 
     add_cache_commands(commands)
+    add_experiments_command(commands)
 
     running = commands.add_parser("run", help="run notebooks headless")
     running.set_defaults(run=_run)
     running.add_argument("notebooks", type=Path, nargs="+")
     running.add_argument("--out", type=Path, default=Path("figures"), help="where executed notebooks go (figures)")
-    given: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("NAME", "VALUE")}
-    running.add_argument("-p", dest="parameters", **given, help="a parameter, which all of them must declare")
-    running.add_argument("-o", dest="optional", **given, help="a parameter, for those of them that declare it")
+    running.add_argument(
+        "-p",
+        nargs=2,
+        action="append",
+        default=[],
+        dest="parameters",
+        metavar=("NAME", "VALUE"),
+        help="a parameter, which all of them must declare",
+    )
     return parser
 
 
@@ -251,17 +258,11 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from atlaskit.notebooks import declared_in, run_notebook  # here, since it loads papermill
+    from atlaskit.notebooks import run_notebook  # here, since it loads papermill
 
     parameters = {name: literal(value) for name, value in options.parameters}
-    optional = {name: literal(value) for name, value in options.optional}
-    declared = set[str]().union(*map(declared_in, options.notebooks))
-    if unknown := sorted(set(optional) - declared):
-        raise InputError(
-            f"None of these notebooks has a parameter {unknown[0]!r}; there are {', '.join(sorted(declared))}."
-        )
     for notebook in options.notebooks:
-        run_notebook(notebook, options.out, parameters, optional=optional)
+        run_notebook(notebook, options.out, parameters)
     return 0
 
 

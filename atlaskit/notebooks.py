@@ -32,16 +32,9 @@ def declared_in(path: Path) -> set[str]:
         raise InputError(f"{path} is not a notebook that can be run ({error}).") from error
 
 
-def run_notebook(
-    path: Path,
-    out: Path,
-    parameters: Mapping[str, Any] | None = None,
-    *,
-    optional: Mapping[str, Any] | None = None,
-) -> Path:
+def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = None) -> Path:
     """Execute a notebook; return where the executed copy is kept.
 
-    `parameters` it must declare; of the `optional` ones, it gets those that it declares.
     What its cells print is printed here too. Raises InputError for a notebook that is not there or a parameter it
     does not declare, NotebookError (with the cell and the reason) when a cell fails.
     """
@@ -51,10 +44,9 @@ def run_notebook(
 
     parameters = dict(parameters or {})
     declared = declared_in(path)
-    unknown = sorted(set(parameters) - set(declared))
+    unknown = sorted(set(parameters) - declared)
     if unknown:
         raise InputError(f"{path.name} has no parameter {unknown[0]!r}; it has {', '.join(sorted(declared))}.")
-    parameters |= {name: value for name, value in (optional or {}).items() if name in declared}
     out.mkdir(parents=True, exist_ok=True)
     executed = out.resolve() / path.name
     began = time.monotonic()
