@@ -10,12 +10,12 @@ import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import AtlasError, InputError, check_whole
-from atlaskit.gallery import write_html, write_index
+from atlaskit.gallery import Ran, title, write_html, write_index
 from atlaskit.notebooks import NotebookError, declared_in, run_notebook
 from atlaskit.serve import serve
 
@@ -25,7 +25,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "worlds": 2,
         "questions": 2,
         "hours": 0.2,
-        "minutes": [5, 12],
+        "minutes": [10, 20],
         "calls": 10,
         "depths": [0, 1],
         "worker_counts": [1, 3],
@@ -35,17 +35,6 @@ SCALES: dict[str, dict[str, Any]] = {
     "full": {"worlds": 30, "questions": 12, "minutes": [10, 60, 180, 300, 600], "worker_counts": [1, 3, 5, 7, 16]},
 }
 """Parameters of a scale, for those notebooks that have them; at `small` each keeps its own."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One notebook that was run."""
-
-    notebook: Path
-    seconds: float
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    failure: str = ""
-    """The cell and the reason, in a sentence; empty if all went well."""
 
 
 def run_all(
@@ -59,7 +48,8 @@ def run_all(
     workers: int | None = None,
     replay: bool = False,
 ) -> list[Ran]:
-    """Run the notebooks of a folder in the order of their names, and write `index.html` beside what they made.
+    """Run the notebooks of a folder in the order of their names, and write `index.html` beside what they made; what is
+    not run this time stays on the page as it was.
 
     `only` names some by how their names begin. `model` is served once for all of them; of an oracle, which is a
     program, nothing has to be recorded, so `replay` is for what else is asked. Raises InputError before anything runs:
@@ -82,11 +72,10 @@ def run_all(
             is_recorded = replay and (model != ORACLE or "model" not in declared[notebook])
             parameters |= {"replay": True} if is_recorded else {}
             parameters = {name: value for name, value in parameters.items() if name in declared[notebook]}
-            done = _run(notebook, out, parameters)
+            done = _run(notebook, out, parameters, {"scale": scale, "model": model, "replay": replay})
             ran.append(done)
+            write_index(out, [done])  # at once: who is killed finds what was done
             print(f"[{number}/{len(notebooks)}] {notebook.stem}: {_told(done)}", flush=True)
-    settings = {"scale": scale, "model": model, "data": data, "workers": workers, "replay": replay}
-    write_index(out, ran, {name: value for name, value in settings.items() if value not in (None, "", False)})
     return ran
 
 
@@ -112,7 +101,7 @@ def _served(model: str, replay: bool) -> Iterator[str]:
         yield vlm.base_url
 
 
-def _run(notebook: Path, out: Path, parameters: Mapping[str, Any]) -> Ran:
+def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> Ran:
     began, failure = time.monotonic(), ""
     try:
         run_notebook(notebook, out, parameters)
@@ -121,7 +110,8 @@ def _run(notebook: Path, out: Path, parameters: Mapping[str, Any]) -> Ran:
     executed = out / notebook.name
     if executed.is_file():
         write_html(executed)
-    return Ran(notebook, time.monotonic() - began, parameters, failure)
+    when = datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")
+    return Ran(notebook.stem, title(notebook), when, time.monotonic() - began, settings, parameters, failure)
 
 
 def _told(ran: Ran) -> str:

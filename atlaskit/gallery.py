@@ -10,11 +10,11 @@ import json
 import platform
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, field
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 ROWS = 40
 """Of a table on the page; the rest is in its file."""
@@ -31,24 +31,25 @@ th:first-child, td:first-child { text-align: left } .failed { color: #b00020; fo
 """
 
 
-class Ran(Protocol):
-    """A notebook that was run."""
+RECORD = "index.json"
+"""Beside the page: what is on it."""
 
-    @property
-    def notebook(self) -> Path:
-        """Its file."""
 
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
+@dataclass(frozen=True)
+class Ran:
+    """One notebook that was run."""
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """What it was given."""
-
-    @property
-    def failure(self) -> str:
-        """Where it stopped and why; empty if it did not."""
+    name: str
+    """Of its file, without the suffix; what it made begins so too."""
+    title: str
+    when: str
+    seconds: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of all that were run together."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What it was given of its own."""
+    failure: str = ""
+    """The cell and the reason, in a sentence; empty if all went well."""
 
 
 def write_html(executed: Path) -> Path:
@@ -65,24 +66,25 @@ def write_html(executed: Path) -> Path:
     return path
 
 
-def write_index(out: Path, ran: Iterable[Ran], settings: Mapping[str, Any]) -> Path:
-    """Write `index.html` into a folder: of each notebook its figures, tables, parameters and time, or its failure.
+def write_index(out: Path, ran: Iterable[Ran]) -> Path:
+    """Write `index.html` into a folder, and return its path: of each notebook its figures, tables, parameters and time,
+    or its failure. What was on the page before stays there, unless it was run again.
 
-    A notebook's files are those that begin with its name. Returns the page's path.
+    A notebook's files are those that begin with its name.
     """
-    done = list(ran)
+    found = {each.name: each for each in (*_recorded(out / RECORD), *ran)}
+    done = [found[name] for name in sorted(found)]
+    (out / RECORD).write_text(json.dumps([asdict(each) for each in done], indent=1) + "\n", encoding="utf-8")
     versions = ", ".join(f"{name} {version(name)}" for name in ("atlaskit", "numpy", "pillow", "av"))
-    when = datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")
-    told = ", ".join(f"{name} {value}" for name, value in settings.items())
     failed = sum(bool(each.failure) for each in done)
     body = [
         "<h1>Experiments</h1>",
-        f"<p>{escape(told)}. {len(done)} notebooks in {sum(each.seconds for each in done):,.0f} s"
+        f"<p>{len(done)} notebooks in {sum(each.seconds for each in done):,.0f} s"
         + (f", <span class='failed'>{failed} of them failed</span>" if failed else "")
-        + f'.<br><span class="small">{when}; {escape(versions)}; Python {platform.python_version()}, '
+        + f'.<br><span class="small">{escape(versions)}; Python {platform.python_version()}, '
         f"{escape(platform.machine())}.</span></p>",
         "<ul>",
-        *(f'<li><a href="#{escape(each.notebook.stem)}">{escape(title(each.notebook))}</a></li>' for each in done),
+        *(f'<li><a href="#{escape(each.name)}">{escape(each.title)}</a></li>' for each in done),
         "</ul>",
         *(_section(out, each) for each in done),
     ]
@@ -96,6 +98,14 @@ def write_index(out: Path, ran: Iterable[Ran], settings: Mapping[str, Any]) -> P
     return path
 
 
+def _recorded(path: Path) -> list[Ran]:
+    """Return what is on the page; nothing where there is none, or its record is of another form: it is made again."""
+    try:
+        return [Ran(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
 def title(notebook: Path) -> str:
     """Return a notebook's first heading; its name, if it has none."""
     cells = json.loads(notebook.read_text(encoding="utf-8")).get("cells", ())
@@ -105,14 +115,17 @@ def title(notebook: Path) -> str:
 
 
 def _section(out: Path, ran: Ran) -> str:
-    name = ran.notebook.stem
+    name = ran.name
     files = sorted(path for path in out.glob(f"{name}*") if path.stem == name or path.stem.startswith(f"{name}_"))
-    given = ", ".join(f"{key} = {value}" for key, value in sorted(ran.parameters.items())) or "its own parameters"
+    settings, given = (
+        ", ".join(f"{key} {value}" for key, value in told.items()) for told in (ran.settings, ran.parameters)
+    )
     links = [path for path in files if path.suffix in (".html", ".ipynb", ".svg", ".csv")]
     linked = " · ".join(f'<a href="{escape(path.name)}">{escape(path.name)}</a>' for path in links)
     parts = [
-        f'<h2 id="{escape(name)}">{escape(title(ran.notebook))}</h2>',
-        f'<p class="small">{ran.seconds:,.1f} s; {escape(given)}<br>{linked}</p>',
+        f'<h2 id="{escape(name)}">{escape(ran.title)}</h2>',
+        f'<p class="small">{escape(ran.when)}, {ran.seconds:,.1f} s; {escape(settings)}'
+        f"{f' ({escape(given)})' if given else ''}<br>{linked}</p>",
         f'<p class="failed">{escape(ran.failure)}</p>' if ran.failure else "",
         *(f'<p><img src="{escape(p.name)}" alt="{escape(p.stem)}"></p>' for p in files if p.suffix == ".png"),
         *(_table(path) for path in files if path.suffix == ".csv"),

@@ -62,7 +62,7 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
             stdout_file=sys.stdout,
             execution_timeout=CELL_TIMEOUT_S,
             store_widget_state=False,
-            extra_arguments=["--IPKernelApp.log_level=40"],  # else it warns of every loopback connection
+            extra_arguments=["--IPKernelApp.log_level=50"],  # else it tells of loopback, and of the signal that ends it
         )
     except PapermillExecutionError as error:
         raise NotebookError(

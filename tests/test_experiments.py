@@ -62,7 +62,7 @@ def test_each_gets_what_it_declares_and_a_failure_stops_nothing(books: Path, cap
     told = capfd.readouterr().out
     assert "worlds 2 True" in told, "a notebook without a model is replayed"
     assert "oracle 7" in told and "oracle False" in told, "an oracle is not: nothing of it is recorded"
-    assert [each.notebook.stem for each in ran] == ["01_a", "02_b", "03_c"]
+    assert [each.name for each in ran] == ["01_a", "02_b", "03_c"]
     assert [bool(each.failure) for each in ran] == [False, True, False]
     assert re.match(r"02_b.ipynb failed in cell \d: IndexError", ran[1].failure)
     assert re.findall(r"\[\d/3\] \w+: (?:done|.*IndexError)", told)[2].startswith("[3/3] 03_c: done")
@@ -83,6 +83,8 @@ def test_some_are_chosen_by_how_they_begin(books: Path, capfd: pytest.CaptureFix
     told = capfd.readouterr().out
     assert "worlds 6 False" in told and "2 of 2 notebooks" in told and not (out / "02_b.ipynb").exists()
     assert main(["experiments", "--notebooks", str(books), "--out", str(out), "--only", "02"]) == 2
+    page = links(out / "index.html")
+    assert {"01_a.html", "02_b.html", "03_c.html"} <= set(page.refers), "what was there stays on the page"
     assert re.search(r"02_b.ipynb failed in cell \d: IndexError", capfd.readouterr().err)
 
 
@@ -139,7 +141,9 @@ def test_a_scale_names_parameters_that_notebooks_have() -> None:
 
 
 def test_the_page_of_nothing(tmp_path: Path) -> None:
-    assert "0 notebooks" in write_index(tmp_path, [], {}).read_text()
+    assert "0 notebooks" in write_index(tmp_path, []).read_text()
+    (tmp_path / "index.json").write_text("[1, {}]")
+    assert "0 notebooks" in write_index(tmp_path, []).read_text(), "a record that is none"
 
 
 def test_a_notebook_has_its_title_on_the_page() -> None:
