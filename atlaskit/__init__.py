@@ -3,7 +3,7 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import baselines, benchmarks, diagnosis, plots, replay, scaling, statistics, strategies
+from atlaskit import baselines, benchmarks, diagnosis, displays, plots, replay, scaling, statistics, strategies
 from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
@@ -30,6 +30,8 @@ from atlaskit.search import ask
 from atlaskit.serve import serve
 from atlaskit.trace import Trace
 from atlaskit.vlm import VLM
+
+displays.attach()  # so that objects show themselves in notebooks
 
 __all__ = [
     "VLM",

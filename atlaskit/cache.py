@@ -15,6 +15,7 @@ import os
 import threading
 import time
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -79,6 +80,7 @@ class Cache:
         self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter()}
         self.touched: dict[str, str] | None = None
         """What was found or stored through this cache, where that is watched (see `watched`): keys and digests."""
+        _opened_last[:] = [weakref.ref(self)]
 
     def watched(self) -> Cache:
         """Return this cache as seen by one who notes in `touched` what is found or stored through it."""
@@ -295,6 +297,15 @@ def _tally(entries: Iterable[Entry]) -> dict[str, tuple[int, int]]:
         count, size = kinds.get(kind_of(entry.key), (0, 0))
         kinds[kind_of(entry.key)] = (count + 1, size + entry.size)
     return kinds
+
+
+_opened_last: list[weakref.ref[Cache]] = []
+
+
+def cache_in_use() -> Cache:
+    """Return the cache that was opened last, `./cache` where none is open: for what is only looked at, and is given
+    none. So to look at a thing makes no folder beside the one that its user has."""
+    return (_opened_last[0]() if _opened_last else None) or default_cache()
 
 
 def default_cache() -> Cache:

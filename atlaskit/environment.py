@@ -288,7 +288,7 @@ class Observation:
     """The frame or the context scan that the last action asked for."""
     cells: Cells = "compact"
 
-    def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]]:
+    def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         return (self.looking_at or self.view)._repr_jpeg_()
 
 

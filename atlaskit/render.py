@@ -19,7 +19,7 @@ from typing import Any, Literal
 from PIL import Image, ImageDraw, ImageFont
 
 from atlaskit.cache import Cache, Passing, canonical_json, default_cache
-from atlaskit.errors import CacheError, FrameError, InputError, reason
+from atlaskit.errors import AtlasError, CacheError, FrameError, InputError, reason
 from atlaskit.grid import Cell, Grid
 from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.readers import Pixels
@@ -94,8 +94,11 @@ class Picture(ABC):
             raise CacheError(f"{self.cache} holds a broken image ({reason(error)}): prune its images.") from error
         return image
 
-    def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]]:
-        return self.jpeg(), {"width": min(self.size[0], SHOWN_PX)}
+    def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
+        try:
+            return self.jpeg(), {"width": min(self.size[0], SHOWN_PX)}
+        except (AtlasError, OSError):  # a notebook shows why, in words, in the same place (`displays`)
+            return None
 
 
 @dataclass(frozen=True)
