@@ -328,7 +328,7 @@ def main(given: list[str]) -> None:
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in words.SPECIAL}
     if options.on:
-        model = Idefics3ForConditionalGeneration.from_pretrained(options.on, dtype=torch.float32)
+        model = Idefics3ForConditionalGeneration.from_pretrained(options.on, dtype=torch.bfloat16).float()
     else:
         model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
         model.tie_weights()
