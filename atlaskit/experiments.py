@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import AtlasError, InputError, check_whole
-from atlaskit.gallery import Ran, title, write_html, write_index
+from atlaskit.gallery import Ran, made_since, title, write_html, write_index
 from atlaskit.notebooks import NotebookError, declared_in, run_notebook
 from atlaskit.serve import serve
 
@@ -102,16 +102,23 @@ def _served(model: str, replay: bool) -> Iterator[str]:
 
 
 def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> Ran:
-    began, failure = time.monotonic(), ""
+    began, since_s, failure = time.monotonic(), time.time(), ""
     try:
-        run_notebook(notebook, out, parameters)
+        executed = run_notebook(notebook, out, parameters)
     except NotebookError as error:
-        failure = str(error)
-    executed = out / notebook.name
-    if executed.is_file():
+        executed, failure = out / notebook.name, str(error)
+    if notebook.name in made_since(out, notebook.stem, since_s):
         write_html(executed)
-    when = datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC")
-    return Ran(notebook.stem, title(notebook), when, time.monotonic() - began, settings, parameters, failure)
+    return Ran(
+        notebook.stem,
+        title(notebook),
+        datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC"),
+        time.monotonic() - began,
+        settings,
+        parameters,
+        made_since(out, notebook.stem, since_s),  # not what an earlier run left, where this one failed
+        failure,
+    )
 
 
 def _told(ran: Ran) -> str:
@@ -146,7 +153,7 @@ def _experiments(options: argparse.Namespace) -> int:
         options.out,
         scale=options.scale,
         only=[start for start in options.only.split(",") if start],
-        model=options.model,
+        model=str(Path(options.model).resolve()) if Path(options.model).is_dir() else options.model,
         data=str(Path(options.data).resolve()) if options.data else "",
         workers=options.workers,
         replay=options.replay,

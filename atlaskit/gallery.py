@@ -9,7 +9,7 @@ import csv
 import json
 import platform
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from importlib.metadata import version
@@ -40,7 +40,7 @@ class Ran:
     """One notebook that was run."""
 
     name: str
-    """Of its file, without the suffix; what it made begins so too."""
+    """Of its file, without the suffix."""
     title: str
     when: str
     seconds: float
@@ -48,6 +48,8 @@ class Ran:
     """Of all that were run together."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """What it was given of its own."""
+    files: Sequence[str] = ()
+    """What it made, beside the page."""
     failure: str = ""
     """The cell and the reason, in a sentence; empty if all went well."""
 
@@ -69,8 +71,6 @@ def write_html(executed: Path) -> Path:
 def write_index(out: Path, ran: Iterable[Ran]) -> Path:
     """Write `index.html` into a folder, and return its path: of each notebook its figures, tables, parameters and time,
     or its failure. What was on the page before stays there, unless it was run again.
-
-    A notebook's files are those that begin with its name.
     """
     found = {each.name: each for each in (*_recorded(out / RECORD), *ran)}
     done = [found[name] for name in sorted(found)]
@@ -106,6 +106,13 @@ def _recorded(path: Path) -> list[Ran]:
         return []
 
 
+def made_since(out: Path, name: str, since_s: float) -> list[str]:
+    """Return the files in a folder that a notebook of that name wrote after some time, by the clock of files: what
+    begins with its name."""
+    files = (path for path in out.glob(f"{name}*") if path.stem == name or path.stem.startswith(f"{name}_"))
+    return sorted(path.name for path in files if path.stat().st_mtime >= since_s)
+
+
 def title(notebook: Path) -> str:
     """Return a notebook's first heading; its name, if it has none."""
     cells = json.loads(notebook.read_text(encoding="utf-8")).get("cells", ())
@@ -115,15 +122,14 @@ def title(notebook: Path) -> str:
 
 
 def _section(out: Path, ran: Ran) -> str:
-    name = ran.name
-    files = sorted(path for path in out.glob(f"{name}*") if path.stem == name or path.stem.startswith(f"{name}_"))
+    files = [out / name for name in ran.files if (out / name).is_file()]
     settings, given = (
         ", ".join(f"{key} {value}" for key, value in told.items()) for told in (ran.settings, ran.parameters)
     )
     links = [path for path in files if path.suffix in (".html", ".ipynb", ".svg", ".csv")]
     linked = " · ".join(f'<a href="{escape(path.name)}">{escape(path.name)}</a>' for path in links)
     parts = [
-        f'<h2 id="{escape(name)}">{escape(ran.title)}</h2>',
+        f'<h2 id="{escape(ran.name)}">{escape(ran.title)}</h2>',
         f'<p class="small">{escape(ran.when)}, {ran.seconds:,.1f} s; {escape(settings)}'
         f"{f' ({escape(given)})' if given else ''}<br>{linked}</p>",
         f'<p class="failed">{escape(ran.failure)}</p>' if ran.failure else "",

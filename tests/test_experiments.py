@@ -77,6 +77,19 @@ def test_each_gets_what_it_declares_and_a_failure_stops_nothing(books: Path, cap
         assert HOSTILE not in (out / f"{name}.html").read_text()
 
 
+def test_the_page_shows_nothing_that_an_earlier_run_left(books: Path) -> None:
+    out = books.parent / "figures"
+    write_notebook(
+        books / "03_c.ipynb", "figures_dir = '../figures'", "open(f'{figures_dir}/03_c.csv', 'w').write('a')"
+    )
+    run_all(books, out, only=["03"])
+    assert "03_c.csv" in links(out / "index.html").refers
+    write_notebook(books / "03_c.ipynb", "figures_dir = '../figures'", "[][0]")
+    run_all(books, out, only=["03"])
+    assert {"03_c.html", "03_c.ipynb"} <= set(links(out / "index.html").refers), "where it failed can be looked up"
+    assert "03_c.csv" not in links(out / "index.html").refers and (out / "03_c.csv").exists()
+
+
 def test_some_are_chosen_by_how_they_begin(books: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = books.parent / "figures"
     assert main(["experiments", "--notebooks", str(books), "--out", str(out), "--only", "01,03"]) == 0
