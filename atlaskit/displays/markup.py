@@ -27,7 +27,7 @@ _LONG = re.compile(r"(\S{40})(?=\S)")
 _BLANKS = re.compile(r"\s+")
 _TEX = re.compile(r"[$\\]")
 """What begins a formula: notebooks set `$5 or $10` as one, unless each sign stands in an element of its own."""
-_LEFT, _RIGHT = "text-align:left;vertical-align:top", "text-align:right;vertical-align:top"
+_LEFT, _RIGHT = (f"text-align:{side};vertical-align:top;padding:2px 8px" for side in ("left", "right"))
 _ROW = "border-top:1px solid rgba(128,128,128,0.3)"
 
 
