@@ -19,7 +19,7 @@ from atlaskit.cache import Cache, default_cache
 from atlaskit.errors import InputError
 from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.model import Model
-from atlaskit.question import Question, Span
+from atlaskit.question import Question, Span, without_article
 from atlaskit.render import Sheet, Still, View
 from atlaskit.result import Result
 from atlaskit.search import ask
@@ -188,10 +188,6 @@ def _is_latched(question: Question, result: Result) -> bool:
     assert question.answer is not None
     lines = (line for place in question.positions_s for line in result.sheet.video.subtitles.between(*place))
     said = " ".join(line.text for line in lines).casefold()
-    given, true = (_bare(question.in_words(answer)) for answer in (result.prediction, question.answer))
+    words = (question.in_words(answer) for answer in (result.prediction, question.answer))
+    given, true = (without_article(each).casefold() for each in words)
     return given in said and true not in said
-
-
-def _bare(words: str) -> str:
-    """Return the words of a choice without an article."""
-    return words.removeprefix("an ").removeprefix("a ").casefold()

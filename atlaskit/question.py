@@ -214,6 +214,11 @@ def rouge_l(truth: str, words: str) -> float:
     return _f1(row[-1], a, b)
 
 
+def without_article(words: str) -> str:
+    """Return words without the "a" or "an" that they begin with: a choice as it is named elsewhere."""
+    return words.removeprefix("an ").removeprefix("a ")
+
+
 def _words(text: str) -> list[str]:
     """Return a text's words as they are compared: lower case, without punctuation and articles."""
     return [word for word in re.findall(r"\w+", text.casefold()) if word not in ARTICLES]

@@ -22,7 +22,7 @@ from atlaskit.model import MAX_ATTEMPTS, NANO, Reply, Request
 from atlaskit.nano.quest import Quest, quest_of, sight_told, told
 from atlaskit.nano.sights import Sight, sight_at
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
-from atlaskit.question import Question
+from atlaskit.question import Question, without_article
 from atlaskit.schemas import MOST_ITEMS
 from atlaskit.wording import said_in
 
@@ -226,7 +226,7 @@ class Weighed:
 def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighed:
     """Go over evidence in order of time: of each item say what it shows, and which choice that is, so that the answer
     can be read off what was said."""
-    among = [_bare(choice) for choice in question.choices]
+    among = [without_article(choice) for choice in question.choices]
     steps, counted, said = [], list[Evidence](), list[str]()
     for item in in_order(found)[:MOST_WEIGHED]:
         sight = sight_told(item.description)
@@ -291,11 +291,6 @@ def _says(quest: Quest, sight: Sight, before: Sequence[Evidence]) -> str:
             return str(len(before) + 1) if is_it else ""
         case "first" | "when":
             return sight.object if is_it else ""
-
-
-def _bare(choice: str) -> str:
-    """Return the words of a choice without an article."""
-    return choice.removeprefix("an ").removeprefix("a ")
 
 
 def _review(call: ReviewCall, quest: Quest) -> dict[str, Any]:
