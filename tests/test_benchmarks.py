@@ -8,7 +8,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from loopback import Loop
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
@@ -17,8 +19,11 @@ from atlaskit.benchmarks.folder import standard_and_long
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.model import MAX_ATTEMPTS, Reply, Request
+from atlaskit.notebooks import run_notebook
 from atlaskit.usage import Usage
 from atlaskit.video import VideoFile
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -289,3 +294,16 @@ def test_a_folder_is_asked_as_it_is_and_long(kind: str, request: pytest.FixtureR
 def test_a_folder_of_no_benchmark_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds neither videos/, as LongVideoBench does, nor data/"):
         standard_and_long(tmp_path)
+
+
+def test_the_notebook_of_the_benchmarks_asks_a_datasets_folder(lvb: Path, loop: Loop) -> None:
+    """Four methods, its videos as they are and among others, by any model that is served."""
+    out = lvb / "out"
+    given = {"data": str(lvb), "first": 2, "minutes": [6], "calls": 6, "model": loop.url}
+    places = {"cache_dir": str(lvb / "cache"), "figures_dir": str(out)}
+    run_notebook(ROOT / "notebooks" / "09_benchmarks.ipynb", out, {**given, **places})
+    scores = pd.read_csv(out / "09_benchmarks_score.csv")
+    assert set(scores["method"]) == {"video-rlm", "uniform", "composite", "captions"}
+    assert scores.groupby("method")["duration_s"].nunique().tolist() == [2, 2, 2, 2]
+    assert (scores["questions"] == 2).all() and scores["duration_s"].max() > 2 * scores["duration_s"].min()
+    assert "L1-Perception" in (out / "09_benchmarks.ipynb").read_text()
