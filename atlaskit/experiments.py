@@ -23,10 +23,10 @@ ORACLE = "oracle"
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {
         "worlds": 2,
-        "questions": 2,
+        "questions": 1,
         "hours": 0.2,
-        "minutes": [10, 20],
-        "calls": 10,
+        "minutes": [10, 12],
+        "calls": 8,
         "depths": [0, 1],
         "worker_counts": [1, 3],
         "latency_s": 0.02,
