@@ -3,7 +3,7 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import baselines, benchmarks, diagnosis, displays, plots, replay, scaling, statistics, strategies
+from atlaskit import baselines, benchmarks, diagnosis, displays, plots, replay, scaling, statistics, strategies, walk
 from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
@@ -66,4 +66,5 @@ __all__ = [
     "statistics",
     "strategies",
     "view",
+    "walk",
 ]

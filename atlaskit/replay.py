@@ -74,10 +74,21 @@ def memory(trace: Trace, upto: int | None = None) -> Memory:
     Raises InputError for a trace that contradicts itself, or holds what is no event.
     """
     remembered = Memory()
+    for after in memories(trace, upto):
+        remembered = after
+    return remembered
+
+
+def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
+    """Yield what was remembered after each of the first `upto` events of a run, or of all.
+
+    Raises InputError on the way for a trace that contradicts itself, or holds what is no event.
+    """
+    remembered = Memory()
     for place, event in enumerate(trace.events[:upto]):
         with _told_of(place, event):
             remembered = _after(form_of(event), remembered)
-    return remembered
+        yield remembered
 
 
 def pictures(trace: Trace, video: Video, cache: Cache | None = None) -> Iterator[Shown]:

@@ -195,7 +195,7 @@ def test_a_large_picture_is_made_smaller_and_a_small_one_is_left_as_it_is(cache:
     noise = io.BytesIO()
     Image.effect_noise((2000, 2000), 90).convert("RGB").save(noise, "JPEG", quality=95)
     assert len(noise.getvalue()) > 2_000_000
-    bounded = markup._bounded(noise.getvalue(), 960)
+    bounded = markup.bounded(noise.getvalue(), 960)
     assert len(bounded) <= markup.MOST_PICTURE_BYTES and Image.open(io.BytesIO(bounded)).width <= 960
 
 

@@ -76,8 +76,9 @@ FLOORS = {
     "notebooks": 12,
     "gallery": 0,
     "experiments": 14,
-    "__init__": 15,
-    "__main__": 16,
+    "walk": 15,
+    "__init__": 16,
+    "__main__": 17,
 }
 HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
 HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium"}

@@ -35,6 +35,7 @@ NAMES = [
     "statistics",
     "strategies",
     "view",
+    "walk",
 ]
 
 

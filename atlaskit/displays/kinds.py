@@ -63,7 +63,7 @@ def video(video: Video) -> Html:
     return card(
         _title("Video", video.name),
         part("The facts", lambda: facts(rows)),
-        part("The contact sheet", lambda: picture(small().jpeg, _grid_told(small()), SMALL_PX)),
+        part("The contact sheet", lambda: picture(small().jpeg, grid_told(small()), SMALL_PX)),
         part("Its cells", lambda: paragraph(_cells_told(small()))),
     )
 
@@ -71,7 +71,7 @@ def video(video: Video) -> Html:
 def view(view: View, widest_px: int = WIDEST_PX) -> Html:
     """Show a grid of frames, and what it is a grid of."""
     return card(
-        part("The picture", lambda: picture(view.jpeg, _grid_told(view), widest_px)),
+        part("The picture", lambda: picture(view.jpeg, grid_told(view), widest_px)),
         part("Its cells", lambda: paragraph(strange(view.video.name), " · ", _cells_told(view))),
     )
 
@@ -120,7 +120,7 @@ def dead_zones(zones: DeadZones, duration_s: float | None = None) -> Html:
         part(
             "The timeline",
             lambda: _drawn(
-                [Lane("ruled out", zones.intervals, colour=DEAD)], end_s, f"Ruled out: {_spans_told(zones.intervals)}."
+                [Lane("ruled out", zones.intervals, colour=DEAD)], end_s, f"Ruled out: {spans_told(zones.intervals)}."
             ),
         ),
         paragraph(open_end) if open_end else "",
@@ -209,7 +209,8 @@ def _span(span: Sequence[float]) -> str:
     return f"{clock(span[0])}–{clock(span[1])}"
 
 
-def _spans_told(spans: Sequence[Sequence[float]], most: int = MOST_SAID) -> str:
+def spans_told(spans: Sequence[Sequence[float]], most: int = MOST_SAID) -> str:
+    """Return intervals in words, the first ones of many."""
     more = [f"and {len(spans) - most:,} more"] if len(spans) > most else []
     return ", ".join([*map(_span, spans[:most]), *more]) or "nothing"
 
@@ -226,7 +227,8 @@ def _cells_told(view: View) -> str:
     return " · ".join(parts)
 
 
-def _grid_told(view: View) -> str:
+def grid_told(view: View) -> str:
+    """Return what a grid is a picture of, in a sentence."""
     return f"A contact sheet of {view.video.name}: {_cells_told(view)}."
 
 
@@ -339,11 +341,11 @@ def _cited(trace: Trace) -> str:
     """Return what the last decision names as its support, where it names any."""
     for event in reversed(trace.of("decision")):
         answer = (event.data or {}).get("answer")
-        return _named(answer.get("supporting")) if isinstance(answer, dict) else ""
+        return named_in(answer.get("supporting")) if isinstance(answer, dict) else ""
     return ""
 
 
-def _named(cited: Any) -> str:
+def named_in(cited: Any) -> str:
     """Return the frames that a judgement names: by label, or where it was made from the root's grid, by cell."""
     if not isinstance(cited, list):
         return ""
@@ -361,7 +363,7 @@ def _weighed(trace: Trace) -> dict[int, tuple[str, str, str]]:
         if event.kind in ("review", "decision") and isinstance(judged, list):
             for each in judged:
                 if isinstance(each, dict) and isinstance(each.get("choice"), int):
-                    named = (_named(each.get(side)) or "nothing" for side in ("supporting", "contradicting"))
+                    named = (named_in(each.get(side)) or "nothing" for side in ("supporting", "contradicting"))
                     weighed[each["choice"]] = (*named, where)  # type: ignore[assignment]
     return weighed
 
@@ -419,12 +421,17 @@ def _costs(result: Result) -> Html:
     return card(table(caption, ("role", *names), rows), paragraph(f"Paid just now: {paid}.{estimated}"))
 
 
+def in_short(event: Event) -> str:
+    """Return what an event says, in a few words that are a stranger's."""
+    try:
+        return SHORT[event.kind](event.data or {}) if event.kind in SHORT else ""
+    except Exception:  # it holds something else than its kind says
+        return f"not in the form of {event.kind!r}: {event.data!r}"
+
+
 def _event_row(place: int, event: Event) -> tuple[object, ...]:
     data = event.data if isinstance(event.data, dict) else {}
-    try:
-        short = SHORT[event.kind](data) if event.kind in SHORT else ""
-    except Exception:  # it holds something else than its kind says
-        short = f"not in the form of {event.kind!r}: {event.data!r}"
+    short = in_short(event)
     try:
         tokens: object = Usage.from_json(data["usage"]).tokens
     except (KeyError, ValueError, TypeError):
@@ -464,7 +471,7 @@ def _review(data: dict[str, Any]) -> str:
 
 
 def _report(data: dict[str, Any]) -> str:
-    dead = f"; ruled out {_spans_told(data['dead_s'], 3)}" if data["dead_s"] else ""
+    dead = f"; ruled out {spans_told(data['dead_s'], 3)}" if data["dead_s"] else ""
     return f"{_span(data['interval_s'])}: {data['stop']}; kept {_labels(data['kept'])}{dead}"
 
 
@@ -478,7 +485,7 @@ SHORT: dict[str, Callable[[dict[str, Any]], str]] = {
     "start": lambda data: str(data["question"]["text"]),
     "task": lambda data: f"{data['traversal']}: {data['search_task']}",
     "probe": _probe,
-    "assign": lambda data: f"sent to {_spans_told([sortie['interval_s'] for sortie in data['sorties']])}",
+    "assign": lambda data: f"sent to {spans_told([sortie['interval_s'] for sortie in data['sorties']])}",
     "step": _step,
     "report": _report,
     "review": _review,

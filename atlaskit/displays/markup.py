@@ -41,7 +41,7 @@ def text(value: object, most: int = MOST_LETTERS) -> Html:
     """Return any value as text in markup: cut where it is long, with places at which a long word may break."""
     if isinstance(value, Html):
         return value
-    pieces = _LONG.sub("\\1\n", _told(value, most)).split("\n")
+    pieces = _LONG.sub("\\1\n", told(value, most)).split("\n")
     return Html(_TEX.sub(r"<span>\g<0></span>", "<wbr>".join(escape(piece) for piece in pieces)))
 
 
@@ -52,7 +52,7 @@ def strange(value: object, most: int = MOST_LETTERS) -> Html:
 
 def tag(name: str, *inside: object, **attributes: object) -> Html:
     """Return an element. What is inside, and what its attributes say, is escaped unless it is Html."""
-    said = "".join(f' {key}="{escape(_told(value, 2_000))}"' for key, value in attributes.items())
+    said = "".join(f' {key}="{escape(told(value, 2_000))}"' for key, value in attributes.items())
     return Html(f"<{name}{said}>{''.join(map(text, inside))}</{name}>")
 
 
@@ -92,18 +92,19 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 
 def picture(jpeg: Callable[[], bytes], alt: str, widest_px: int) -> Html:
     """Return a picture, made smaller where it is large, or a sentence in its place."""
-    return part("The picture", lambda: image(_bounded(jpeg(), widest_px), "jpeg", alt, widest_px))
+    return part("The picture", lambda: image(bounded(jpeg(), widest_px), "jpeg", alt, widest_px))
 
 
 def image(data: bytes, form: str, alt: str, width_px: int) -> Html:
     """Return an image that is carried in the page, shown at most so wide."""
     width = min(width_px, Image.open(io.BytesIO(data)).width)
     source = f"data:image/{form};base64,{base64.b64encode(data).decode()}"
-    words = escape(_told(alt, 1_000))
+    words = escape(told(alt, 1_000))
     return Html(f'<img src="{source}" alt="{words}" width="{width}" style="max-width:100%;height:auto">')
 
 
-def _told(value: object, most: int) -> str:
+def told(value: object, most: int) -> str:
+    """Return any value as words that are only shown: on one line, and each sign that is no letter as one that is."""
     match value:
         case None:
             return "–"
@@ -127,10 +128,10 @@ def _table(caption: str, inside: str) -> Html:
     return tag("table", Html(named), Html(inside), style="border-collapse:collapse;margin:0.5em 0")
 
 
-def _bounded(jpeg: bytes, widest_px: int) -> bytes:
-    """Return a JPEG of at most that width and MOST_PICTURE_BYTES: itself, if it is that already."""
+def bounded(jpeg: bytes, widest_px: int, most_bytes: int = MOST_PICTURE_BYTES) -> bytes:
+    """Return a JPEG of at most that width and that many bytes: itself, if it is that already."""
     picture = Image.open(io.BytesIO(jpeg), formats=["JPEG"])
-    if len(jpeg) <= MOST_PICTURE_BYTES and picture.width <= widest_px:
+    if len(jpeg) <= most_bytes and picture.width <= widest_px:
         return jpeg
     size = (widest_px, 2 * widest_px)
     picture.draft("RGB", size)  # a decoder that makes a smaller picture at once is many times quicker
@@ -140,6 +141,6 @@ def _bounded(jpeg: bytes, widest_px: int) -> bytes:
         for quality in QUALITIES:
             buffer = io.BytesIO()
             small.save(buffer, "JPEG", quality=quality)
-            if buffer.tell() <= MOST_PICTURE_BYTES:
+            if buffer.tell() <= most_bytes:
                 return buffer.getvalue()
         size = (max(1, small.width * 3 // 4), max(1, small.height * 3 // 4))

@@ -1,0 +1,207 @@
+"""A run's events in words: what each agent was asked and answered, what M+ and M− gained and lost by it, what it cost.
+
+All of them are plain JSON values and one-line text that is only shown (`displays.markup.told`). Knows nothing of HTML,
+and nothing of pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from atlaskit.displays import kinds
+from atlaskit.displays.markup import told
+from atlaskit.errors import InputError
+from atlaskit.events import (
+    Assign,
+    Caption,
+    Cite,
+    Cost,
+    Decision,
+    Event,
+    Failure,
+    Form,
+    Item,
+    Probe,
+    Reported,
+    Review,
+    Start,
+    Step,
+    Task,
+    form_of,
+)
+from atlaskit.render import clock
+from atlaskit.replay import memories
+from atlaskit.result import Result
+from atlaskit.trace import Trace
+
+MOST_STEPS = 2_000
+MOST_LETTERS, FEWEST_LETTERS, ALL_LETTERS = 4_000, 200, 400_000
+"""Of one text; it is shorter where there are many steps, or many rows in one, so that all of them stay bounded."""
+MOST_ROWS, FEW_ROWS = 64, 4
+
+Row = tuple[str, str, int | None]
+"""What it is, in words, and the step that it links to."""
+
+WHAT = {
+    "start": "the run begins",
+    "task": "what to look for",
+    "probe": "cells of the overview are scored",
+    "assign": "workers are sent out",
+    "step": "a worker looks",
+    "report": "a worker comes back",
+    "review": "the evidence is judged",
+    "decision": "the question is answered",
+    "cite": "what the answer rests on becomes evidence",
+    "caption": "a clip is described",
+    "failure": "a call fails",
+    "stop": "the run ends",
+}
+
+
+class Finders:
+    """Which step of a trace found what."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._places: dict[float, int] = {}
+        self._times_s: dict[str, float] = {}
+        for place, event in enumerate(trace):
+            form = _form(event)
+            if isinstance(form, Step | Cite):
+                for item in form.found:
+                    self._places.setdefault(item.timestamp_s, place)
+            if isinstance(form, Reported | Cite):
+                kept = form.kept if isinstance(form, Reported) else form.found
+                self._times_s |= {item.label: item.timestamp_s for item in kept}
+
+    def of(self, time_s: float | None) -> int | None:
+        """Return the place of the event that first found the frame at a time; None if none did."""
+        return None if time_s is None else self._places.get(time_s)
+
+    def of_label(self, label: str) -> int | None:
+        """Return the same of the frame that has a label in M+."""
+        return self.of(self._times_s.get(label))
+
+
+def steps(result: Result) -> Iterator[dict[str, Any]]:
+    """Yield what is told of each event of a run, of a very long one only of the first."""
+    trace = result.trace
+    most = max(FEWEST_LETTERS, min(MOST_LETTERS, ALL_LETTERS // max(1, len(trace))))
+    finders, totals = Finders(trace), _totals(result)
+    task = next((form.search_task for form in map(_form, trace) if isinstance(form, Task)), result.question.text)
+    for event in trace.events[:MOST_STEPS]:
+        form = _form(event)
+        yield {
+            "what": told(WHAT.get(event.kind, event.kind), 80),
+            "round": event.round,
+            "who": _who(event),
+            "asked": told(_asked(form, task), most),
+            "said": _rows([("in short", kinds.in_short(event), None), *_said(form)], most),
+            "memory": _rows([*_changes(form, finders), *next(totals, ())], most),
+            "cost": _cost(form),
+        }
+
+
+def _form(event: Event) -> Form | None:
+    """Return what an event holds, None if it is not in the form of its kind."""
+    try:
+        return form_of(event)
+    except InputError:
+        return None
+
+
+def _who(event: Event) -> str:
+    if event.worker is not None:
+        return f"Worker {event.worker}"
+    return "The run" if event.kind in ("start", "assign", "stop") else "Master"
+
+
+def _rows(rows: Sequence[Row], most: int) -> list[Row]:
+    """Return rows that are only shown: those that say something, and not too many of them."""
+    each = max(FEWEST_LETTERS, most * FEW_ROWS // max(FEW_ROWS, len(rows)))
+    shown = [(told(name, 80), told(words, each), step) for name, words, step in rows[:MOST_ROWS] if words]
+    return [*shown, ("", f"{len(rows) - MOST_ROWS:,} more are not shown.", None)] if len(rows) > MOST_ROWS else shown
+
+
+def _asked(form: Form | None, task: str) -> str:
+    """Return in short what a call was made for. The prompt's own words are not in a trace."""
+    match form:
+        case Task():
+            return "Say what to look for, and how to go about it."
+        case Probe(offered=offered):
+            return f"Which of these {len(offered)} cells of the overview may hold it? Look for: {task}"
+        case Step(interval_s=span, depth=depth):
+            return f"Look into {kinds.spans_told([span])} (depth {depth}), and choose an action. Look for: {task}"
+        case Review(sheet=sheet):
+            return f"Do these {len(sheet.labels)} frames prove an answer? What is to be erased, and where to look next?"
+        case Decision(sheet=sheet):
+            return f"Answer the question{' from the frames of evidence' if sheet else ''}."
+        case Caption(interval_s=span):
+            return f"Describe what happens in {kinds.spans_told([span])}."
+        case Failure(step=step):
+            return f"What {WHAT.get(step, step)!r} asks for."
+    return ""
+
+
+def _said(form: Form | None) -> Iterator[Row]:
+    match form:
+        case Start(settings=settings):
+            yield from ((str(name), str(value), None) for name, value in settings.items())
+        case Assign(sorties=sorties):
+            for number, sortie in enumerate(sorties):
+                where = f"{kinds.spans_told([sortie.interval_s])}, {sortie.traversal}, at most {sortie.calls} calls"
+                yield f"worker {number}", where, None
+        case Step():
+            yield "thought", form.thought, None
+            yield from (("found", _item(item), None) for item in form.found)
+            yield "marked", f"{len(form.marked)} regions to look into later" if form.marked else "", None
+        case Probe():
+            yield "reasoning", form.reasoning, None
+        case Review():
+            yield "reasoning", form.reasoning, None
+            for judged in form.choices:
+                sides = (kinds.named_in(judged.get(side)) or "nothing" for side in ("supporting", "contradicting"))
+                yield f"choice {judged.get('choice')}", "for it: {}; against it: {}".format(*sides), None
+            yield "sufficient", "yes" if form.sufficient else "no", None
+        case Decision(answer=answer):
+            yield "reasoning", str(answer.get("reasoning") or ""), None
+            yield "rests on", kinds.named_in(answer.get("supporting")), None
+    yield "thought aloud", getattr(form, "reasoning_text", ""), None
+
+
+def _changes(form: Form | None, finders: Finders) -> Iterator[Row]:
+    """Yield what M+ and M− gained and lost by an event."""
+    if isinstance(form, Reported | Cite):
+        for item in form.kept if isinstance(form, Reported) else form.found:
+            yield "M+ keeps", _item(item), finders.of(item.timestamp_s)
+    if isinstance(form, Review):
+        yield from (("M+ loses", f"[{label}]", finders.of_label(label)) for label in form.erased)
+    if isinstance(form, Reported | Review) and form.dead_s:
+        yield "M− gains", kinds.spans_told(form.dead_s), None
+
+
+def _totals(result: Result) -> Iterator[tuple[Row, Row]]:
+    """Yield what was remembered after each event, as long as the trace goes together with itself."""
+    try:
+        for scratchpad, zones in memories(result.trace):
+            share = zones.coverage(0.0, result.sheet.video.duration_s)
+            labels = ", ".join(f"[{label}]" for label in scratchpad.labels[:MOST_ROWS])
+            more = f" and {len(scratchpad) - MOST_ROWS} more" if len(scratchpad) > MOST_ROWS else ""
+            yield ("M+ holds", f"{labels}{more}" or "empty", None), ("M− covers", f"{share:.0%} of the video", None)
+    except InputError:
+        return
+
+
+def _item(item: Item) -> str:
+    said = f" – said: {item.subtitle}" if item.subtitle else ""
+    return f"[{item.label}] {clock(item.timestamp_s)} {item.description} (sure to {item.confidence:.0%}){said}"
+
+
+def _cost(form: Form | None) -> str:
+    usage = getattr(form, "usage", None)
+    if not isinstance(usage, Cost):
+        return ""
+    about = "about " if usage.estimated else ""
+    calls = f"{usage.calls:,} call{'' if usage.calls == 1 else 's'}"
+    read = f"{usage.prompt_tokens:,} tokens read ({usage.image_tokens:,} of images, {usage.cached_tokens:,} cached)"
+    return f"{calls}, {about}{read}, {usage.completion_tokens:,} written"

@@ -1,0 +1,313 @@
+"""A run as one page: it loads nothing, text in it is text, and it leads through every step."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import io
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from models import Babbler, Flaky
+from PIL import Image
+from test_displays import ALL, HOSTILE
+from test_render import Flat
+from test_trace import MASTER_AND_WORKER, run
+
+from atlaskit import baselines, walk
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.budget import Budget
+from atlaskit.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.events import FORMS, Event
+from atlaskit.readers import Pixels
+from atlaskit.result import Result
+from atlaskit.search import ask
+from atlaskit.trace import Trace
+from atlaskit.walk import steps
+
+CHROMIUM = shutil.which("chromium")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the PATH")
+VOID = {"meta", "img", "wbr", "input"}
+
+
+class Page(HTMLParser):
+    """A page as a browser would read it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == [], "an element is not closed"
+        self.run = json.loads(self.scripts[0])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        match self.open[-1:]:
+            case ["script"]:
+                self.scripts.append(data)
+            case ["style"]:
+                pass
+            case _:
+                self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.texts))
+
+
+def read(html: str) -> Page:
+    """Read a page, and check what holds for every one."""
+    page = Page(html)
+    tags = [tag for tag, _ in page.found]
+    assert tags.count("script") == 2 and tags.count("style") == tags.count("noscript") == tags.count("title") == 1
+    assert not {"link", "iframe", "object", "base", "form", "svg"} & set(tags)
+    for _, attributes in page.found:
+        assert not any(name.startswith("on") for name in attributes)
+        assert (attributes.get("src") or "data:image/").startswith("data:image/")
+        assert (attributes.get("href") or "#step=").startswith("#step=")
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", re.sub(r"data:image/[^\"]+", "", html).replace(ALL, ""))
+    for picture in page.run["pictures"]:
+        data = base64.b64decode(picture.removeprefix("data:image/jpeg;base64,"))
+        assert Image.open(io.BytesIO(data)).format == "JPEG"
+    words = [page.text, *strings(page.run["steps"])]
+    assert all(letter.isprintable() for said in words for letter in said)
+    return page
+
+
+def strings(value: Any) -> list[str]:
+    match value:
+        case str():
+            return [value]
+        case list():
+            return [each for held in value for each in strings(held)]
+        case dict():
+            return [each for held in value.values() for each in strings(held)]
+    return []
+
+
+def noted(event: Event) -> list[str]:
+    """The keys of the pictures that an event showed."""
+    return [event[what]["key"] for what in ("view", "shown", "sheet") if (event.data or {}).get(what)]
+
+
+def spoiled(value: Any) -> Any:
+    """Return a reply's data with every word of a model's own a hostile one."""
+    own = {"reasoning", "thought", "reasoning_text", "description", "subtitle", "search_task", "problem", "reason"}
+    if isinstance(value, dict):
+        return {name: ALL if name in own else spoiled(each) for name, each in value.items()}
+    return [spoiled(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def answered(world: World, shared_cache: Cache) -> Result:
+    question = next(question for question in world.questions if question.category == "SSS")
+    return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
+
+
+@pytest.fixture(scope="module")
+def eventful(world: World, shared_cache: Cache) -> Result:
+    """Forty calls of a model that answers anything, some of which fail."""
+    model = Flaky(Babbler(3), 0.1, 3, MASTER_AND_WORKER)
+    return run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
+
+
+@pytest.fixture(scope="module")
+def hostile(eventful: Result) -> Result:
+    """A run in which everyone said nothing but what would run, if it could."""
+    events = [Event(e.kind, e.round, e.worker, spoiled(copy.deepcopy(e.data))) for e in eventful.trace]
+    question = replace(eventful.question, text=ALL[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL[:-1]))
+    return replace(eventful, question=question, reasoning=ALL, failure=ALL, stop=ALL, trace=Trace(tuple(events)))
+
+
+def test_a_page_leads_through_every_event_of_a_run(answered: Result, tmp_path: Path) -> None:
+    walk.save(answered, tmp_path / "run.html")
+    html, decoded = (tmp_path / "run.html").read_text(encoding="utf-8"), answered.sheet.video.frames_decoded
+    assert walk.html(answered) == html and answered.sheet.video.frames_decoded == decoded, "it was drawn once"
+    page = read(html)
+    told = page.run["steps"]
+    assert len(told) == len(answered.trace)
+    for step, event in zip(told, answered.trace, strict=True):
+        assert len(step["saw"]) == len(noted(event))
+        assert all(page.run["pictures"][place] and words for place, words in step["saw"])
+        assert bool(step["cost"]) == ("usage" in (event.data or {})) and step["round"] == event.round
+    keys = {
+        event[what]["key"]
+        for event in answered.trace
+        for what in ("view", "shown", "sheet")
+        if (event.data or {}).get(what)
+    }
+    assert len(page.run["pictures"]) == len(keys), "each picture is in the page once"
+    assert answered.question.text in page.text and f"Answer: {answered.answer}" in page.text
+    assert "Scripts are off here" in page.text and "effective" in page.text, "without scripts it is the result"
+
+
+def test_every_item_of_evidence_links_to_the_step_that_found_it(answered: Result, eventful: Result) -> None:
+    for result in (answered, eventful):
+        page = read(walk.html(result))
+        links = [int(attributes["href"].removeprefix("#step=")) for tag, attributes in page.found if tag == "a"]  # type: ignore[union-attr]
+        assert len(links) == len(result.evidence) > 0
+        for item, place in zip(result.evidence, links, strict=True):
+            event = result.trace.events[place]
+            assert item.timestamp_s in [found["timestamp_s"] for found in event["found"]]
+        kept = [row for step in page.run["steps"] for row in step["memory"] if row[0] in ("M+ keeps", "M+ loses")]
+        assert kept and all(page.run["steps"][row[2]]["what"] for row in kept)
+
+
+def test_what_was_remembered_is_told_at_every_step(eventful: Result) -> None:
+    told = read(walk.html(eventful)).run["steps"]
+    names = {row[0] for step in told for row in step["memory"]}
+    assert {"M+ keeps", "M− gains", "M+ holds", "M− covers"} <= names
+    last = dict(row[:2] for row in told[-1]["memory"])
+    assert all(f"[{item.label}]" in last["M+ holds"] for item in eventful.evidence)
+    assert last["M− covers"] == f"{eventful.dead_zones.coverage(0.0, eventful.sheet.video.duration_s):.0%} of the video"
+    assert {step["who"] for step in told} == {"The run", "Master", "Worker 0", "Worker 1", "Worker 2"}
+
+
+def test_every_kind_of_event_has_a_name() -> None:
+    assert set(steps.WHAT) == set(FORMS)
+
+
+def test_text_is_text(hostile: Result) -> None:
+    html = walk.html(hostile)
+    page = read(html)
+    assert "<script>alert(1)</script>" in page.text and "<img" in page.text
+    assert any("<script>alert(1)</script>" in words for words in strings(page.run["steps"]))
+    block = html[html.index('id="run">') + 9 : html.index("</script>", html.index('id="run">'))]
+    assert not re.search("[<>&\u2028\u2029\u202e\x00]", block) and json.loads(block) == page.run
+
+
+def test_a_result_without_evidence_answer_or_pictures(world: World, answered: Result, shared_cache: Cache) -> None:
+    blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
+    assert "No frame was kept as evidence" in read(walk.html(blind)).text
+    none = read(walk.html(replace(answered, prediction=None, trace=Trace())))
+    assert "No answer could be had" in none.text and none.run == {"steps": [], "pictures": []}
+    assert "Pictures are missing: The trace of a run begins once" in none.text
+    assert not [tag for tag, _ in none.found if tag == "a"], "nobody found what there is"
+    uniform = baselines.uniform(world.drawn, answered.question, vlm=Oracle(world), cache=shared_cache)
+    assert len(read(walk.html(uniform)).run["steps"]) == len(uniform.trace)
+    odd = replace(answered, trace=Trace((Event("step", data={"action": 3}), Event(ALL), Event("stop"))))
+    assert [step["said"][0][1][:15] for step in read(walk.html(odd)).run["steps"][::2]] == ["not in the form"] * 2
+
+
+class Noise(Flat):
+    """Frames that no JPEG makes small."""
+
+    def __init__(self) -> None:
+        super().__init__((640, 360))
+
+    def try_frames(self, times_s: Any, size: tuple[int, int] | None = None) -> list[Any]:
+        frames = super().try_frames(times_s, size)
+        return [noise(frame, time_s) for frame, time_s in zip(frames, times_s, strict=True)]
+
+
+def noise(like: Pixels, time_s: float) -> Pixels:
+    import numpy as np
+
+    return np.random.default_rng(int(time_s * 1e6)).integers(0, 255, like.shape, np.uint8)
+
+
+def test_many_pictures_are_made_smaller(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run(Noise(), Babbler(1), cache, workers=3, steps=5, cell=160, budget=Budget(calls=30))
+    monkeypatch.setattr(walk, "MOST_PAGE_BYTES", 200_000)
+    page = read(walk.html(result))
+    jpegs = [base64.b64decode(picture.split(",")[1]) for picture in page.run["pictures"]]
+    assert len(jpegs) > 10 and max(map(len, jpegs)) <= 200_000 // len(jpegs)
+    monkeypatch.setattr(walk, "MOST_PICTURES", 4)
+    page = read(walk.html(result))
+    assert len(page.run["pictures"]) == 4 and any("too many pictures" in words for words in strings(page.run["steps"]))
+
+
+def test_a_page_is_bounded_however_long_the_run(answered: Result) -> None:
+    long = replace(answered, trace=Trace((answered.trace.events * 1_000)[:3_000]))
+    page = walk.html(long)
+    assert len(read(page).run["steps"]) == steps.MOST_STEPS and "The last 1,000 events are not shown" in page
+    assert len(page.encode()) < 10_000_000
+
+
+def test_a_path_that_cannot_be_written_is_told(answered: Result, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "gone" / "run.html", tmp_path / "nul\0"):
+        with pytest.raises(InputError, match=r"cannot be written: [^\n]+\.$"):
+            walk.save(answered, path)
+
+
+def test_the_script_is_small_and_makes_no_markup() -> None:
+    script = walk._ours("walk.js")
+    assert script.count("\n") < 150
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|Function\(|fetch|import", script)
+
+
+def dumped(page: Path, fragment: str = "") -> str:
+    """Return a page as a browser without a window has it after two seconds."""
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={page.parent / 'profile'}"]
+    dump = [str(CHROMIUM), *options, "--dump-dom", "--virtual-time-budget=2000", page.as_uri() + fragment]
+    return subprocess.run(dump, capture_output=True, timeout=120, check=True).stdout.decode("utf-8")
+
+
+@needs_browser
+def test_a_browser_shows_the_step_that_is_asked_for_and_runs_nothing_else(hostile: Result, tmp_path: Path) -> None:
+    attack = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>"
+    events = [
+        Event(e.kind, e.round, e.worker, {**(e.data or {}), "thought": attack} if e.kind == "step" else e.data)
+        for e in hostile.trace
+    ]
+    place = next(place for place, event in enumerate(events) if event.kind == "step" and event["found"])
+    walk.save(replace(hostile, reasoning=attack, trace=Trace(tuple(events))), tmp_path / "run.html")
+    dom = dumped(tmp_path / "run.html", f"#step={place}")
+    assert f">Step {place} of {len(events) - 1}" in dom and '<main id="walker">' in dom
+    assert "&lt;img src=x onerror=" in dom and '<img src="x"' not in dom
+    title = re.search("<title>(.*?)</title>", dom)
+    assert title and title[1].startswith("&lt;script&gt;alert(1)")
+    shown = dom[dom.index('<div id="saw">') : dom.index('id="asked"')]
+    assert shown.count('<img src="data:image/jpeg') == 1 + bool(events[place]["shown"])
+
+
+PRESSES = """
+const at = (id) => document.getElementById(id), seen = [];
+const note = () => seen.push(/^Step (\\d+)/.exec(at("heading").textContent)[1]);
+const press = (key, from = document.body) => {
+  from.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  note();
+};
+note();
+press("ArrowLeft"); press("ArrowRight"); press("ArrowRight"); press("ArrowLeft"); press("End"); press("ArrowRight");
+press("Home", at("slider")); press("Home"); at("next").click(); note(); at("previous").click(); note();
+at("slider").value = 3; at("slider").dispatchEvent(new Event("input")); note();
+at("who").value = "Master"; at("who").dispatchEvent(new Event("change")); note();
+press("Home"); press("ArrowRight"); press("End");
+location.hash = "#step=0";
+setTimeout(() => { note(); document.title = [seen.join(" "), at("who").value, location.hash].join("|"); }, 500);
+"""
+
+
+@needs_browser
+def test_keys_buttons_slider_and_filter_lead_through_the_steps(answered: Result, tmp_path: Path) -> None:
+    html = walk.html(answered)
+    unbound = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)
+    (tmp_path / "run.html").write_text(unbound.replace("</body>", f"<script>{PRESSES}</script></body>"), "utf-8")
+    title = re.search("<title>(.*?)</title>", dumped(tmp_path / "run.html"))
+    last = len(answered.trace) - 1
+    masters = [place for place, step in enumerate(read(html).run["steps"]) if step["who"] == "Master"]
+    filtered = [next(place for place in masters if place >= 3), masters[0], masters[1], masters[-1]]
+    expected = [0, 0, 1, 2, 1, last, last, last, 0, 1, 0, 3, *filtered, 0]
+    assert title and title[1] == f"{' '.join(map(str, expected))}||#step=0"
+    (tmp_path / "bound.html").write_text(html.replace("</body>", f"<script>{PRESSES}</script></body>"), "utf-8")
+    assert f"<title>{answered.question.text[:20]}" in dumped(tmp_path / "bound.html"), "the policy lets no other run"
