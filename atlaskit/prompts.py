@@ -79,7 +79,7 @@ class ProbeCall:
         view = self.observation.view
         messages = _briefed(
             MASTER,
-            map_intro(view),
+            map_intro(view.grid),
             view,
             cells_told(self.observation),
             "Choose the cells that a worker should search next: those whose stretch of time most likely holds "
@@ -121,7 +121,7 @@ class StepCall:
         )
         return _briefed(
             WORKER.format(moves=MOVES[state.rules.traversal]),
-            map_intro(view),
+            map_intro(view.grid),
             view,
             cells_told(self.observation),
             asked(self.question),
@@ -163,7 +163,7 @@ class ReviewCall:
         view = self.observation.view
         messages = _briefed(
             MASTER,
-            map_intro(view),
+            map_intro(view.grid),
             view,
             cells_told(self.observation),
             "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
@@ -218,7 +218,7 @@ class GlanceCall:
         view = self.observation.view
         messages = _briefed(
             MASTER,
-            map_intro(view),
+            map_intro(view.grid),
             view,
             cells_told(self.observation),
             DECIDE,
@@ -245,7 +245,7 @@ class FramesCall:
         """Put the call into words."""
         shown: list[str | Image] = []
         for view, said in zip(self.views, self.subtitles, strict=True):
-            shown += [map_intro(view), view, "\n".join(heard(time_s, lines) for time_s, lines in said)]
+            shown += [map_intro(view.grid), view, "\n".join(heard(time_s, lines) for time_s, lines in said)]
         messages = _briefed(VIEWER, *(part for part in shown if part), DECIDE, asked(self.question))
         return Request("master", "decision", messages, _plain_decision(self.question, self.duration_s), self)
 
@@ -260,7 +260,7 @@ class CaptionCall:
     def request(self) -> Request:
         """Put the call into words."""
         said = "\n".join(map(quoted, self.subtitles))
-        messages = _briefed(CAPTIONER, map_intro(self.view), self.view, *([f"Said:\n{said}"] if said else []), CAPTION)
+        messages = _briefed(CAPTIONER, map_intro(self.view.grid), self.view, *([f"Said:\n{said}"] if said else []), CAPTION)
         return Request("worker", "caption", messages, CaptionAnswer, self)
 
 

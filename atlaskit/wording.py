@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from atlaskit.environment import Observation
-from atlaskit.grid import Cell
+from atlaskit.grid import Cell, Grid
 from atlaskit.memory import Evidence, Gap, Scratchpad
 from atlaskit.question import Question
 from atlaskit.render import View
@@ -37,9 +37,8 @@ def asked(question: Question) -> str:
     return "\n".join([f"The question: {question.text}", *form, *choices])
 
 
-def map_intro(view: View) -> str:
+def map_intro(grid: Grid) -> str:
     """Tell what a sheet shows, and how its cells are numbered."""
-    grid = view.grid
     return (
         f"A sheet of {grid.k}×{grid.k} cells of the video from {grid.start_s:.3f} s to {grid.end_s:.3f} s. "
         f"Cell 0 begins at {grid.start_s:.3f} s and each cell lasts {grid.resolution_s:.3f} s; a cell's number is "

@@ -21,7 +21,7 @@ from transformers import Idefics3ForConditionalGeneration
 
 def tokenizer_of(folder: Path) -> words.PreTrainedTokenizerFast:
     texts = ["<|user|>Find red circle at 12.5 s.<end><|assistant|>", '{"thought":"0-1+2=","action":{"cell":12}}'] * 20
-    return words.make(folder, texts, ["red", "circle"], K, CONTEXT)
+    return words.make(folder, texts, ["red", "circle"], ["red circle"], K, CONTEXT)
 
 
 def main() -> None:
@@ -46,6 +46,7 @@ def main() -> None:
     found["book"] = float((book @ book.T - torch.eye(22)).abs().max())
     text = "Find red circle: 0-15, 587.11 s\n“été” [A]"
     found["words"] = tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids) == text
+    found["objects"] = [len(tokenizer(f"{a}red circle", add_special_tokens=False).input_ids) for a in ("", " ")]
     found["cells"] = [len(tokenizer(f'"cell":{n}', add_special_tokens=False).input_ids) for n in (3, 12)]
     print(json.dumps(found))
 

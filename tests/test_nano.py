@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -21,15 +19,16 @@ from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.cache import Cache
 from atlaskit.memory import Evidence
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
-from atlaskit.nano import expert, material
+from atlaskit.nano import drills, expert, material
 from atlaskit.nano import export as exporting
 from atlaskit.nano import judge as judging
 from atlaskit.nano.expert import Expert
 from atlaskit.nano.export import export
 from atlaskit.nano.lessons import IMAGE, lessons, written
-from atlaskit.nano.make import LEARN
-from atlaskit.nano.quest import Quest, quest_of, sight_told, told
+from atlaskit.nano.quest import quest_of, sight_told, told
 from atlaskit.nano.sights import CELL, PARTS, VALUES, Sight, codes, pictures, sight_at
+from atlaskit.nano.sweep import sweep
+from atlaskit.nano.weigh import weigh
 from atlaskit.prompts import ProbeCall, StepCall
 from atlaskit.question import Question
 from atlaskit.search import ask
@@ -59,7 +58,7 @@ def test_every_kind_of_question_is_understood(asked: World) -> None:
 @given(st.tuples(*(st.sampled_from(values) for values in VALUES.values())))
 def test_a_description_is_read_as_it_was_meant(parts: tuple[str, ...]) -> None:
     sight = Sight(*parts)
-    if bool(sight.place) == bool(sight.light) == True and bool(sight.colour) == bool(sight.shape) == True:  # noqa: E712
+    if sight.place and sight.light and bool(sight.colour) == bool(sight.shape):
         assert sight_told(told(sight)) == sight
     assert [VALUES[part][index] for part, index in zip(PARTS, codes(sight), strict=True)] == list(parts)
 
@@ -141,67 +140,108 @@ def test_lessons_say_what_each_cell_shows(asked: World) -> None:
                 assert all(0 <= value < size for value, size in zip(tile, sizes, strict=True))
 
 
-@pytest.fixture(scope="module")
-def drills() -> ModuleType:
-    """The room of the drills, which runs where the kit is not installed."""
-    spec = importlib.util.spec_from_file_location("drills", LEARN / "drills.py")
-    assert spec is not None and spec.loader is not None
-    room = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(room)
-    return room
+SIGHTS = st.builds(Sight, *(st.sampled_from(values[1:]) for values in VALUES.values()))
+CELLS = st.lists(st.none() | SIGHTS, min_size=16, max_size=16)
+QUESTS = [
+    "Which of these objects appears in the sea scene at noon?",
+    "What colour is the star that appears in the sea scene at noon?",
+    "What text is on screen while the red star is visible?",
+    "Which object appears right before the red star?",
+    "Which object appears right after the red star?",
+    "Which appears first in the video: a red star, a blue circle, or a pink heart?",
+    "Which object is on screen when the voice says “Look, a red star.”?",
+    "When is the red star on screen?",
+]
 
 
-@settings(max_examples=60)
-@given(st.integers(0, 10**9))
-def test_drills_are_in_the_words_of_lessons(drills: ModuleType, seed: int) -> None:
-    values, rng = [list(part) for part in VALUES.values()], random.Random(seed)
-    cells = drills.sheet(values, rng)
-    sights = [Sight(*(part[value] for part, value in zip(values, cell, strict=True))) for cell in cells]
-    seen = [sight if sight.place else None for sight in sights]
-    asked, reply = drills.find(cells, values, rng)
-    task = asked.removeprefix("What to look for: Find ").removesuffix(".")
-    if not task.startswith("any"):
-        thought = reply.removeprefix('{"thought":"').split('"')[0]
-        names = tuple(task.split(", "))
-        wanted = Quest("first", names)
-        hits = [bool(sight and sight.object in names) for sight in sights]
-        goes_on = [i > 0 and hits[i - 1] and sights[i].object == sights[i - 1].object for i in range(len(sights))]
-        signs = "".join("-+="[hit + (hit and on)] for hit, on in zip(hits, goes_on, strict=True))
-        forms = [expert.gone_over(signs, seen, wanted, with_scenes=scenes) for scenes in (False, True)]
-        assert thought in forms
-    for sight, cell in zip(sights, cells, strict=True):
-        if sight.place:
-            assert drills.in_words(cell, values) == told(sight)
-    assert drills.MOST_ITEMS == expert.MOST_ITEMS
+@given(CELLS, st.integers(1, 15), st.sampled_from(QUESTS), st.sampled_from([0.3, 2.3, 8.8, 37.5, 140.0]), st.booleans())
+@settings(max_examples=150)
+def test_a_sign_waits_for_no_cell_that_comes_later(
+    sights: list[Sight | None], cut: int, asked: str, cell_s: float, is_long: bool
+) -> None:
+    """A thought about the first cells is the beginning of the thought about all of them, and what is kept was said."""
+    quest = quest_of(asked)
+    assert quest is not None
+    named = {3: ["red star"], 7: ["blue circle"]}
+    whole = sweep(quest, sights, named, cell_s=cell_s, is_long=is_long)
+    part = sweep(quest, sights[:cut], named, cell_s=cell_s, is_long=is_long)
+    assert whole.thought.startswith(part.thought)
+    said = {sign: {int(cell) for cell in re.findall(rf"=(\d+)\{sign}", whole.thought)} for sign in "+~"}
+    assert set(whole.keep) <= said["+"] and set(whole.near) == said["~"]
+    wanted = {cell for cell, sight in enumerate(sights) if sight and quest.wants(sight)}
+    if not quest.line:
+        assert wanted <= said["+"] and (quest.asks == "neighbour" or wanted == said["+"])
 
 
-EVIDENCE = re.compile(r"\[(\w+)\] ([\d.]+) s of ([\d.]+)–([\d.]+) s, sure to 90%: (.*)")
+def test_what_is_named_is_found_by_its_line() -> None:
+    quest = quest_of("Which object is on screen when the voice says “Look, a red star.”?")
+    assert quest is not None
+    circle = Sight("sea", "noon", "blue", "circle")
+    sights = [Sight("sea", "noon"), Sight("sea", "noon"), circle, circle]
+    swept = sweep(quest, sights, {1: ["red star"]}, cell_s=2.3, is_long=False)
+    assert swept.thought == "0-1“red~star~=1~2blue,circle,=2+3blue,circle,-" and swept.keep == (2,)
+    assert sweep(quest, sights, {1: ["red star"]}, cell_s=37.5, is_long=False).near == (1,)
 
 
-@given(st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
-def test_drills_judge_as_the_teacher_does(drills: ModuleType, seed: int) -> None:
-    """What a drill says of evidence is to the letter what the teacher says of the same."""
-    values = [list(VALUES[part]) for part in PARTS]
-    asked, reply = drills.judge(values, random.Random(seed))
-    lines = asked.split("\n")
-    (first,) = (place for place, line in enumerate(lines) if line.startswith("The question: "))
-    choices = tuple(line.partition(": ")[2] for line in lines[first + 1 : first + 5])
-    question = Question(lines[first].removeprefix("The question: "), choices)
-    found = [
-        Evidence(float(at), float(start), float(end), words, 0.9, label=label)
-        for label, at, start, end, words in (re.match(EVIDENCE, line).groups() for line in lines[first + 6 :])  # type: ignore[union-attr]
+@given(st.integers(0, 10**9))
+def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
+    rng = random.Random(seed)
+    for draw in (drills.reading, drills.searching):
+        row = draw(rng)
+        (image,) = row["images"]
+        shown = [[VALUES[part][value] for part, value in zip(PARTS, tile, strict=True)] for tile in image["tiles"]]
+        assert row["prefix"].count(IMAGE) == 1 and len(shown) == image["columns"] ** 2
+        for example in row["examples"]:
+            thought = re.match(r'\{"thought":"([^"]*)', example["reply"])
+            for index, words in re.findall(r"(?<![=\d])(\d+)([A-Za-z,~]+)", thought[1] if thought else ""):
+                said = set(re.split("[,~]", words)) - {""}
+                assert said <= {*shown[int(index)], " ".join(shown[int(index)][2:4])}
+            described = re.findall(r'"cell":(\d+),"description":"([^"]*)"', example["reply"])
+            assert all(told(Sight(*shown[int(cell)])) == words for cell, words in described)
+
+
+EVIDENCE = re.compile(r"\[(\w+)\] ([\d.]+) s of ([\d.]+)–([\d.]+) s, sure to 90%: (.*?)(?:, said: .*)?")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_drills_judge_what_they_show(seed: int) -> None:
+    """From the words of a drill alone, the teacher comes to what the drill says."""
+    for example in drills.judging(random.Random(seed))["examples"]:
+        lines = example["rest"].removesuffix("<end><|assistant|>").split("\n")
+        asked = next(line for line in lines if line.startswith("The question: ")).removeprefix("The question: ")
+        choices = tuple(line.partition(": ")[2] for line in lines if line.startswith("  "))
+        matches = [re.fullmatch(EVIDENCE, line) for line in lines if line.startswith("[")]
+        found = [Evidence(float(m[2]), float(m[3]), float(m[4]), m[5], 0.9, label=m[1]) for m in matches if m]
+        quest = quest_of(asked)
+        assert quest is not None and 1 <= len(found) == len(matches)
+        question = Question(asked, choices) if choices else Question(asked, kind="when")
+        meant, said = weigh(quest, question, found), json.loads(example["reply"])
+        assert said["reasoning"] == meant.told
+        if "answer" in said:
+            assert (said["answer"], said["weighed"][0]["supporting"]) == (meant.choice or 0, list(meant.proof))
+        elif "conclusion" in said:
+            assert (said["conclusion"]["action"] == "final_decision") == meant.suffices
+
+
+def test_captions_and_counts_are_found_among_the_choices() -> None:
+    seen = [
+        Evidence(t, t - 1, t + 1, "red star, sea at noon, HARBOR", 0.9, label=label)
+        for t, label in ((5, "A"), (9, "B"))
     ]
-    quest = quest_of(question.text)
-    assert quest is not None and len(found) == len(lines) - first - 6 >= 1
-    meant, said = expert.weigh(quest, question, found), json.loads(reply)
-    assert said["reasoning"] == meant.told
-    if "answer" in said:
-        assert (said["answer"], said["weighed"][0]["supporting"]) == (meant.choice or 0, list(meant.proof))
-    else:
-        assert (said["conclusion"]["action"] == "final_decision") == meant.suffices
-        supported = [each["choice"] for each in said["choices"] if each["supporting"]]
-        assert supported == ([] if meant.choice is None else [meant.choice])
+    text, count = (
+        "What text is on screen while the red star is visible?",
+        "How many times does a red star appear in the video?",
+    )
+    for asked, choices, said in (
+        (text, ("WALNUT", "HARBOR 11"), "Of WALNUT0, HARBOR1: [A]red~star~ HARBOR1+[B]red~star~ HARBOR1+. HARBOR1"),
+        (count, ("1", "2"), "Of one0, two1: [A]red~star~ one+[B]red~star~ two+. two1"),
+    ):
+        quest = quest_of(asked)
+        assert quest is not None
+        weighed = weigh(quest, Question(asked, choices), seen)
+        assert (weighed.told, weighed.choice) == (said, 1)
 
 
 def test_lessons_can_be_taught_to_other_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ def test_short_cuts_give_the_same_numbers(python: str, tmp_path: Path) -> None:
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["mind"] < 1e-4 and found["eyes"] < 1e-4 and found["book"] < 1e-5
     assert found["words"] and found["cells"][0] == found["cells"][1]
+    assert found["objects"] == [1, 1]  # one word, with its blank and without
     assert found["parameters"] < 12e6
 
 

@@ -1,4 +1,4 @@
-"""Writes nano's teaching material into a folder: pictures of cells, and lessons.
+"""Writes nano's teaching material into a folder: pictures of cells, drills, and lessons.
 
 In shards, each whole or not there at all: what was cut short goes on where it was. All of it follows from seeds.
 """
@@ -21,6 +21,7 @@ from tqdm import tqdm
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
 from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
+from atlaskit.nano import drills
 from atlaskit.nano.lessons import lessons
 from atlaskit.nano.sights import TRAINING_SEED, VALUES, codes, pictures
 
@@ -31,6 +32,8 @@ SHARD = 10
 DURATIONS_S = (300, 600, 600, 600, 600, 900, 1200, 3600, 10_800, 36_000, 36_000)
 PAINTED = ((320, 180), (320, 180), (640, 360))
 """Sizes of the films whose frames are made small, by turns."""
+DRILLS = {"reading": (drills.reading, 80), "searching": (drills.searching, 250), "judging": (drills.judging, 250)}
+"""The kinds of drills, and how many of each make a shard."""
 _SEEN = TRAINING_SEED + 500_000
 """The first of the worlds that are painted."""
 
@@ -43,6 +46,7 @@ def write_material(folder: Path, worlds: int, processes: int = 2) -> None:
     jobs: list[tuple[Callable[[Path, int], None], int]] = [
         *((write_tiles, shard) for shard in range(max(1, shards * 3 // 4))),
         *((write_lessons, shard) for shard in range(shards)),
+        *((write_drills, shard) for shard in range(shards)),
     ]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         running = [pool.submit(job, folder, shard) for job, shard in jobs]
@@ -93,6 +97,18 @@ def write_lessons(folder: Path, shard: int) -> None:
             for group in groups:
                 file.write(json.dumps(group, ensure_ascii=False) + "\n")
     draft.replace(path)
+
+
+def write_drills(folder: Path, shard: int) -> None:
+    """Write one shard of drills of each kind, a sheet or some pieces of evidence a line."""
+    for kind, (draw, count) in DRILLS.items():
+        path = folder / f"{kind}-{shard:04d}.jsonl"
+        rng = random.Random(f"{kind} {shard}")
+        if not path.exists():
+            draft = path.with_suffix(".part")
+            rows = (json.dumps(draw(rng), ensure_ascii=False) + "\n" for _ in range(count))
+            draft.write_text("".join(rows), encoding="utf-8")
+            draft.replace(path)
 
 
 def main() -> None:

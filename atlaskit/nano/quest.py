@@ -41,20 +41,33 @@ class Quest:
     side: str = ""
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The objects whose names are worth hearing: those that are looked for, or the one in the spoken line."""
+        return self.objects or tuple(named_in(self.line))
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The single words that are looked for."""
+        of_objects = (word for name in self.named for word in name.split(" "))
+        return frozenset((*of_objects, *((self.shape,) if self.shape else ()), *(self.scene or ())))
+
+    @property
     def task(self) -> str:
-        """What to look for, in the few words that nano itself uses."""
+        """What to look for, in the few words that nano itself uses. A colour and a shape are told apart by a comma:
+        to nano, "red circle" is one word."""
         scene = f"{self.scene[0]} at {self.scene[1]}" if self.scene else ""
+        objects = "; ".join(name.replace(" ", ", ") for name in self.named)
         match self.asks:
             case "object" | "course":
                 return f"Find any object in {scene}."
             case "colour":
                 return f"Find any {self.shape} in {scene}."
             case "line":
-                return f"Find any object at “{self.line}”"
+                return f"Find any object when they name {objects}."
             case "neighbour":
-                return f"Find {self.objects[0]} and what is {self.side} it."
+                return f"Find {objects} and what is {self.side} it."
             case _:
-                return f"Find {', '.join(self.objects)}."
+                return f"Find {objects}."
 
     def wants(self, sight: Sight) -> bool:
         """Tell whether a frame shows what is looked for."""
@@ -71,18 +84,24 @@ def quest_of(text: str) -> Quest | None:
             scene = (told["place"], told["light"]) if told.get("place") else None
             objects: tuple[str, ...] = (f"{told['colour']} {told['shape']}",) if told.get("colour") else ()
             if asks == "first":
-                objects = tuple(each.group() for each in _NAMED.finditer(told["objects"]))
+                objects = tuple(named_in(told["objects"]))
             shape = told["shape"] if asks == "colour" else ""
             return Quest(asks, objects, scene, shape, told.get("line") or "", told.get("side") or "")
     return None
 
 
+def named_in(line: str) -> list[str]:
+    """Return the objects that a spoken line names."""
+    return [found.group() for found in _NAMED.finditer(line)]
+
+
 def sight_told(description: str) -> Sight:
-    """Read a description that nano gave of a frame: "red circle, snow at dawn, HARBOR"."""
-    what, where, *words = [*description.split(", "), "", ""]
-    colour, _, shape = what.partition(" ")
-    place, _, light = where.partition(" at ")
-    return Sight(place, light, colour, shape, words[0])
+    """Read a description that nano gave of a frame: "red circle, snow at dawn, HARBOR", or of less than that."""
+    parts = description.split(", ")
+    named = _NAMED.fullmatch(parts[0])
+    rest = [*(parts[1:] if named else parts), "", ""]
+    place, _, light = rest[0].partition(" at ")
+    return Sight(place, light, named["colour"] if named else "", named["shape"] if named else "", rest[1])
 
 
 def told(sight: Sight) -> str:

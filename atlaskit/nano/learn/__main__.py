@@ -27,7 +27,6 @@ import mind
 import numpy as np
 import torch
 import words
-from drills import drill, judgements
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
@@ -42,6 +41,8 @@ SHARES = {"step": 0.5, "probe": 0.1, "review": 0.17, "decision": 0.17, "task": 0
 READING, DRILLING, DRILLED, JUDGING = 0.1375, 0.385, 0.1, 0.3
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
 and after that those on sheets keep the third share of the groups, and those to judge what was found the last."""
+READS_FIRST, READS = 0.85, 0.2
+"""Of the drills on sheets, in the first part and after it."""
 GOING_ON = 0.7
 """Of the pace of learning, for a model that has learned before."""
 TOLD = 10
@@ -57,6 +58,7 @@ class Lot:
     values: list[list[str]]
     rows: list[dict[str, Any]]
     held: list[dict[str, Any]]
+    drills: dict[str, list[dict[str, Any]]]
     frames: np.ndarray
     codes: np.ndarray
     places: np.ndarray
@@ -71,6 +73,12 @@ class Lot:
         return found
 
     @property
+    def objects(self) -> list[tuple[str, str]]:
+        """Every colour and shape that go together."""
+        _, _, colours, shapes, _ = self.values
+        return [(colour, shape) for colour in colours for shape in shapes if colour and shape]
+
+    @property
     def sizes(self) -> list[int]:
         """How many values each part of a sight has."""
         return [len(part) for part in self.values]
@@ -78,11 +86,16 @@ class Lot:
 
 def material(folder: Path) -> Lot:
     """Read the material; every fiftieth group of lessons is held back, to see how it goes."""
-    rows = [json.loads(line) for path in sorted(folder.glob("lessons-*.jsonl")) for line in path.open()]
+    rows = _rows(folder, "lessons")
     random.Random(1).shuffle(rows)
+    drills = {kind: _rows(folder, kind) for kind in ("reading", "searching", "judging")}
     held = rows[: max(20, min(80, len(rows) // 50))]
     parts = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
-    return Lot(json.loads((folder / "values.json").read_text()), rows[len(held) :], held, *parts)
+    return Lot(json.loads((folder / "values.json").read_text()), rows[len(held) :], held, drills, *parts)
+
+
+def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in sorted(folder.glob(f"{kind}-*.jsonl")) for line in path.open()]
 
 
 class Diary:
@@ -186,9 +199,10 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
     """
     drawn = rng.random()
     if done >= READING and drawn < JUDGING:
-        return judgements(lot.values, rng), 5
+        return rng.choice(lot.drills["judging"]), 5
     if done < DRILLING or drawn < JUDGING + DRILLED:
-        return drill(lot.values, rng, reads=done < READING), 3
+        reads = rng.random() < (READS_FIRST if done < READING else READS)
+        return rng.choice(lot.drills["reading" if reads else "searching"]), 3
     (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
     rows = lot.by_kind.get(kind) or lot.rows
     row = rng.choice(rows)
@@ -272,7 +286,7 @@ def judge_mind(
     rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), eyes.directions(lot.sizes)
     sums: dict[str, list[float]] = {}
     signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+~"}
-    drills = (of(lot.values, rng) for _ in range(20) for of in (drill, judgements))
+    drills = [row for kind in lot.drills.values() for row in kind[:15]]
     for row in [*lot.held, *drills]:
         for example in row["examples"][:5]:
             group = mind.group_of({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)
@@ -291,7 +305,8 @@ def judge_mind(
 
 def texts(lot: Lot) -> Iterator[str]:
     """Yield prompts and replies from which the tokenizer is made."""
-    for row in lot.rows[:8000]:
+    drills = [row for kind in lot.drills.values() for row in kind[:600]]
+    for row in [*lot.rows[:8000], *drills]:
         for example in row["examples"][:3]:
             yield row["prefix"] + example["rest"]
             yield example["reply"]
@@ -323,7 +338,7 @@ def main(given: list[str]) -> None:
         words.write_processor(folder, K * CELL, CELL)
     elif not (folder / "tokenizer.json").exists():
         varying = [word for part in lot.values for word in part if word]
-        words.make(folder, list(texts(lot)), varying, K, CONTEXT)
+        words.make(folder, list(texts(lot)), varying, [" ".join(each) for each in lot.objects], K, CONTEXT)
         words.write_processor(folder, K * CELL, CELL)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in words.SPECIAL}
@@ -332,7 +347,7 @@ def main(given: list[str]) -> None:
     else:
         model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
         model.tie_weights()
-        mind.begin(model, tokenizer, lot.values, K)
+        mind.begin(model, tokenizer, lot.values, lot.objects, K)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     if options.only in (None, "eyes") and not options.on:
         teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)), options.keep)

@@ -25,6 +25,9 @@ ASKED = 0.7
 """How much sets a word within a sentence, such as that which says what to look for, apart from the same word in a
 thought, which stands behind a number or a sign, and from the same thing seen."""
 
+WHOLE, PARTS = 0.8, 0.6
+"""How much an object is a thing of its own, and how much a colour and a shape."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -169,11 +172,12 @@ def begin(
     model: Idefics3ForConditionalGeneration,
     words: PreTrainedTokenizerFast,
     values: list[list[str]],
+    objects: list[tuple[str, str]],
     k: int,
     seed: int = 0,
 ) -> None:
-    """Give the tokens their first meaning: a word for what is seen begins as the direction of the sight, the marker of
-    a cell as its number; and the layers theirs."""
+    """Give the tokens their first meaning: a word for what is seen begins as the direction of the sight, an object as
+    that of its colour and shape, the marker of a cell as its number; and the layers theirs."""
     book = directions([len(part) for part in values])
     drawn = torch.Generator().manual_seed(seed)
     table = model.model.text_model.embed_tokens.weight
@@ -186,6 +190,13 @@ def begin(
                     table[ids[0]] = book[place] + 0.3 * table[ids[0]]
                     if form != word:
                         table[ids[0]] += ASKED * wiring.asked()
+        where = {word: place for place, word in enumerate(word for part in values for word in part)}
+        for colour, shape in objects:
+            for form in (f"{colour} {shape}", f" {colour} {shape}"):
+                (token,) = words(form, add_special_tokens=False).input_ids
+                table[token] = WHOLE * table[token] + PARTS * (book[where[colour]] + book[where[shape]])
+                if form.startswith(" "):
+                    table[token] += ASKED * wiring.asked()
         for cell in range(k * k):
             marker = words.convert_tokens_to_ids(f"<row_{cell // k + 1}_col_{cell % k + 1}>")
             (number,) = words(str(cell), add_special_tokens=False).input_ids

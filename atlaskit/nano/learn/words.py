@@ -1,7 +1,8 @@
 """The tokenizer: made from the very prompts and replies that the model will meet.
 
 What stays the same in them (a sentence, a piece of JSON) is one token each, found by counting; what varies is spelt in
-words, and any other text in bytes. Numbers are cut into pairs of digits, so that a cell is always one token.
+words, and any other text in bytes. An object, "red circle", is one word: what is found by the words before it would
+else be found by the last of them. Numbers are cut into pairs of digits, so that a cell is always one token.
 """
 
 from __future__ import annotations
@@ -57,9 +58,11 @@ def fragments(texts: Iterable[str], varying: Iterable[str], most: int = FRAGMENT
     return sorted(often, key=lambda piece: -often[piece] * len(piece))[:most]
 
 
-def make(folder: Path, texts: list[str], varying: list[str], k: int, context: int) -> PreTrainedTokenizerFast:
+def make(
+    folder: Path, texts: list[str], varying: list[str], objects: list[str], k: int, context: int
+) -> PreTrainedTokenizerFast:
     """Make the tokenizer from texts, and save it."""
-    fixed = fragments(texts, varying)
+    fixed = fragments(texts, [*varying, *objects])
     tokenizer = Tokenizer(models.BPE())
     digits = pre_tokenizers.Split(Regex(r"\d{1,2}|\n|[+=~-]"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -74,6 +77,7 @@ def make(folder: Path, texts: list[str], varying: list[str], k: int, context: in
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
+    fixed += [f"{blank}{name}" for name in objects for blank in ("", " ")]
     pieces = re.compile("|".join(sorted(map(re.escape, fixed), key=len, reverse=True)))
     numbers = [f" {n} {n:02d}" for n in range(100)] * 50
     rest = [part for text in texts for part in pieces.split(text)]

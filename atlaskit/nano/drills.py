@@ -1,0 +1,273 @@
+"""Drills: sheets of cells drawn by chance, to read out and to search, and evidence drawn by chance, to judge.
+
+From lessons alone nothing is learned for long: they say little, and mostly that there is nothing. A drill says
+something of each cell or piece of evidence, so that it is soon known which words are about which cell, and what it is
+for two things to be the same. What is said is what the teacher says of the same; no film is needed for it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from atlaskit.benchmarks.atlasworld.screenplay import CALM_LINES, CAPTION_WORDS, EVENT_LINES, LONGEST_S
+from atlaskit.benchmarks.atlasworld.script import COLOURS, LIGHTS, PLACES, SHAPES
+from atlaskit.environment import LegalSet
+from atlaskit.grid import Grid
+from atlaskit.memory import Evidence, Scratchpad
+from atlaskit.nano.expert import act, decide, review
+from atlaskit.nano.quest import named_in, quest_of, told
+from atlaskit.nano.sights import Sight, codes
+from atlaskit.nano.sweep import sweep
+from atlaskit.question import Question
+from atlaskit.render import clock
+from atlaskit.schemas import decision_schema, review_schema, step_schema
+from atlaskit.subtitles import Line
+from atlaskit.wording import asked, kept, map_intro, quoted
+
+K = 4
+CELLS = tuple(range(K * K))
+FEW = 0.25
+"""Of the sheets have few values."""
+READ = {"place": 1, "light": 1, "colour": 1, "shape": 1, "word": 6, "object": 2, "scene": 2, "cell": 2}
+"""What is read of every cell, and how often: words most, since there are ten times as many of them."""
+CALLED = {"place": PLACES, "light": LIGHTS, "colour": COLOURS, "shape": SHAPES, "word": CAPTION_WORDS}
+ASKED = ("object", "colour", "text", "neighbour", "first", "count", "line", "when")
+"""The kinds of questions, as `quest` names them."""
+LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0)
+Row = dict[str, Any]
+
+
+def reading(rng: random.Random, count: int = 4) -> Row:
+    """Return a sheet, and drills to read one thing of every cell, or to describe some cells."""
+    sights = sheet(rng)
+    examples = []
+    for _ in range(count):
+        (kind,) = rng.choices(list(READ), list(READ.values()))
+        words = [_read(sight, kind) for sight in sights]
+        thought = "".join(f"{index}{word}-" for index, word in enumerate(words))
+        examples.append(_example("drill", f"Read the {kind}s.", f'{{"thought":"{thought}'))
+    shown = [cell for cell, sight in enumerate(sights) if sight is not None]
+    if len(shown) >= 3:
+        chosen = rng.sample(shown, 3)
+        lines = ",".join(f'"cell":{cell},"description":"{told(sights[cell] or Sight())}"' for cell in chosen)
+        examples.append(_example("drill", f"Describe {', '.join(map(str, chosen))}.", lines))
+    return _group("<|user|>Look.\n<image>", sights, examples)
+
+
+def searching(rng: random.Random, count: int = 4) -> Row:
+    """Return a sheet with what is said in it, and drills to search it for what answers some questions."""
+    sights, length_s = sheet(rng), rng.choice(LENGTHS_S)
+    depth = rng.choice((0, 1, 1, 1, 2))
+    grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
+    lines = _lines(rng, sights, grid)
+    said = [f"Cell {cell}: {' '.join(map(quoted, lines[cell]))}" for cell in sorted(lines)]
+    heard = "\n".join(
+        ["Said in this time, by cell:", *said] if said else ["Nothing is said, or there are no subtitles."]
+    )
+    named = {cell: [name for line in lines[cell] for name in named_in(line.text)] for cell in lines}
+    # In some, to go as deep as that is not allowed.
+    legal = LegalSet(CELLS if rng.random() < 0.7 else (), depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
+    examples = []
+    for _ in range(count):
+        question = _question(rng, _target(rng, sights), [text for name in lines.values() for text in name])
+        quest = quest_of(question.text)
+        assert quest is not None, question.text
+        swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=length_s > LONGEST_S)
+        action = act(swept, sights, legal, first=True, cell_s=grid.resolution_s)
+        meant = step_schema(legal).model_validate({"thought": swept.thought, "action": action})
+        reply = meant.model_dump_json()
+        if rng.random() < 0.3:  # to go on to the action each time would make steps longer
+            reply = reply[: reply.index('","action"')]
+        where = f"You were sent to {clock(0)}–{clock(length_s)} of a video of {clock(length_s)}."
+        can = "Possible now: expand 0–15; finished." if legal.expand else "Possible now: finished."
+        words = f"{asked(question)}\nWhat to look for: {quest.task}\n{where}\n{can}"
+        examples.append(_example("drill", words, reply))
+    return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)
+
+
+def judging(rng: random.Random, count: int = 6) -> Row:
+    """Return drills without a picture, to judge some evidence: what it speaks for, and whether that is enough."""
+    return _group("<|user|>Evidence.", [], [_judgement(rng) for _ in range(count)])
+
+
+def _judgement(rng: random.Random) -> Row:
+    names = _names(rng, 6)
+    target = replace(_sight(rng), colour=names[0].split(" ")[0], shape=names[0].split(" ")[1])
+    question = _question(rng, target, [])
+    quest = quest_of(question.text)
+    assert quest is not None, question.text
+    length_s = rng.choice(LENGTHS_S)
+    found = []
+    for time_s in sorted(rng.uniform(1, length_s - 1) for _ in range(rng.choice((1, 1, 2, 2, 3, 4, 6, 9)))):
+        half_s = rng.choice((0.07, 0.6, 1.17, 4.4))
+        shows = _shown_as_evidence(rng, target, question, names)
+        line = rng.choice(EVENT_LINES).format(object=_a(rng.choice(names))) if rng.random() < 0.2 else ""
+        found.append(Evidence(time_s, max(0, time_s - half_s), time_s + half_s, told(shows), 0.9, line))
+    rng.shuffle(found)
+    scratchpad = Scratchpad().add(found)
+    items, labels = list(scratchpad), scratchpad.labels
+    words = f"{asked(question)}\n{kept(scratchpad)}"
+    if rng.random() < 0.5:
+        form = decision_schema(question.kind, len(question.choices), length_s, labels)
+        reply = form.model_validate(decide(question, quest, items, labelled=True)).model_dump_json()
+        return _example("judgement", f"Decide.\n{words}", reply)
+    open_cells = tuple(sorted(rng.sample(CELLS, rng.randint(0, 16))))
+    form = review_schema(len(question.choices), length_s, labels, open_cells)
+    reply = form.model_validate(review(question, quest, items, open_cells)).model_dump_json()
+    return _example("judgement", f"Judge it.\n{words}", reply)
+
+
+def _shown_as_evidence(rng: random.Random, target: Sight, question: Question, names: Sequence[str]) -> Sight:
+    """Draw what a piece of evidence shows: often what is asked for or a choice, sometimes half of it, or nothing."""
+    sight, drawn = _sight(rng), rng.random()
+    if drawn < 0.06:
+        return replace(sight, colour="", shape="", word="")
+    choices = [name for choice in question.choices for name in named_in(choice)] or list(names)
+    if drawn < 0.5:
+        name = target.object
+    elif drawn < 0.8:
+        name = rng.choice(choices)
+    else:  # the colour of one, the shape of another
+        name = f"{rng.choice(choices).split(' ')[0]} {rng.choice(choices).split(' ')[1]}"
+    colour, shape = name.split(" ")
+    if "What colour" in question.text and drawn < 0.5:
+        colour = rng.choice(question.choices)
+    word = sight.word
+    if "What text" in question.text and question.choices and rng.random() < 0.7:
+        word = rng.choice(question.choices).split(" ")[0]
+    return replace(sight, colour=colour, shape=shape, word=word)
+
+
+@dataclass(frozen=True)
+class _Few:
+    """Values to draw from."""
+
+    values: dict[str, Sequence[str]]
+
+    def sight(self, rng: random.Random) -> Sight:
+        return Sight(**{part: rng.choice(values) for part, values in self.values.items()})
+
+
+def sheet(rng: random.Random) -> list[Sight | None]:
+    """Draw what the cells of a sheet show: often the same as the cell before, or the same scene; None for a black one.
+
+    In some there are few values of each part, so that much has the colour of what is looked for, but not its shape. Not
+    in all: where everything comes again, what was said of it before is copied, and nobody learns to look it up.
+    """
+    few = _Few(
+        {
+            part: rng.sample(values, min(rng.randint(1, 3), len(values))) if rng.random() < FEW else values
+            for part, values in {name: tuple(some) for name, some in CALLED.items()}.items()
+        }
+    )
+    stays, empty, wordless = rng.choice((0.0, 0.3, 0.6)), rng.choice((0.0, 0.1, 0.5)), rng.choice((0.1, 0.5))
+    cells: list[Sight | None] = []
+    for _ in CELLS:
+        before = cells[-1] if cells else None
+        if cells and rng.random() < stays / 2:
+            cells.append(before)
+            continue
+        cell = few.sight(rng)
+        if before is not None and rng.random() < stays:
+            cell = replace(cell, place=before.place, light=before.light)
+        if rng.random() < wordless:
+            cell = replace(cell, word="")
+        if rng.random() < empty:
+            cell = replace(cell, colour="", shape="", word="")
+        cells.append(cell if rng.random() > 0.04 else None)
+    return cells
+
+
+def _lines(rng: random.Random, sights: Sequence[Sight | None], grid: Grid) -> dict[int, list[Line]]:
+    """Draw what is said in some cells: mostly of what shows in one of the sheet's, sometimes of anything."""
+    lines: dict[int, list[Line]] = {}
+    if rng.random() < 0.3:
+        return lines
+    often = rng.choice((0.1, 0.3, 0.6))
+    objects = [sight.object for sight in sights if sight and sight.object] or _names(rng, 1)
+    for cell in CELLS:
+        while sights[cell] is not None and rng.random() < often:
+            name = rng.choice(objects) if rng.random() < 0.8 else _names(rng, 1)[0]
+            is_calm = rng.random() < 0.3
+            text = rng.choice(CALM_LINES) if is_calm else rng.choice(EVENT_LINES).format(object=_a(name))
+            start_s = grid.start_s + (cell + 0.5 * rng.random()) * grid.resolution_s
+            lines.setdefault(cell, []).append(Line(start_s, start_s + 2.5, text))
+    return lines
+
+
+def _target(rng: random.Random, sights: Sequence[Sight | None]) -> Sight:
+    """Draw what is asked for: mostly what a cell shows."""
+    there = [sight for sight in sights if sight and sight.object]
+    return rng.choice(there) if there and rng.random() < 0.8 else _sight(rng)
+
+
+def _question(rng: random.Random, target: Sight, lines: Sequence[Line]) -> Question:
+    """Draw a question about a sight, in the words of AtlasWorld's, with its choices."""
+    asks = rng.choice(ASKED)
+    scene, name = f"the {target.place} scene at {target.light}", target.object
+    names = [name, *(other for other in _names(rng, 4) if other != name)][:4]
+    rng.shuffle(names)
+    objects = tuple(map(_a, names))
+    match asks:
+        case "object":
+            return Question(f"Which of these objects appears in {scene}?", objects)
+        case "colour":
+            return Question(
+                f"What colour is the {target.shape} that appears in {scene}?", tuple(rng.sample(tuple(COLOURS), 4))
+            )
+        case "text":
+            words = rng.sample(CAPTION_WORDS, 4)
+            if target.word and target.word not in words:
+                words[rng.randrange(4)] = target.word
+            captions = tuple(word + rng.choice(("", "", f" {rng.randint(2, 99)}")) for word in words)
+            return Question(f"What text is on screen while the {name} is visible?", captions)
+        case "neighbour":
+            side = rng.choice(("after", "before"))
+            return Question(f"Which object appears right {side} the {name}?", tuple(map(_a, _names(rng, 4))))
+        case "first":
+            *some, last = sorted(objects)
+            return Question(f"Which appears first in the video: {', '.join(some)}, or {last}?", objects)
+        case "count":
+            numbers = tuple(str(number) for number in rng.sample(range(1, 8), 4))
+            return Question(f"How many times does {_a(name)} appear in the video?", numbers)
+        case "line":
+            about = [line.text for line in lines if named_in(line.text)]
+            line = rng.choice(about) if about else rng.choice(EVENT_LINES).format(object=_a(name))
+            return Question(f"Which object is on screen when the voice says “{line}”?", objects)
+    return Question(f"When is the {name} on screen?", kind="when")
+
+
+def _sight(rng: random.Random) -> Sight:
+    return Sight(**{part: rng.choice(tuple(values)) for part, values in CALLED.items()})
+
+
+def _names(rng: random.Random, count: int) -> list[str]:
+    """Draw some objects, all different."""
+    every = [f"{colour} {shape}" for colour in COLOURS for shape in SHAPES]
+    return rng.sample(every, count)
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _read(sight: Sight | None, kind: str) -> str:
+    if sight is None:
+        return ""
+    if kind in CALLED:
+        return str(getattr(sight, kind))
+    parts = [*((sight.place, sight.light) if kind != "object" else ())]
+    parts += [sight.colour, sight.shape] if kind != "scene" else []
+    return "".join(f"{part}," for part in parts if part)
+
+
+def _group(prefix: str, sights: Sequence[Sight | None], examples: list[Row]) -> Row:
+    tiles = [codes(sight or Sight()) for sight in sights]
+    return {"prefix": prefix, "images": [{"columns": K, "tiles": tiles}] if tiles else [], "examples": examples}
+
+
+def _example(step: str, words: str, reply: str) -> Row:
+    return {"rest": f"\n{words}<end><|assistant|>", "images": [], "reply": reply, "step": step, "kind": ""}

@@ -1,0 +1,113 @@
+"""Going over evidence, in writing: what each piece shows, which choice that speaks for, and so the answer.
+
+"Of blue star0, red circle1: [A] red circle1+[B] white star-. red circle1": the number of a choice stands right behind
+its words, so that it is found where the same words stood before. What is looked for is marked as in a thought: "[A]red~
+star~ HARBOR2+[B]red~circle,-".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from atlaskit.memory import Evidence
+from atlaskit.nano.quest import Quest, sight_told
+from atlaskit.nano.sights import Sight
+from atlaskit.nano.sweep import HERE, NOTHING, marked
+from atlaskit.question import Question, without_article
+
+MOST_WEIGHED = 16
+"""Items of evidence that a judgement goes over, the earliest."""
+NUMBERS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen"),
+)
+"""Counts in words: a digit stands for a cell or a choice."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What some evidence says in answer to a question."""
+
+    told: str
+    """The choices, then item by item which of them each speaks for, then the answer."""
+    words: str
+    choice: int | None
+    proof: tuple[str, ...]
+    """Labels of what supports that."""
+    suffices: bool
+    span_s: tuple[float, float] | None = None
+    """From the first to the last, where the question is when."""
+
+
+def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighed:
+    """Go over evidence in order of time, so that the answer can be read off what was said."""
+    among = [_short(quest, choice) for choice in question.choices]
+    steps, counted, said = [], list[Evidence](), list[str]()
+    for item in sorted(found, key=lambda item: item.timestamp_s)[:MOST_WEIGHED]:
+        shown, says = _said(quest, sight_told(item.description), len(counted))
+        is_choice = says in among
+        counts = bool(says) and (is_choice or not among or quest.asks in ("count", "course"))
+        number = among.index(says) if is_choice and quest.asks != "count" else ""
+        when = f" {item.timestamp_s:.2f} s of {item.start_s:.2f}–{item.end_s:.2f} " if quest.asks == "when" else ""
+        steps.append(f"[{item.label}]{when}{shown}{f'{number}{HERE}' if counts else NOTHING}")
+        if counts:
+            counted.append(item)
+            said.append(says)
+    match quest.asks:
+        case _ if not counted:
+            words = ""
+        case "count":
+            words = said[-1]
+        case "course":
+            words = ", then ".join(name for name, _ in groupby(said))
+        case _:
+            words = said[0]
+    choice = among.index(words) if words in among else None
+    many = quest.asks in ("count", "when", "course", "first")
+    proof = [i.label for i, says in zip(counted, said, strict=True) if many or says == words][: 4 if many else 2]
+    suffices = bool(proof) and (choice is not None or not among) and quest.asks not in ("count", "course")
+    if quest.asks == "first":
+        suffices = suffices and set(quest.objects) <= set(said)
+    listed = f"Of {', '.join(f'{each}{number}' for number, each in enumerate(among))}: " if among else ""
+    answer = f"{words or 'nothing'}{'' if choice is None else choice}"
+    span_s = (counted[0].start_s, counted[-1].end_s) if counted and quest.asks == "when" else None
+    return Weighed(f"{listed}{''.join(steps)}. {answer}", words, choice, tuple(proof), suffices, span_s)
+
+
+def counted_in_words(number: int) -> str:
+    """Return a count in words, as far as there are any here."""
+    return NUMBERS[number] if number < len(NUMBERS) else str(number)
+
+
+def _short(quest: Quest, choice: str) -> str:
+    """Return a choice in few words: an object without its article, a caption without the number behind it, which
+    cannot be read at the size of a cell."""
+    if quest.asks == "count" and choice.isdecimal():
+        return counted_in_words(int(choice))
+    return choice.split(" ")[0] if quest.asks == "text" else without_article(choice)
+
+
+def _said(quest: Quest, sight: Sight, before: int) -> tuple[str, str]:
+    """Return what is said of a frame, and what in that may be an answer, which stands at its end; `before` counts those
+    that were one."""
+    if not sight.object:
+        return " nothing", ""
+    is_it = sight.object in quest.objects
+    marks = marked(sight.object.split(" "), quest.words)
+    match quest.asks:
+        case "object" | "line" | "course" | "first":
+            return f" {sight.object}", sight.object if is_it or quest.asks != "first" else ""
+        case "colour":
+            is_it = sight.shape == quest.shape
+            return marked([sight.shape], quest.words) + (f" {sight.colour}" if is_it else ""), sight.colour * is_it
+        case "text":
+            return marks + (f" {sight.word}" if is_it and sight.word else ""), sight.word * is_it
+        case "neighbour":
+            return marks + ("" if is_it else f" {sight.object}"), "" if is_it else sight.object
+        case "count":
+            number = counted_in_words(before + 1)
+            return marks + (f" {number}" if is_it else ""), number * is_it
+        case "when":
+            return marks, sight.object * is_it
