@@ -21,6 +21,7 @@ from atlaskit.errors import AtlasError, InputError, Unreachable, printable
 from atlaskit.events import Event
 from atlaskit.experiments import add_experiments_command
 from atlaskit.grid import Grid
+from atlaskit.notebooks import run_notebook
 from atlaskit.opening import open_video
 from atlaskit.question import Kind, Question
 from atlaskit.recipes import served_key
@@ -258,8 +259,6 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from atlaskit.notebooks import run_notebook  # here, since it loads papermill
-
     parameters = {name: literal(value) for name, value in options.parameters}
     for notebook in options.notebooks:
         run_notebook(notebook, options.out, parameters)

@@ -260,7 +260,9 @@ class CaptionCall:
     def request(self) -> Request:
         """Put the call into words."""
         said = "\n".join(map(quoted, self.subtitles))
-        messages = _briefed(CAPTIONER, map_intro(self.view.grid), self.view, *([f"Said:\n{said}"] if said else []), CAPTION)
+        messages = _briefed(
+            CAPTIONER, map_intro(self.view.grid), self.view, *([f"Said:\n{said}"] if said else []), CAPTION
+        )
         return Request("worker", "caption", messages, CaptionAnswer, self)
 
 

@@ -69,9 +69,8 @@ def interval(
     sums, counts = np.bincount(places, np.asarray(values, float)), np.bincount(places)
     many = len(sums)
     mean = float(sums.sum() / counts.sum())
-    if (
-        many > 1 and mean in (0.0, 1.0) and set(np.unique(values)) == {mean}
-    ):  # nothing varies, so a bootstrap would be sure of it
+    does_vary = mean not in (0.0, 1.0) or set(np.unique(values)) != {mean}
+    if many > 1 and not does_vary:  # a bootstrap would be sure of it
         bound = ((1 - level) / 2) ** (1 / many)
         return Interval(mean, bound, 1.0) if mean else Interval(mean, 0.0, 1 - bound)
     low, high = _bounds(many, lambda taken: (taken @ sums) / (taken @ counts), level, draws, seed)

@@ -105,7 +105,8 @@ def _judgement(rng: random.Random) -> Row:
         half_s = rng.choice((0.07, 0.6, 1.17, 4.4))
         shows = _shown_as_evidence(rng, target, question, names)
         line = rng.choice(EVENT_LINES).format(object=_a(rng.choice(names))) if rng.random() < 0.2 else ""
-        found.append(Evidence(time_s, max(0, time_s - half_s), time_s + half_s, told(shows), 0.9, line))
+        span_s = max(0.0, time_s - half_s), min(length_s, time_s + half_s)
+        found.append(Evidence(time_s, *span_s, told(shows), 0.9, line))
     rng.shuffle(found)
     scratchpad = Scratchpad().add(found)
     items, labels = list(scratchpad), scratchpad.labels

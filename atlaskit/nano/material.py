@@ -24,6 +24,7 @@ from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
 from atlaskit.nano import drills
 from atlaskit.nano.lessons import lessons
 from atlaskit.nano.sights import TRAINING_SEED, VALUES, codes, pictures
+from atlaskit.nano.weigh import NUMBERS
 
 WORLDS = 200
 """From which lessons are drawn in the whole recipe; three quarters as many more are painted."""
@@ -42,6 +43,8 @@ def write_material(folder: Path, worlds: int, processes: int = 2) -> None:
     """Write the material of so many worlds."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "values.json").write_text(json.dumps([list(part) for part in VALUES.values()]))
+    varying = [word for part in VALUES.values() for word in part if word]
+    (folder / "varying.json").write_text(json.dumps([*varying, *NUMBERS]))
     shards = max(1, worlds // SHARD)
     jobs: list[tuple[Callable[[Path, int], None], int]] = [
         *((write_tiles, shard) for shard in range(max(1, shards * 3 // 4))),

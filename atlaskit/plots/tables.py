@@ -14,6 +14,7 @@ from atlaskit.statistics import accuracy
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
 
 MARKERS = "osD^vP*X"
 TICKS_S = {60: "1 min", 600: "10 min", 3600: "1 h", 10_800: "3 h", 18_000: "5 h", 36_000: "10 h"}
@@ -45,7 +46,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
             line = told[told["method"] == method]
             at = line["duration_s"] * (1 + NUDGE) ** (number - (len(methods) - 1) / 2)
             look = looks.index(method) % len(MARKERS)
-            _draw_means(ax, at, line, colour(look), MARKERS[look], label=method)
+            draw_means(ax, at, line, colour(look), MARKERS[look], label=method)
         ax.set_xscale("log")
         durations = sorted(told["duration_s"].unique())
         ax.set_xticks(durations, [duration_called(each) for each in durations])
@@ -78,7 +79,7 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None,
         right.grid(visible=False)
         ax.set_zorder(right.get_zorder() + 1)
         ax.patch.set_visible(False)
-        _draw_means(ax, scores["max_depth"], scores, colour(0), MARKERS[0])
+        draw_means(ax, scores["max_depth"], scores, colour(0), MARKERS[0])
         fine = next((depth for depth in depths if depth >= sub_second_depth(duration_s, k)), None)
         if fine is not None:
             ax.axvline(fine - 0.5, color="0.35", lw=1, ls=":")
@@ -104,9 +105,7 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
     with plt.style.context(STYLE):
         if ax is None:
             _, ax = plt.subplots(figsize=(4.6, 3.2))
-        ax.bar(
-            places, told["mean"], 0.6, yerr=_reach(told), color=colour(0), error_kw={"elinewidth": 0.9, "capsize": 2}
-        )
+        ax.bar(places, told["mean"], 0.6, yerr=reach(told), color=colour(0), error_kw={"elinewidth": 0.9, "capsize": 2})
         names = [f"{place}{' or more' if place == most else ''}" for place in places]
         ax.set_xticks(places, [f"{name}\nn = {count}" for name, count in zip(names, told["questions"], strict=True)])
         ax.set_xlabel("places in the video that the answer lies at")
@@ -120,15 +119,17 @@ def duration_called(duration_s: float) -> str:
     return TICKS_S.get(round(duration_s), f"{duration_s / 60:.3g} min")
 
 
-def _draw_means(ax: Axes, at: pd.Series, told: pd.DataFrame, ink: str, marker: str, label: str = "") -> None:
-    """Draw means at some places, joined, with their intervals."""
+def draw_means(
+    ax: Axes, at: pd.Series, told: pd.DataFrame, ink: str, marker: str, *, column: str = "mean", label: str = ""
+) -> ErrorbarContainer:
+    """Draw means at some places, joined, with their intervals from `low` to `high`."""
     look: dict[str, Any] = {"color": ink, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
-    ax.errorbar(at, told["mean"], _reach(told), label=label or None, **look)
+    return ax.errorbar(at, told[column], reach(told, column), label=label or None, **look)
 
 
-def _reach(told: pd.DataFrame) -> list[pd.Series]:
+def reach(told: pd.DataFrame, column: str = "mean") -> list[pd.Series]:
     """Return how far intervals reach below their means, and above."""
-    return [told["mean"] - told["low"], told["high"] - told["mean"]]
+    return [told[column] - told["low"], told["high"] - told[column]]
 
 
 def _name_values(ax: Axes, column: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atlaskit.plots.style import STYLE, colour
-from atlaskit.plots.tables import MARKERS
+from atlaskit.plots.tables import MARKERS, draw_means
 from atlaskit.scaling import amdahl, speedup
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 def _draw_line(ax: Axes, told: pd.DataFrame, shift: float, ink: str, marker: str) -> ErrorbarContainer:
     """Draw what was measured of one model, what Amdahl's law allows, and the scores; return the first of these."""
     at, mean = told["workers"] * shift, told["normalised_seconds"]
-    look: dict[str, Any] = {"color": ink, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
-    drawn = ax.errorbar(at, mean, [mean - told["low"], told["high"] - mean], **look)
+    drawn = draw_means(ax, at, told, ink, marker, column="normalised_seconds")
     more = np.geomspace(1, at.iloc[-1] / at.iloc[0], POINTS)
     ax.plot(at.iloc[0] * more, mean.iloc[0] / amdahl(told["serial_share"].iloc[0], more), color=ink, lw=1, ls="--")
     ax.plot(at, told["seconds"], color=ink, lw=1, ls=":")

@@ -38,7 +38,7 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.5, "probe": 0.1, "review": 0.17, "decision": 0.17, "task": 0.06}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING, DRILLED, JUDGING = 0.1375, 0.385, 0.1, 0.3
+READING, DRILLING, DRILLED, JUDGING = 0.1375, 0.385, 0.2, 0.3
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
 and after that those on sheets keep the third share of the groups, and those to judge what was found the last."""
 READS_FIRST, READS = 0.85, 0.2
@@ -56,6 +56,8 @@ class Lot:
     """The teaching material in a folder."""
 
     values: list[list[str]]
+    varying: list[str]
+    """Words that vary in sentences that stay the same."""
     rows: list[dict[str, Any]]
     held: list[dict[str, Any]]
     drills: dict[str, list[dict[str, Any]]]
@@ -91,7 +93,8 @@ def material(folder: Path) -> Lot:
     drills = {kind: _rows(folder, kind) for kind in ("reading", "searching", "judging")}
     held = rows[: max(20, min(80, len(rows) // 50))]
     parts = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
-    return Lot(json.loads((folder / "values.json").read_text()), rows[len(held) :], held, drills, *parts)
+    values, varying = (json.loads((folder / f"{name}.json").read_text()) for name in ("values", "varying"))
+    return Lot(values, varying, rows[len(held) :], held, drills, *parts)
 
 
 def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
@@ -337,8 +340,7 @@ def main(given: list[str]) -> None:
                 shutil.copy(options.on / name, folder)
         words.write_processor(folder, K * CELL, CELL)
     elif not (folder / "tokenizer.json").exists():
-        varying = [word for part in lot.values for word in part if word]
-        words.make(folder, list(texts(lot)), varying, [" ".join(each) for each in lot.objects], K, CONTEXT)
+        words.make(folder, list(texts(lot)), lot.varying, [" ".join(each) for each in lot.objects], K, CONTEXT)
         words.write_processor(folder, K * CELL, CELL)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in words.SPECIAL}
