@@ -1,8 +1,8 @@
 """A video's contact sheet to click through: cells open into finer grids, down to single frames.
 
 Only what is looked at is drawn, in a thread of its own: a later click supersedes an earlier one whose picture is not
-there yet. The grid that is likely next, which the pointer or the focus rests on, is drawn ahead in another thread, while
-nothing else is to be drawn.
+there yet. The grid that is likely next, which the pointer or the focus rests on, is drawn ahead in another thread,
+while nothing else is to be drawn.
 """
 
 from __future__ import annotations
