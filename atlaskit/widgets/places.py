@@ -144,7 +144,7 @@ def _span_of(seen: Observation, place: Place) -> Span:
 def _words(place: Place, seen: Observation) -> str:
     """Return what the picture is of, in a sentence."""
     if isinstance(seen.looking_at, View):
-        return f"What lies just {place.look} cell {place.cell}. {told(grid_told(seen.looking_at), 1_000)}"
+        return told(f"What lies just {place.look} cell {place.cell}. {grid_told(seen.looking_at)}", 1_000)
     if place.cell is None:
         return told(grid_told(seen.view), 1_000)
     return f"The frame of cell {place.cell} in full, at {clock(seen.view.moments[place.cell])}."
