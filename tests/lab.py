@@ -31,8 +31,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from books import write_notebook
+from nbconvert import HTMLExporter
 from PIL import Image
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = shutil.which("chromium")
@@ -196,6 +197,19 @@ class Book:
         self.command("docmanager:save")
         saved: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
         return saved
+
+    def exported(self) -> Page:
+        """Open the saved notebook as nbconvert's HTML, in a tab of its own, without a kernel or a network.
+
+        What nbconvert's own page asks of the network, for formulas and widgets, is refused it and not noted.
+        """
+        self.save()
+        html, _ = HTMLExporter().from_filename(str(self.path))
+        self.path.with_suffix(".html").write_text(html, encoding="utf-8")
+        page, noted = self.context.new_page(), len(self.strangers)
+        page.goto(f"http://127.0.0.1:{self.lab.port}/files/{self.path.stem}.html?token={self.lab.token}")
+        del self.strangers[noted:]
+        return page
 
     def restart(self) -> None:
         """Restart the kernel by the menu, and wait for the new one."""
