@@ -21,7 +21,7 @@ import tempfile, atlaskit as ak
 world = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, size=(320, 180), directory=tempfile.mkdtemp())
 cache = ak.Cache(None)
 """
-ALIKE, OTHER = 8, 14
+ALIKE, OTHER = 8, 25
 """How far the screenshot of a picture is from that picture at most, and from another one at least (of 255)."""
 
 
