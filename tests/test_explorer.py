@@ -73,7 +73,7 @@ def explore(video: Video, cache: Cache, **options: Any) -> Pages:
 
 def shown_by_atlas(video: Video, cache: Cache, *actions: Action) -> bytes:
     """The picture that the environment shows after some actions."""
-    atlas = Atlas(video, k=4, cell=32, max_depth=3, labels="time", sampling="auto", cache=cache)
+    atlas = Atlas(video, k=4, cell=32, max_depth=3, labels="time", sampling="keyframe", cache=cache)
     seen = atlas.reset()
     for action in actions:
         seen = atlas.step(action)

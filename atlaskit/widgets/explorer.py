@@ -38,9 +38,11 @@ class GridExplorer:
     breadcrumbs. A cell too short to open shows its frame in full, as F does for any; B and A show the time just before
     and just after a cell. What is ruled out (M−) and found (M+) by a `result` is marked on the cells.
 
-    `k` and `cell` (pixels) are the grid's, `max_depth` and `sampling` as in `Atlas`. Pictures are kept in `cache`, by
-    default the one that was opened last. Where it cannot be clicked, as on GitHub, a notebook shows its static picture.
-    It can be led from Python too: `open`, `back`, `frame`, `before` and `after` move what the notebook shows.
+    `k` and `cell` (pixels) are the grid's, `max_depth` and `sampling` as in `Atlas`; by default a cell shows a keyframe
+    of its time, where it has one, since those are many times quicker to have: the time of what it shows is written in
+    its corner. Pictures are kept in `cache`, by default the one that was opened last. Where it cannot be clicked, as on
+    GitHub, a notebook shows its static picture. It can be led from Python too: `open`, `back`, `frame`, `before` and
+    `after` move what the notebook shows.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class GridExplorer:
         cell: int = 120,
         max_depth: int | Literal["auto"] = "auto",
         fit: Fit = "contain",
-        sampling: Sampling = "auto",
+        sampling: Sampling = "keyframe",
         cache: Cache | None = None,
     ) -> None:
         self.atlas = Atlas(
