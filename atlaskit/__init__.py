@@ -3,7 +3,19 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import baselines, benchmarks, diagnosis, displays, plots, replay, scaling, statistics, strategies, walk
+from atlaskit import (
+    baselines,
+    benchmarks,
+    diagnosis,
+    displays,
+    live,
+    plots,
+    replay,
+    scaling,
+    statistics,
+    strategies,
+    walk,
+)
 from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
@@ -32,6 +44,7 @@ from atlaskit.trace import Trace
 from atlaskit.vlm import VLM
 
 displays.attach()  # so that objects show themselves in notebooks
+live.attach()  # so that `ask` shows a run as it happens
 
 __all__ = [
     "VLM",

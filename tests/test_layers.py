@@ -76,9 +76,12 @@ FLOORS = {
     "notebooks": 12,
     "gallery": 0,
     "experiments": 14,
+    "onlookers": 8,
     "walk": 15,
-    "__init__": 16,
-    "__main__": 17,
+    "live": 15,
+    "movie": 16,
+    "__init__": 17,
+    "__main__": 18,
 }
 HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
 HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium"}
