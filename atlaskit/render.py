@@ -28,6 +28,7 @@ from atlaskit.video import LETTERBOX, SAMPLINGS, Sampling, Video, read_frames
 
 Fit = Literal["contain", "stretch"]
 Labels = Literal["none", "index", "time"]
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 DEAD = (0, 0, 0)
 UNREADABLE = (110, 30, 60)
@@ -244,7 +245,7 @@ class Sheet(Picture):
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
         burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, self.cell // 14))
         points = max(10, self.cell // 18)
-        lines = wrap(item.subtitle, points, self.cell - points)[:3]
+        lines = wrap(item.subtitle, font(points), self.cell - points)[:3]
         for i, line in enumerate(reversed(lines)):
             burn(tile, (0, self.cell - (i + 1) * round(points * 1.5)), line, points)
 
@@ -403,7 +404,7 @@ def _unreadable_tile(cell: int) -> Image.Image:
 
 
 @lru_cache(maxsize=32)
-def font(points: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def font(points: int) -> Font:
     """Return Pillow's own font at a size."""
     return ImageFont.load_default(points)
 
@@ -418,9 +419,9 @@ def burn(tile: Image.Image, corner: tuple[int, int], text: str, points: int) -> 
     draw.text((x, y), text, fill=(255, 255, 255), font=letters)
 
 
-def wrap(text: str, points: int, width: int) -> list[str]:
+def wrap(text: str, letters: Font, width: int) -> list[str]:
     """Return a text as lines of at most so many pixels; a word that is longer has a line of its own."""
-    letters, lines = font(points), [""]
+    lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
         if letters.getlength(longer) <= width or not lines[-1]:

@@ -101,8 +101,7 @@ class Moment:
                 return moment.at(event.worker, form, told(kinds.in_short(event), MOST_LETTERS))
             case Reported():
                 left = {number: visit for number, visit in self.at_work.items() if number != event.worker}
-                said = f"worker {event.worker} comes back: {told(kinds.in_short(event), MOST_LETTERS)}"
-                return replace(moment, at_work=MappingProxyType(left), master=said)
+                return replace(moment, at_work=MappingProxyType(left))
         return replace(moment, is_over=True) if event.kind == "stop" else moment
 
     def paid(self, form: Form) -> Moment:
