@@ -6,8 +6,6 @@ colour stands alone: a worker's cell bears its number, a frame of evidence its l
 
 from __future__ import annotations
 
-import io
-
 from PIL import Image, ImageDraw
 
 from atlaskit.displays import kinds
@@ -15,7 +13,7 @@ from atlaskit.environment import Atlas, dead_cells
 from atlaskit.errors import AtlasError, printable, reason
 from atlaskit.grid import Cell, Grid
 from atlaskit.live.moments import Moment, Visit
-from atlaskit.render import DEAD, Picture, burn, font
+from atlaskit.render import DEAD, burn, font
 
 Colour = tuple[int, int, int]
 
@@ -31,15 +29,6 @@ COLOURS: tuple[Colour, ...] = (
 EMPTY, LINE, WHITE, INK = (205, 209, 214), (128, 133, 140), (255, 255, 255), (24, 28, 36)
 MOST_LABELS = 3
 """Written in one cell; of more, how many."""
-
-
-def small(picture: Picture, size: tuple[int, int]) -> Image.Image:
-    """Return a picture as one of at most that size, in its own shape."""
-    image = Image.open(io.BytesIO(picture.jpeg()), formats=["JPEG"])
-    image.draft("RGB", size)  # a decoder that makes a smaller picture at once is many times quicker
-    shrunk = image.convert("RGB")
-    shrunk.thumbnail(size, Image.Resampling.LANCZOS)
-    return shrunk
 
 
 class Map:
@@ -66,7 +55,7 @@ class Map:
     def look(self) -> None:
         """Look the frames up, or decode them: that may take a while. A map whose frames cannot be had is grey."""
         try:
-            self._frames = small(self._view, (self._side_px, self._side_px))
+            self._frames = self._view.small((self._side_px, self._side_px))
         except (AtlasError, OSError) as error:
             self.trouble = printable(reason(error), 300)
 

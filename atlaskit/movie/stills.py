@@ -9,7 +9,7 @@ from atlaskit.displays import kinds, timeline
 from atlaskit.displays.timeline import Lane
 from atlaskit.errors import AtlasError, printable
 from atlaskit.live.moments import Moment
-from atlaskit.live.painting import COLOURS, EMPTY, Map, small, tag
+from atlaskit.live.painting import COLOURS, EMPTY, Map, tag
 from atlaskit.memory import Evidence
 from atlaskit.movie.script import Beat
 from atlaskit.movie.words import write
@@ -167,7 +167,7 @@ def _is_map(picture: Picture) -> bool:
 
 def _small(picture: Picture) -> Image.Image | None:
     try:
-        return small(picture, (SEEN_PX, SEEN_PX))
+        return picture.small((SEEN_PX, SEEN_PX))
     except (AtlasError, OSError):
         return None
 
