@@ -16,6 +16,7 @@ from atlaskit import (
     statistics,
     strategies,
     walk,
+    widgets,
 )
 from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.benchmarks.atlasworld import Oracle
@@ -82,4 +83,5 @@ __all__ = [
     "strategies",
     "view",
     "walk",
+    "widgets",
 ]

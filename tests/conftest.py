@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from lab import browser, lab, notebooks
 from loopback import Loop, loopback
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.cache import Cache
+
+__all__ = ["browser", "lab", "notebooks"]
 
 settings.register_profile(
     "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]

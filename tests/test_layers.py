@@ -80,11 +80,12 @@ FLOORS = {
     "walk": 15,
     "live": 15,
     "movie": 16,
+    "widgets": 16,
     "__init__": 17,
     "__main__": 18,
 }
 HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
-HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium"}
+HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets"}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

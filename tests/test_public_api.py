@@ -37,6 +37,7 @@ NAMES = [
     "strategies",
     "view",
     "walk",
+    "widgets",
 ]
 
 
