@@ -17,8 +17,8 @@ from PIL import Image
 
 from atlaskit.errors import InputError, reason
 from atlaskit.movie import files
-from atlaskit.movie.script import beats, pace
 from atlaskit.movie.painter import Painter
+from atlaskit.movie.script import beats, pace
 from atlaskit.result import Result
 
 FORMS = {".mp4": files.mp4, ".gif": files.gif}
