@@ -34,8 +34,8 @@ th:first-child, td:first-child { text-align: left } .failed { color: #b00020; fo
 
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
-"""Of a notebook as HTML: nothing is loaded and no script runs, the template's own included, which only sets formulas and
-widgets by what it would load."""
+"""Of a notebook as HTML: nothing is loaded and no script runs. The template's own would only load what sets formulas,
+diagrams and widgets, one of them whatever the exporter is told."""
 HEAD = re.compile(r'(<head>\s*<meta charset="utf-8" ?/?>)')
 """Where nbconvert's page begins to say what it is."""
 RECORD = "index.json"

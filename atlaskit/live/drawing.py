@@ -20,8 +20,8 @@ FIRST_S, EVERY_S = 0.25, 0.4
 """Before the first drawing, and between two."""
 SHARE = 0.2
 """Of the time that drawing may take."""
-PATIENCE_S = 5.0
-"""How long a run that is over waits for a drawing that is under way."""
+PATIENCE_S, STOPPED_S = 5.0, 0.5
+"""How long a run that is over waits for a drawing that is under way, and one that an error or a Ctrl-C ended."""
 
 
 class Surface(Protocol):
@@ -61,7 +61,7 @@ class Drawing:
         self._over.set()
         if self._thread is None:
             return  # nothing ever happened
-        self._thread.join(PATIENCE_S)
+        self._thread.join(STOPPED_S if result is None else PATIENCE_S)
         try:
             self._take_in()
         finally:

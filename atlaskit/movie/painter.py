@@ -102,7 +102,7 @@ class Painter:
 
     def _ask(self, pen: ImageDraw.ImageDraw) -> None:
         question, y = self._result.question, BODY_Y - 4
-        asked = "What is it? One of these:" if question.choices else f"It is asked of {self._video.name}."
+        asked = "Which of these is it?" if question.choices else f"It is asked of {self._video.name}."
         y = write(pen, (RIGHT_X, y), asked, 18, RIGHT_PX, 2, QUIET)
         for number, choice in enumerate(question.choices[:MOST_CHOICES]):
             y = write(pen, (RIGHT_X, y + 4), f"{number}  {choice}", 20, RIGHT_PX, 1)
@@ -112,27 +112,24 @@ class Painter:
         seen, events = self._seen(beat), [self._result.trace.events[place] for place in beat]
         kind = events[-1].kind
         said = (MANY if len(events) > 1 else WHAT).get(kind) or WHAT.get(kind, kind)
-        y = write(pen, (RIGHT_X, BODY_Y - 4), said[:1].upper() + said[1:], 16, RIGHT_PX, 1, QUIET)
-        for number, (words, picture, worker) in enumerate(seen):
+        more = f" ({len(seen) - SEEN} more are not shown)" if len(seen) > SEEN else ""
+        y = write(pen, (RIGHT_X, BODY_Y - 4), said[:1].upper() + said[1:] + more, 16, RIGHT_PX, 1, QUIET)
+        for number, (worker, shown) in enumerate([*seen.items()][:SEEN]):
             x, y = RIGHT_X + number * (SEEN_PX + 14), BODY_Y + 20
-            still.paste(_boxed(picture, SEEN_PX), (x, y))
+            still.paste(_boxed(_small(shown.picture), SEEN_PX), (x, y))
             if worker is not None:
                 pen.rectangle((x, y, x + SEEN_PX - 1, y + SEEN_PX - 1), outline=COLOURS[worker % len(COLOURS)], width=3)
                 tag(still, (x + SEEN_PX - 1, y), str(worker), 16, COLOURS[worker % len(COLOURS)])
-            write(pen, (x, y + SEEN_PX + 4), words, 13, SEEN_PX, 2)
+            write(pen, (x, y + SEEN_PX + 4), self._told_of(shown, worker), 13, SEEN_PX, 2)
         for event in events[:MOST_LINES] if not seen else ():
             by = "" if event.worker is None else f"worker {event.worker}: "
             y = write(pen, (RIGHT_X, y + 6), by + kinds.in_short(event), 16, RIGHT_PX, 2)
 
-    def _seen(self, beat: Beat) -> list[tuple[str, Image.Image | None, int | None]]:
-        """Return what is looked at in some events, in words and as a picture, and by which worker."""
-        last = {event.worker: place for place in beat if (event := self._result.trace.events[place])}
-        seen = []
-        for worker, place in last.items():
-            shown = self._shown.get(place)
-            if shown and not _is_map(shown[-1].picture):  # what was asked to see lies behind the grid it is of
-                seen.append((self._told_of(shown[-1], worker), _small(shown[-1].picture), worker))
-        return seen[:SEEN]
+    def _seen(self, beat: Beat) -> dict[int | None, Shown]:
+        """Return what each worker looks at in some events, and under None the Master; the map itself is always seen."""
+        last = {self._result.trace.events[place].worker: self._shown.get(place, [])[-1:] for place in beat}
+        # What was asked to see beside a grid comes after that.
+        return {who: shown for who, found in last.items() for shown in found if not _is_map(shown.picture)}
 
     def _told_of(self, shown: Shown, worker: int | None) -> str:
         if isinstance(shown.picture, Sheet):
