@@ -8,6 +8,8 @@ from atlaskit import (
     benchmarks,
     diagnosis,
     displays,
+    live,
+    movie,
     plots,
     replay,
     scaling,
@@ -44,6 +46,7 @@ from atlaskit.trace import Trace
 from atlaskit.vlm import VLM
 
 displays.attach()  # so that objects show themselves in notebooks
+live.attach()  # so that `ask` shows a run as it happens
 
 __all__ = [
     "VLM",
@@ -70,6 +73,7 @@ __all__ = [
     "cache",
     "diagnosis",
     "evaluate",
+    "movie",
     "open_video",
     "plots",
     "replay",

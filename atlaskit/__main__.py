@@ -12,13 +12,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tqdm import tqdm
-
+from atlaskit import movie, walk
 from atlaskit.assessment import add_evaluate_command, literal
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.errors import AtlasError, InputError, Unreachable, printable
-from atlaskit.events import Event
 from atlaskit.experiments import add_experiments_command
 from atlaskit.grid import Grid
 from atlaskit.notebooks import run_notebook
@@ -139,6 +137,8 @@ def _add_ask(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     asking.add_argument("--fingerprint", help="of a video that was asked about before: its file may be missing")
     asking.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
     asking.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
+    asking.add_argument("--html", type=Path, metavar="FILE", help="write the run as a page to walk through, offline")
+    asking.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short film, MP4 or GIF")
     _add_grid(asking)
     asking.set_defaults(k=None, cell=None)  # what suits the model
 
@@ -156,29 +156,30 @@ def _ask(options: argparse.Namespace) -> int:
     kind: Kind = options.kind or ("choice" if options.choice else "open")
     question = Question(options.question, tuple(options.choice), kind)
     budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
+    if options.movie:
+        movie.check_path(options.movie)  # told before anything is paid
     cache = Cache(options.cache)
     video = open_video(options.video, options.subtitles, fingerprint=options.fingerprint, cache=cache)
     if options.k is not None:
         Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
     vlm = VLM(*options.model) if options.model else _local_model(cache, options.replay)
-    with _Progress(options.calls) as progress:
-        result = ask(
-            video,
-            question,
-            vlm=vlm,
-            workers=options.workers,
-            traversal=options.traversal,
-            max_depth=options.max_depth,
-            budget=budget,
-            k=options.k,
-            cell=options.cell,
-            sampling=options.sampling,
-            sample=options.sample,
-            refresh=options.refresh,
-            replay=options.replay,
-            cache=cache,
-            on_event=progress.show,
-        )
+    result = ask(
+        video,
+        question,
+        vlm=vlm,
+        workers=options.workers,
+        traversal=options.traversal,
+        max_depth=options.max_depth,
+        budget=budget,
+        k=options.k,
+        cell=options.cell,
+        sampling=options.sampling,
+        sample=options.sample,
+        refresh=options.refresh,
+        replay=options.replay,
+        cache=cache,
+        show=True,
+    )
     print(result)
     for item in result.evidence:
         print(f"  [{item.label}] {item.timestamp_s:9.2f} s  {printable(item.description)}")
@@ -186,6 +187,10 @@ def _ask(options: argparse.Namespace) -> int:
         result.save(options.save)
     if options.evidence and len(result.evidence):
         _write(result.sheet, options.evidence)
+    if options.html:
+        walk.save(result, options.html)
+    if options.movie:
+        movie.save(result, options.movie)
     if result.prediction is None:
         print(f"atlaskit: no answer ({result.stop}{': ' + result.failure if result.failure else ''}).", file=sys.stderr)
         return 1
@@ -280,31 +285,6 @@ def _depth(text: str) -> int | str:
     if text != "auto" and not text.isdecimal():
         raise argparse.ArgumentTypeError(f'a depth is "auto" or a whole number, got {text!r}')
     return text if text == "auto" else int(text)
-
-
-class _Progress:
-    """A bar of calls made, with the round and the evidence so far; it appears with the first event."""
-
-    def __init__(self, calls: int) -> None:
-        self._calls = calls
-        self._bar: tqdm[None] | None = None
-        self._found = 0
-
-    def show(self, event: Event) -> None:
-        """Take in one event."""
-        data = event.data or {}
-        self._found += len(data.get("found", ()))
-        if self._bar is None:
-            self._bar = tqdm(total=self._calls, unit="call", file=sys.stderr, leave=False, dynamic_ncols=True)
-        self._bar.set_postfix_str(f"round {event.round}, {self._found} frames found", refresh=False)
-        self._bar.update(data.get("usage", {}).get("calls", 0))
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 if __name__ == "__main__":

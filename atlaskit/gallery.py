@@ -16,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from atlaskit.errors import InputError
+
 ROWS = 40
 """Of a table on the page; the rest is in its file."""
 STYLE = """
@@ -31,6 +33,11 @@ th:first-child, td:first-child { text-align: left } .failed { color: #b00020; fo
 """
 
 
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
+"""Of a notebook as HTML: nothing is loaded and no script runs. The template's own would only load what sets formulas,
+diagrams and widgets, one of them whatever the exporter is told."""
+HEAD = re.compile(r'(<head>\s*<meta charset="utf-8" ?/?>)')
+"""Where nbconvert's page begins to say what it is."""
 RECORD = "index.json"
 """Beside the page: what is on it."""
 
@@ -55,16 +62,24 @@ class Ran:
 
 
 def write_html(executed: Path) -> Path:
-    """Write an executed notebook as an HTML file beside it that loads nothing; return its path."""
+    """Write an executed notebook as an HTML file beside it that loads nothing and runs nothing; return its path.
+
+    Raises InputError where nbconvert's page begins otherwise than it did, and so cannot be given its policy.
+    """
     import nbformat
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(embed_images=True)  # type: ignore[no-untyped-call]
     exporter.mathjax_url = exporter.require_js_url = exporter.mermaid_js_url = ""
     exporter.jupyter_widgets_base_url = exporter.html_manager_semver_range = exporter.widget_renderer_url = ""
-    body, _ = exporter.from_notebook_node(nbformat.read(executed, as_version=4))  # type: ignore[no-untyped-call]
+    named = {"metadata": {"name": executed.stem}}
+    body, _ = exporter.from_notebook_node(nbformat.read(executed, as_version=4), named)  # type: ignore[no-untyped-call]
+    policy = rf'\1<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    bound, count = HEAD.subn(policy, body, count=1)
+    if not count:
+        raise InputError(f"The page that nbconvert makes of {executed.name} begins as no other: try nbconvert 7.")
     path = executed.with_suffix(".html")
-    path.write_text(body, encoding="utf-8")
+    path.write_text(bound, encoding="utf-8")
     return path
 
 

@@ -28,6 +28,7 @@ from atlaskit.video import LETTERBOX, SAMPLINGS, Sampling, Video, read_frames
 
 Fit = Literal["contain", "stretch"]
 Labels = Literal["none", "index", "time"]
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 DEAD = (0, 0, 0)
 UNREADABLE = (110, 30, 60)
@@ -93,6 +94,14 @@ class Picture(ABC):
         except (OSError, ValueError) as error:  # whole as an entry, and no image: somebody put it there
             raise CacheError(f"{self.cache} holds a broken image ({reason(error)}): prune its images.") from error
         return image
+
+    def small(self, size: tuple[int, int]) -> Image.Image:
+        """Return the image in at most that size, in its own shape."""
+        image = Image.open(io.BytesIO(self.jpeg()), formats=["JPEG"])
+        image.draft("RGB", size)  # a decoder that makes a smaller picture at once is many times quicker
+        shrunk = image.convert("RGB")
+        shrunk.thumbnail(size, Image.Resampling.LANCZOS)
+        return shrunk
 
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         try:
@@ -202,7 +211,7 @@ class View(Picture):
             tile = tile or _unreadable_tile(self.cell)
             if self.labels != "none":
                 text = str(cell.index) if self.labels == "index" else clock(moments[cell.index])
-                _burn(tile, (0, 0), text, max(10, self.cell // 14))
+                burn(tile, (0, 0), text, max(10, self.cell // 14))
             sheet.paste(tile, (column * self.cell, row * self.cell))
         return sheet, {"unreadable": unreadable, "passing": passing}
 
@@ -242,11 +251,11 @@ class Sheet(Picture):
         return sheet, {"items": len(self.scratchpad), "passing": passing}
 
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
-        _burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, self.cell // 14))
+        burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, self.cell // 14))
         points = max(10, self.cell // 18)
-        lines = _wrap(item.subtitle, points, self.cell - points)[:3]
+        lines = wrap(item.subtitle, font(points), self.cell - points)[:3]
         for i, line in enumerate(reversed(lines)):
-            _burn(tile, (0, self.cell - (i + 1) * round(points * 1.5)), line, points)
+            burn(tile, (0, self.cell - (i + 1) * round(points * 1.5)), line, points)
 
 
 @dataclass(frozen=True)
@@ -398,30 +407,32 @@ def _unreadable_tile(cell: int) -> Image.Image:
     draw = ImageDraw.Draw(tile)
     for offset in range(-cell, cell, max(8, cell // 12)):
         draw.line([(offset, cell), (offset + cell, 0)], fill=UNREADABLE, width=max(2, cell // 60))
-    _burn(tile, (cell // 8, cell // 2 - cell // 16), "unreadable", max(10, cell // 8))
+    burn(tile, (cell // 8, cell // 2 - cell // 16), "unreadable", max(10, cell // 8))
     return tile
 
 
 @lru_cache(maxsize=32)
-def _font(points: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def font(points: int) -> Font:
+    """Return Pillow's own font at a size."""
     return ImageFont.load_default(points)
 
 
-def _burn(tile: Image.Image, corner: tuple[int, int], text: str, points: int) -> None:
+def burn(tile: Image.Image, corner: tuple[int, int], text: str, points: int) -> None:
     """Write white on a dark plate, so that it reads on any frame."""
-    draw, font = ImageDraw.Draw(tile), _font(points)
+    draw, letters = ImageDraw.Draw(tile), font(points)
     x, y = corner[0] + points // 3, corner[1] + points // 6
-    left, _, right, _ = draw.textbbox((x, y), text, font=font)
+    left, _, right, _ = draw.textbbox((x, y), text, font=letters)
     plate = (left - points // 3, corner[1], right + points // 3, corner[1] + round(points * 1.4))
     draw.rectangle(plate, fill=(24, 28, 36))
-    draw.text((x, y), text, fill=(255, 255, 255), font=font)
+    draw.text((x, y), text, fill=(255, 255, 255), font=letters)
 
 
-def _wrap(text: str, points: int, width: int) -> list[str]:
-    font, lines = _font(points), [""]
+def wrap(text: str, letters: Font, width: int) -> list[str]:
+    """Return a text as lines of at most so many pixels; a word that is longer has a line of its own."""
+    lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
-        if font.getlength(longer) <= width or not lines[-1]:
+        if letters.getlength(longer) <= width or not lines[-1]:
             lines[-1] = longer
         else:
             lines.append(word)

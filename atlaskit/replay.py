@@ -74,8 +74,8 @@ def memory(trace: Trace, upto: int | None = None) -> Memory:
     Raises InputError for a trace that contradicts itself, or holds what is no event.
     """
     remembered = Memory()
-    for after in memories(trace, upto):
-        remembered = after
+    for each in memories(trace, upto):
+        remembered = each
     return remembered
 
 
@@ -87,7 +87,7 @@ def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
     remembered = Memory()
     for place, event in enumerate(trace.events[:upto]):
         with _told_of(place, event):
-            remembered = _after(form_of(event), remembered)
+            remembered = after(form_of(event), remembered)
         yield remembered
 
 
@@ -97,7 +97,7 @@ def pictures(trace: Trace, video: Video, cache: Cache | None = None) -> Iterator
     Raises InputError for a trace of another video, at once; and on the way for an event that does not say how to draw
     its picture, or says it so that another picture comes of it.
     """
-    return _walked(trace, _atlas(trace, video, cache or default_cache()))
+    return _walked(trace, atlas_of(trace, video, cache or default_cache()))
 
 
 def _walked(trace: Trace, atlas: Atlas) -> Iterator[Shown]:
@@ -107,7 +107,7 @@ def _walked(trace: Trace, atlas: Atlas) -> Iterator[Shown]:
             form = form_of(event)
             # Before the event changes the memory: a review saw what it then erased.
             shown = [Shown(place, event, what, picture) for what, picture in _drawn(form, remembered, atlas)]
-            remembered = _after(form, remembered)
+            remembered = after(form, remembered)
         yield from shown
 
 
@@ -135,7 +135,7 @@ class _Settings(BaseModel):
     sampling: Sampling
 
 
-def _atlas(trace: Trace, video: Video, cache: Cache) -> Atlas:
+def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     """Return the environment that the run was in; raise InputError for a trace of another video, or of no run."""
     starts = [form for form in map(form_of, trace.of("start")) if isinstance(form, Start)]
     if len(starts) != 1:
@@ -224,8 +224,11 @@ def _sheet(seen: SheetSeen, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
     return sheet
 
 
-def _after(form: Form, remembered: Memory) -> Memory:
-    """Return what is remembered after an event."""
+def after(form: Form, remembered: Memory) -> Memory:
+    """Return what is remembered after an event, by what was remembered before it.
+
+    Raises InputError where the event contradicts that.
+    """
     scratchpad, zones = remembered
     match form:
         case Reported(kept=kept, dead_s=dead_s):

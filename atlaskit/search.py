@@ -15,6 +15,7 @@ from atlaskit.errors import InputError, check_whole
 from atlaskit.events import Event, interval_s, seen_in
 from atlaskit.ledger import Ledger
 from atlaskit.model import Model, suited
+from atlaskit.onlookers import Watch
 from atlaskit.opening import keep
 from atlaskit.question import Kind, Question, as_question
 from atlaskit.recording import note
@@ -55,6 +56,7 @@ def ask(
     replay: bool = False,
     cache: Cache | None = None,
     on_event: Callable[[Event], None] | None = None,
+    show: bool = False,
 ) -> Result:
     """Ask a question about a video, by Video-RLM: a Master sends workers through the map and answers from frames.
 
@@ -72,7 +74,10 @@ def ask(
     turns out to be the last.
 
     `threads` workers run at once (all of a round, if not given); the result does not depend on it. `on_event` is called
-    with each event as it happens, from the thread it happens in.
+    with each event as it happens, from the thread it happens in. With `show` the run is drawn while it happens: in a
+    notebook as the map with what was found so far, which the result itself takes the place of, and in a terminal as a
+    line on stderr that goes away. The result does not depend on that either (frames that only the drawing decoded count
+    among `result.spent`, which is not part of it).
 
     Every reply is kept in `cache` as it comes, so a run that was killed goes on where it was, and one that was finished
     costs nothing. `sample` numbers several runs that a model with a temperature may answer differently, each with
@@ -92,23 +97,24 @@ def ask(
     if not isinstance(budget, Budget):
         raise InputError(f"budget is an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = _strategy(traversal)
-    cache = (cache or default_cache()).watched()
+    kept = cache or default_cache()
+    cache = kept.watched()
     model = Ledger(Cached(vlm, cache, sample=sample, refresh=refresh, replay=replay))
     keep(video, cache)
     atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cells=cells, cache=cache)
-    emit = on_event or (lambda event: None)
+    watch = Watch(video, kept, show, on_event)
     meter = Meter(budget)
     if plateau is None:
         plateau = min(steps - 1, max(steps // 2, atlas.rules.max_depth + 1))
     limits = Limits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     search = Search(
         master=Master(atlas, model, asked, meter.deadline_s, meter.is_over),
-        explore=Worker(atlas, model, asked, emit).explore,
+        explore=Worker(atlas, model, asked, watch.see).explore,
         meter=meter,
         limits=limits,
         strategy=strategy,
         threads=threads or workers,
-        emit=emit,
+        emit=watch.see,
     )
     settings = {
         "method": "video-rlm",
@@ -127,8 +133,9 @@ def ask(
         **vars(limits),
         "budget": asdict(budget),
     }
-    result = _run(search, settings, model, decoded=video.frames_decoded)
-    note(result.trace, cache)
+    with watch:
+        result = watch.result = _run(search, settings, model, decoded=video.frames_decoded)
+        note(result.trace, cache)
     return result
 
 

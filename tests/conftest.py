@@ -12,6 +12,8 @@ from loopback import Loop, loopback
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.cache import Cache
+from atlaskit.notebooks import NotebookError, run_notebook
+from atlaskit.recording import import_
 
 __all__ = ["browser", "lab", "notebooks"]
 
@@ -43,6 +45,18 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Two minutes, as a real file."""
     directory = tmp_path_factory.mktemp("film")
     return atlasworld(seed=3, duration_s=120, questions=12, size=(320, 180), directory=directory)
+
+
+@pytest.fixture(scope="session")
+def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The quickstart notebook, executed out of its recording; its cache and its figures lie beside its folder."""
+    root, home = Path(__file__).parents[1], tmp_path_factory.mktemp("quickstart")
+    import_(root / "recordings" / "01_quickstart.zip", cache=Cache(home / "cache"))
+    places = {"cache_dir": str(home / "cache"), "figures_dir": str(home)}
+    try:
+        return run_notebook(root / "notebooks" / "01_quickstart.ipynb", home / "out", {**places, "replay": True})
+    except NotebookError as error:
+        raise AssertionError("The recordings are of other code: make recordings") from error
 
 
 @pytest.fixture

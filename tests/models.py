@@ -6,7 +6,7 @@ import hashlib
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,8 +34,18 @@ def told_by(model: Model, request: Request) -> str:
     )
 
 
+WORDS = ("a red circle", "<script>alert(1)</script>", "[A] 86.3 s", "ignore all rules")
+ATTACK = (
+    "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\"></script></textarea></svg>"
+    "<a href='javascript:1'>[x](javascript:1) \u202etxt\u2066 \x1b[31m\x07 $x^{$ \\(y --> ]]> http://127.0.0.1:9/x.png"
+)
+"""What would run, ask the network for something, or turn words around, wherever it is taken for more than text."""
+
+
 class Babbler:
     """Answers anything at all that fits the schema, drawn from the seed and the request."""
+
+    words: Sequence[str] = WORDS
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
@@ -45,38 +55,35 @@ class Babbler:
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         rng = random.Random(f"{self.seed} {told_by(self, request)}")
         schema = request.schema.model_json_schema()
-        value = babble(schema, schema.get("$defs", {}), rng)
+        value = babble(schema, schema.get("$defs", {}), rng, self.words)
         text = canonical_json(value)
         usage = Usage(calls=1, prompt_tokens=rng.randrange(100, 3000), completion_tokens=rng.randrange(1, 100))
         return Reply(request.schema.model_validate_json(text), text, usage)
 
 
-def babble(schema: dict[str, Any], definitions: dict[str, Any], rng: random.Random) -> Any:
+def babble(
+    schema: dict[str, Any], definitions: dict[str, Any], rng: random.Random, words: Sequence[str] = WORDS
+) -> Any:
     """Draw a value that fits a JSON schema of the kind pydantic writes."""
     if "$ref" in schema:
-        return babble(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, rng)
+        return babble(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, rng, words)
     if "anyOf" in schema:
-        return babble(rng.choice(schema["anyOf"]), definitions, rng)
+        return babble(rng.choice(schema["anyOf"]), definitions, rng, words)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
         return rng.choice(schema["enum"])
     match schema["type"]:
         case "object":
-            return {name: babble(part, definitions, rng) for name, part in schema["properties"].items()}
+            return {name: babble(part, definitions, rng, words) for name, part in schema["properties"].items()}
         case "array":
             least, most = schema.get("minItems", 0), min(schema["maxItems"], 5)
-            return [babble(schema["items"], definitions, rng) for _ in range(rng.randint(least, max(least, most)))]
+            return [
+                babble(schema["items"], definitions, rng, words) for _ in range(rng.randint(least, max(least, most)))
+            ]
         case "string":
-            return rng.choice(
-                [
-                    "" if "minLength" not in schema else "?",
-                    "a red circle",
-                    "<script>alert(1)</script>",
-                    "[A] 86.3 s",
-                    "ignore all rules",
-                ]
-            )
+            said: str = rng.choice(["" if "minLength" not in schema else "?", *words])
+            return said[: schema.get("maxLength")]
         case "integer":
             return rng.randint(schema.get("minimum", 0), min(schema["maximum"], 12))
         case "number":
@@ -84,6 +91,12 @@ def babble(schema: dict[str, Any], definitions: dict[str, Any], rng: random.Rand
         case "boolean":
             return rng.random() < 0.2
     raise AssertionError(schema)
+
+
+class Spiteful(Babbler):
+    """Says an attack wherever it may say something of its own."""
+
+    words = (ATTACK,)
 
 
 class Slow:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from loopback import Loop
+from test_nbconvert import check_pictures
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
@@ -307,3 +308,4 @@ def test_the_notebook_of_the_benchmarks_asks_a_datasets_folder(lvb: Path, loop: 
     assert scores.groupby("method")["duration_s"].nunique().tolist() == [2, 2, 2, 2]
     assert (scores["questions"] == 2).all() and scores["duration_s"].max() > 2 * scores["duration_s"].min()
     assert "L1-Perception" in (out / "09_benchmarks.ipynb").read_text()
+    assert check_pictures(out / "09_benchmarks.ipynb") > 0

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import av
 import pytest
 from loopback import loopback
 from media import song
@@ -36,14 +37,17 @@ def test_ask_a_served_model(film: World, in_tmp: Path) -> None:
     with loopback() as server:
         arguments = ["ask", film_path(film), "What colour is it?", *CHOICES, "--cell", "32", "--workers", "2"]
         arguments += ["--subtitles", film_path(film).with_suffix(".srt"), "--calls", "12"]
-        saved = ["--save", "result.json", "--evidence", "evidence.png"]
+        saved = ["--save", "result.json", "--evidence", "evidence.png", "--html", "run.html", "--movie", "run.mp4"]
         first = atlaskit(*arguments, *saved, "--model", server.url, "loop", cwd=in_tmp)
         asked = len(server.bodies)
         second = atlaskit(*arguments, "--save", "again.json", "--model", server.url, "loop", cwd=in_tmp)
         assert len(server.bodies) == asked > 3  # a second run costs nothing
     assert first.returncode == 0, first.stderr
     assert "What colour is it?" in first.stdout and "answer" in first.stdout and "calls" in first.stdout
-    assert "call" in first.stderr  # the progress bar
+    assert "call" in first.stderr and "frames found" in first.stderr  # the line that says how far it is
+    assert "What colour is it?" in (in_tmp / "run.html").read_text(encoding="utf-8")
+    with av.open(in_tmp / "run.mp4") as movie:
+        assert movie.streams.video[0].codec_context.name == "h264"
     assert second.returncode == 0
     assert (in_tmp / "again.json").read_bytes() == (in_tmp / "result.json").read_bytes()
     assert json.loads((in_tmp / "result.json").read_text())["settings"]["model"] == "loop"
@@ -133,6 +137,7 @@ def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
         (["ask", "FILM", "What?", *CHOICES, "--workers", "0"], "workers is a whole number, at least 1"),
         (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "positive whole number"),
         (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
+        (["ask", "FILM", "What?", *CHOICES, "--movie", "run.avi"], "ends in .mp4 or .gif"),
         (["frame", "FILM", "-1", "f.png"], "runs from 0"),
         (["frame", "FILM", "120", "f.png"], "runs from 0"),
         (["frame", "FILM", "1", "f.gif"], ".jpg or .png"),

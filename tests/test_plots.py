@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -9,17 +10,23 @@ from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
+from models import ATTACK, Spiteful
+from test_live import FORTY, Spoken
+from test_trace import run
 
 from atlaskit import plots
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.grid import deepest, resolution_s, sub_second_depth
-from atlaskit.plots import runs
+from atlaskit.memory import Evidence, Scratchpad
+from atlaskit.plots import appendix, logs, runs
+from atlaskit.question import Question
 from atlaskit.result import Result
 from atlaskit.search import ask
 
@@ -264,3 +271,77 @@ def test_a_line_a_model_against_workers(tmp_path: Path) -> None:
     assert [tick.get_text() for tick in one.get_xticklabels()] == ["1"]
     with pytest.raises(InputError, match="lacks the column 'worker_seconds'"):
         plots.worker_scaling(rows.drop(columns="worker_seconds"))
+
+
+def strings_in(svg: Path) -> str:
+    """All words of an SVG, blanks as they are; it must be well-formed."""
+    from xml.etree import ElementTree
+
+    return " ".join(ElementTree.parse(svg).getroot().itertext()).replace("\u00a0", " ")
+
+
+def test_the_appendix_shows_the_map_before_and_after(result: Result, world: World, tmp_path: Path) -> None:
+    plots.before_after(result)
+    decoded = world.drawn.frames_decoded
+    ax = plots.before_after(result)
+    assert world.drawn.frames_decoded == decoded, "the second time, out of the cache"
+    before, after = (np.asarray(image.get_array()).astype(int) for image in ax.images)
+    side, black = len(before) // 8, logs.black_cells(result)
+    for index in range(64):
+        row, column = divmod(index, 8)
+        cell = np.s_[row * side + side // 2 : row * side + side - 4, column * side + 4 : column * side + side - 4]
+        assert before[cell].max() > 0 and (after[cell].max() < 8) == (index in black)
+    png, svg = plots.save(ax, tmp_path, "map")
+    assert f"{len(black)} cells black" in strings_in(svg) and {str(n) for n in range(64)} <= set(
+        strings_in(svg).split()
+    )
+    assert png.stat().st_size < 2_000_000 and svg.stat().st_size < 3_000_000
+
+
+def test_the_appendix_shows_the_log(result: Result, tmp_path: Path) -> None:
+    _, svg = plots.save(plots.trace_log(result), tmp_path, "log")
+    told = strings_in(svg)
+    assert all(f"round {number}" in told for number in range(1, result.rounds + 1))
+    assert told.count("worker ") == len(result.trace.of("report")) and "→ Finished" in told
+    assert all(f"[{item.label}]" in told for item in result.evidence) and f"answer      {result.answer}" in told
+    assert f"{result.total.calls:,} calls" in told
+
+
+def test_a_long_log_leaves_its_middle_out(world: World, shared_cache: Cache) -> None:
+    question = next(question for question in world.questions if question.category == "SSS")
+    blind = ask(world.drawn, question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
+    ax = plots.trace_log(blind)
+    lines = [text.get_text() for text in ax.texts]
+    assert (
+        len(lines) == appendix.MOST_LINES + 1 and "lines\u00a0are\u00a0left\u00a0out" in lines[appendix.MOST_LINES // 2]
+    )
+    assert max(map(len, lines)) <= appendix.LETTERS and lines[0].startswith("round") and "cost" in lines[-1]
+    assert "No frame was kept" in plots.scratchpad(blind).texts[0].get_text()
+
+
+def test_the_appendix_shows_the_scratchpad(result: Result, world: World, tmp_path: Path) -> None:
+    ax = plots.scratchpad(result)
+    assert len(ax.images) == len(result.evidence) > 0
+    _, svg = plots.save(ax, tmp_path, "pad")
+    told = strings_in(svg)
+    assert all(f"[{item.label}]" in told and item.description[:12] in told for item in result.evidence)
+    many = Scratchpad().add(Evidence(n + 0.5, n + 0.0, n + 1.0, "a thing", n / 100, "said") for n in range(70))
+    ax = plots.scratchpad(replace(result, evidence=many))
+    assert len(ax.images) == appendix.MOST_ITEMS and "6 more, less sure" in ax.texts[-1].get_text()
+    _, svg = plots.save(ax, tmp_path, "many")
+    assert svg.stat().st_size < 5_000_000
+
+
+def test_text_is_text_in_the_appendix(cache: Cache, tmp_path: Path) -> None:
+    hostile = run(Spoken(), Spiteful(5), cache, Question(ATTACK, ("a circle", ATTACK[:-1])), **FORTY)
+    for name in ("before_after", "trace_log", "scratchpad"):
+        png, svg = plots.save(getattr(plots, name)(hostile), tmp_path, name)
+        told, source = strings_in(svg), svg.read_text(encoding="utf-8")
+        assert (
+            "<script>document.title" in told and "<script" not in source and "onerror=" not in source.split("<text")[0]
+        )
+        assert all(letter.isprintable() or letter == "\n" for letter in told)
+        elements = set(re.findall(r"<([a-zA-Z:]+)", source))
+        assert not {"script", "a", "foreignObject", "img"} & elements
+        assert not re.search(r'(?:href|src)="(?!#|data:image/png)', source), "refers to nothing outside"
+        assert png.read_bytes().startswith(b"\x89PNG")

@@ -27,6 +27,7 @@ NAMES = [
     "cache",
     "diagnosis",
     "evaluate",
+    "movie",
     "open_video",
     "plots",
     "replay",

@@ -14,10 +14,8 @@ from pathlib import Path
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment import dead_cells
-from atlaskit.events import Event
 from atlaskit.grid import Grid
-from atlaskit.memory import DeadZones
-from atlaskit.plots.runs import probes_for
+from atlaskit.plots.logs import black_cells, log
 from atlaskit.render import clock
 from atlaskit.result import Result
 from atlaskit.video import Video
@@ -115,7 +113,7 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "opened_cell_s": f"{deep.resolution_s:.2f}",
         "task": task["search_task"],
         "traversal": task["traversal"],
-        "log": f"\n```text\n{log(result)}\n```\n",
+        "log": "\n".join(["", "```text", *log(result), "```", ""]),
         "rounds": str(result.rounds),
         "visits": str(len(visits)),
         "empty_visits": str(sum(not visit["kept"] for visit in visits)),
@@ -163,50 +161,6 @@ def frames_seen(result: Result) -> int:
     video = result.sheet.video
     grids = [Grid(0.0, video.duration_s, result.settings["k"], path) for path in grids_seen(result)]
     return len({int(cell.midpoint_s * video.fps) for grid in grids for cell in grid.cells})
-
-
-def black_cells(result: Result, zones: DeadZones | None = None) -> frozenset[int]:
-    """Return the root's cells that are black, in the end or given some dead zones."""
-    root = Grid(0.0, result.sheet.video.duration_s, result.settings["k"])
-    return dead_cells(root, result.dead_zones if zones is None else zones)
-
-
-def log(result: Result) -> str:
-    """Condense the trace: each round's scores, visits and review."""
-    blocks, zones = list[str](), DeadZones()
-    for number in range(1, result.rounds + 1):
-        lines = [f"round {number}"]
-        for probe in probes_for(number, result):
-            ranked = sorted(probe["scores"].items(), key=lambda item: (-item[1], int(item[0])))
-            when = f"made during round {number - 1}" if probe["ahead"] else "made before the round"
-            lines.append(f"  probe     {', '.join(f'{cell}: {score:.2f}' for cell, score in ranked)}  ({when})")
-        for report in (event for event in result.trace.of("report") if event.round == number):
-            lines.append(f"  worker {report.worker}  {visit_line(report, result)}")
-            for span in report["dead_s"]:
-                zones = zones.add(*span)
-        for review in (event for event in result.trace.of("review") if event.round == number):
-            lines.append(f"  review    {review_line(review)}")
-        lines.append(f"  black     {len(black_cells(result, zones))} of {result.settings['k'] ** 2} cells")
-        blocks.append("\n".join(lines))
-    return "\n".join(blocks)
-
-
-def visit_line(report: Event, result: Result) -> str:
-    """Say where a worker went, what it did, and what came of it."""
-    steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
-    start_s, end_s = report["interval_s"]
-    place = f"cell {'/'.join(map(str, report['path'])):<3} {clock(start_s):>7}–{clock(end_s):<7}"
-    did = " → ".join(step["action"]["name"] for step in steps)
-    kept = ", ".join(f"[{item['label']}] {clock(item['timestamp_s'])}" for item in report["kept"])
-    came = f"kept {kept}" if kept else "ruled out" if report["dead_s"] else "nothing new"
-    return f"{place}  {did:<26}  {came}"
-
-
-def review_line(review: Event) -> str:
-    """Say what a review concluded."""
-    conclusion = review["conclusion"]
-    cells = ", ".join(map(str, conclusion.get("explore", ())))
-    return f"{review['reasoning']} {conclusion['action']}{f': look in {cells}' if cells else ''}"
 
 
 def evidence_table(world: World, result: Result) -> str:

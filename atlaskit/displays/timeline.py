@@ -37,6 +37,13 @@ class Lane:
 
 def draw(lanes: Sequence[Lane], duration_s: float) -> bytes:
     """Return the lanes as a PNG, over `[0, duration_s)`; raise InputError where that is no time at all."""
+    buffer = io.BytesIO()
+    paint(lanes, duration_s).quantize(16, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def paint(lanes: Sequence[Lane], duration_s: float) -> Image.Image:
+    """Return the lanes as an image, twice as large as they are shown; raise InputError as `draw` does."""
     if not 0 < duration_s < float("inf"):
         raise InputError(f"A timeline needs a span of time, got {duration_s} s.")
     size = (WIDTH_PX * _SCALE, (_LANE * (len(lanes) + 1) + 4) * _SCALE)
@@ -45,9 +52,7 @@ def draw(lanes: Sequence[Lane], duration_s: float) -> bytes:
     _ticks(pen, duration_s, len(lanes))
     for row, lane in enumerate(lanes):
         _lane(pen, row, lane, duration_s)
-    buffer = io.BytesIO()
-    sheet.quantize(16, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
+    return sheet
 
 
 def _x(time_s: float, duration_s: float) -> int:

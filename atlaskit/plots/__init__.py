@@ -1,5 +1,6 @@
-"""Figures made from results and tables. Nothing here calls a model or decodes a frame."""
+"""Figures made from results and tables. Nothing here calls a model, and only figures of frames ever decode one."""
 
+from atlaskit.plots.appendix import before_after, scratchpad, trace_log
 from atlaskit.plots.costs import failure_modes, tokens_by_role
 from atlaskit.plots.maps import resolutions
 from atlaskit.plots.runs import path, rounds
@@ -10,12 +11,15 @@ from atlaskit.plots.workers import worker_scaling
 __all__ = [
     "against_duration",
     "against_spread",
+    "before_after",
     "depth_budget",
     "failure_modes",
     "path",
     "resolutions",
     "rounds",
     "save",
+    "scratchpad",
     "tokens_by_role",
+    "trace_log",
     "worker_scaling",
 ]
