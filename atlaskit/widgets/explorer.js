@@ -68,7 +68,7 @@ class Explorer {
   }
 
   listen() {
-    this.heard = (message, buffers) => (message.is === "picture" ? this.receive(message, buffers[0]) : this.fail(message.words));
+    this.heard = (message, buffers) => this.hear(message, buffers);
     this.left = () => this.end();
     this.model.on("msg:custom", this.heard);
     this.model.on("comm_live_update", this.left);
@@ -131,6 +131,12 @@ class Explorer {
   }
 
   // --- from the kernel
+
+  hear(message, buffers) {
+    if (message.is === "picture") this.receive(message, buffers[0]);
+    else if (message.is === "drawing") clearTimeout(this.waiting);
+    else this.fail(message.words);
+  }
 
   async receive(told, jpeg) {
     const number = ++this.painted;

@@ -131,6 +131,7 @@ class GridExplorer:
 
     def _show(self, place: Place, is_latest: IsLatest) -> None:
         """Draw a place and send it to the page, unless another is wanted by then."""
+        self.widget.send({"is": "drawing"})  # it may take long, and the page is to know that somebody is at it
         try:
             seen = self._seen(place)
             jpeg = picture_of(seen).jpeg()
