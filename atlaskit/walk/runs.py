@@ -149,5 +149,5 @@ def _duration_s(trace: Trace, k: int | None) -> float | None:
             path = form.view.path if isinstance(form, Step) else form.path
             length_s = form.interval_s[1] - form.interval_s[0]
             if length_s > 0 and len(path) < 32:
-                return round(length_s * k ** (2 * len(path)), 6)
+                return round(length_s * float(k ** (2 * len(path))), 6)
     return None

@@ -1,7 +1,7 @@
 """A run's events in words: what each agent was asked and answered, what M+ and M− gained and lost by it, what it cost.
 
-All of them are plain JSON values and one-line text that is only shown (`displays.markup.told`), besides what they can be
-picked by: who acted, what was done, where, and which evidence it is about. Knows nothing of HTML, and nothing of
+All of them are plain JSON values and one-line text that is only shown (`displays.markup.told`), besides what they can
+be picked by: who acted, what was done, where, and which evidence it is about. Knows nothing of HTML, and nothing of
 pictures.
 """
 

@@ -3,14 +3,14 @@
 function beside(runs, sources) {
   const ways = [["twin", "by round and agent"], ["step", "step by step"], ["", "each by itself"]];
   const way = chooser("together:", ways, () => follow(0));
-  const told = make("p", { class: "quiet", role: "status" });
-  const first = button("first difference", () => differ(), { class: "differ" });
+  const told = element("p", { class: "quiet", role: "status" });
+  const first = button("first difference", { class: "differ" }, () => differ());
   const panes = runs.map((run, side) =>
     pane(run, sources[side], { title: run.title, onMove: () => follow(side) }));
   const maps = panes.map(() => ({ names: [], places: new Map(), counts: new Map() }));
-  const both = make("div", { class: "both" }, ...panes.map((each) => each.box));
-  const box = make("div", { class: "beside" },
-    make("div", { class: "controls", role: "group", "aria-label": "Both runs" }, way.box, first, told), both);
+  const both = element("div", { class: "both" }, ...panes.map((each) => each.box));
+  const box = element("div", { class: "beside" },
+    element("div", { class: "controls", role: "group", "aria-label": "Both runs" }, way.box, first, told), both);
   let isFollowing = false, active = 0;
   both.addEventListener("focusin", (event) => {
     active = Math.max(0, panes.findIndex((each) => each.box.contains(event.target)));

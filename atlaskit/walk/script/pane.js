@@ -11,43 +11,43 @@ function pane(run, source, { title = "", onMove = () => {} } = {}) {
   const does = chooser("that", [["", "do anything"]], choose);
   const touches = chooser("evidence:", [["", "any or none"]], choose);
   const pace = chooser("pace", [["1600", "×1"], ["800", "×2"], ["400", "×4"], ["3200", "×½"]], () => {});
-  const previous = button("← previous", () => go(-1), { class: "previous" });
-  const next = button("next →", () => go(1), { class: "next" });
-  const player = button("▶ play", () => play(timer === null), { class: "play" });
-  const larger = button("larger pictures", () => {
+  const previous = button("← previous", { class: "previous" }, () => go(-1));
+  const next = button("next →", { class: "next" }, () => go(1));
+  const player = button("▶ play", { class: "play" }, () => play(timer === null));
+  const larger = button("larger pictures", { "aria-pressed": "false" }, () => {
     larger.setAttribute("aria-pressed", String(step.classList.toggle("large")));
-  }, { "aria-pressed": "false" });
-  const slider = make("input", { type: "range", min: 0, value: 0, "aria-label": "step" });
-  const count = make("span", { class: "quiet", role: "status" });
-  const heading = make("h2", { "aria-live": "polite", class: "heading" });
-  const saw = make("div", { class: "saw" });
+  });
+  const slider = element("input", { type: "range", min: 0, value: 0, "aria-label": "step" });
+  const count = element("span", { class: "quiet", role: "status" });
+  const heading = element("h2", { "aria-live": "polite", class: "heading" });
+  const saw = element("div", { class: "saw" });
   const part = (name, words, list) => {
-    const section = make("section", { class: name }, make("h3", {}, words), make(list));
+    const section = element("section", { class: name }, element("h3", {}, words), element(list));
     return { section, list: section.lastChild };
   };
   const asked = part("asked", "Asked", "p"), said = part("said", "Said and done", "dl");
   const memory = part("memory", "Memory: M+ (evidence) and M− (ruled out)", "dl"), cost = part("cost", "Cost", "p");
-  const words = make("div", { class: "words" }, asked.section, said.section, memory.section, cost.section);
-  const step = make("div", { class: "step" }, saw, words);
+  const words = element("div", { class: "words" }, asked.section, said.section, memory.section, cost.section);
+  const step = element("div", { class: "step" }, saw, words);
   const visited = tree(run.regions, (node) => visit(node));
-  const found = make("ul", {}, ...run.evidence.map(([told, place]) =>
-    make("li", {}, place === null ? told : stepLink(place, told))));
-  const box = make("section", { class: "pane", "aria-label": title || "Steps of the run" },
-    ...(title ? [make("h2", { class: "title" }, title)] : []), make("p", { class: "answer", hidden: !run.answer }, run.answer),
-    ...run.notes.map((note) => make("p", { class: "note" }, note)),
-    make("div", { class: "controls", role: "group", "aria-label": "Steps" },
+  const found = element("ul", {}, ...run.evidence.map(([told, place]) =>
+    element("li", {}, place === null ? told : stepLink(place, told))));
+  const box = element("section", { class: "pane", "aria-label": title || "Steps of the run" },
+    ...(title ? [element("h2", { class: "title" }, title)] : []), element("p", { class: "answer", hidden: !run.answer }, run.answer),
+    ...run.notes.map((note) => element("p", { class: "note" }, note)),
+    element("div", { class: "controls", role: "group", "aria-label": "Steps" },
       previous, player, slider, next, pace.box, larger),
-    make("div", { class: "controls", role: "group", "aria-label": "Filters" }, who.box, does.box, touches.box, count),
+    element("div", { class: "controls", role: "group", "aria-label": "Filters" }, who.box, does.box, touches.box, count),
     heading, step,
-    make("details", { class: "regions", open: run.regions.length > 1 },
-      make("summary", {}, "Regions visited, by depth"), visited.box),
-    make("details", { class: "evidence", open: true },
-      make("summary", {}, "Evidence, and the steps that found it"),
-      run.evidence.length ? found : make("p", {}, "No frame was kept as evidence.")));
+    element("details", { class: "regions", open: run.regions.length > 1 },
+      element("summary", {}, "Regions visited, by depth"), visited.box),
+    element("details", { class: "evidence", open: true },
+      element("summary", {}, "Evidence, and the steps that found it"),
+      run.evidence.length ? found : element("p", {}, "No frame was kept as evidence.")));
   step.hidden = true;
 
   function stepLink(place, told) {
-    return button(told, () => show(place, true), { class: "link", "data-step": place });
+    return button(told, { class: "link", "data-step": place }, () => show(place, true));
   }
 
   const isMeant = (place) => {
@@ -87,10 +87,10 @@ function pane(run, source, { title = "", onMove = () => {} } = {}) {
   }
 
   function figure([number, told, size]) {
-    const caption = make("figcaption", {}, told);
-    const made = make("figure", {}, caption);
+    const caption = element("figcaption", {}, told);
+    const made = element("figure", {}, caption);
     if (number === null) return made;
-    const image = make("img", { alt: told, ...(size && { width: size[0], height: size[1] }) });
+    const image = element("img", { alt: told, ...(size && { width: size[0], height: size[1] }) });
     made.prepend(image);
     const address = source.picture(number);
     if (typeof address === "string") image.src = address;
@@ -110,9 +110,9 @@ function pane(run, source, { title = "", onMove = () => {} } = {}) {
 
   function rows(part, told) {
     part.list.replaceChildren(...told.flatMap(([name, value, place]) => {
-      const line = make("dd", {}, value);
+      const line = element("dd", {}, value);
       if (place !== null && place < run.count) line.append(" · found by ", stepLink(place, `step ${place}`));
-      return [make("dt", {}, name), line];
+      return [element("dt", {}, name), line];
     }));
     part.section.hidden = !told.length;
   }
@@ -135,7 +135,7 @@ function pane(run, source, { title = "", onMove = () => {} } = {}) {
     const numbers = (each) => (each ? each.saw.map(([number]) => number).filter((number) => number !== null) : []);
     loading = new Set();
     source.look(numbers(told), numbers(after));
-    saw.replaceChildren(...(told.saw.length ? told.saw.map(figure) : [make("p", {}, "No picture was shown.")]));
+    saw.replaceChildren(...(told.saw.length ? told.saw.map(figure) : [element("p", {}, "No picture was shown.")]));
     line(asked, told.asked);
     rows(said, told.said);
     rows(memory, told.memory);

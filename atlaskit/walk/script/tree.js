@@ -2,14 +2,14 @@
 
 function tree(regions, pick) {
   const name = (path) => path.join("/");
-  const box = make("div", { role: "tree", "aria-label": "Regions by depth" });
+  const box = element("div", { role: "tree", "aria-label": "Regions by depth" });
   const isUnder = (key, other) => key !== other && (other === "" || key.startsWith(`${other}/`));
   const nodes = regions.map((region) => {
     const key = name(region.path);
-    const twist = make("span", { class: "twist", "aria-hidden": "true" });
-    const visits = make("span", { class: "quiet" });
-    const holds = region.holds && make("span", { class: "holds" }, region.holds);
-    const item = make("div", { role: "treeitem", tabindex: -1, "aria-level": region.path.length + 1,
+    const twist = element("span", { class: "twist", "aria-hidden": "true" });
+    const visits = element("span", { class: "quiet" });
+    const holds = region.holds && element("span", { class: "holds" }, region.holds);
+    const item = element("div", { role: "treeitem", tabindex: -1, "aria-level": region.path.length + 1,
       "aria-selected": "false", style: `--depth:${region.path.length}` }, twist, region.told, " ", visits, " ", holds);
     const node = { key, region, item, twist, visits, open: true, places: [], who: new Set() };
     item.addEventListener("click", (event) => {
