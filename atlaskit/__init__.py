@@ -3,7 +3,19 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import baselines, benchmarks, diagnosis, displays, plots, replay, scaling, statistics, strategies, walk
+from atlaskit import (
+    baselines,
+    benchmarks,
+    diagnosis,
+    displays,
+    plots,
+    replay,
+    scaling,
+    statistics,
+    strategies,
+    walk,
+    widgets,
+)
 from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.budget import Budget
@@ -67,4 +79,5 @@ __all__ = [
     "strategies",
     "view",
     "walk",
+    "widgets",
 ]

@@ -162,7 +162,7 @@ class Book:
         self.idle()
         outputs = [output for cell in self.cells() for output in cell.get("outputs", [])]
         failed = [f"{each['ename']}: {each['evalue']}" for each in outputs if each["output_type"] == "error"]
-        assert failed == []
+        assert not failed, f"{self.path.name}: {failed[0]}"
 
     def cells(self) -> list[dict[str, Any]]:
         """Return the notebook's cells as they are in the page."""

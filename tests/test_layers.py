@@ -77,11 +77,12 @@ FLOORS = {
     "gallery": 0,
     "experiments": 14,
     "walk": 15,
-    "__init__": 16,
-    "__main__": 17,
+    "widgets": 16,
+    "__init__": 17,
+    "__main__": 18,
 }
 HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
-HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium"}
+HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets"}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

@@ -36,6 +36,7 @@ NAMES = [
     "strategies",
     "view",
     "walk",
+    "widgets",
 ]
 
 
