@@ -27,6 +27,7 @@ from atlaskit.cache import Cache, default_cache
 from atlaskit.engines import ENGINES, Engine, on_ray, on_threads
 from atlaskit.errors import AtlasError, InputError, check_whole, reason
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, Watched
+from atlaskit.outcomes import column
 from atlaskit.result import Result
 from atlaskit.usage import Usage
 
@@ -106,9 +107,7 @@ def evaluate(
             bar.set_postfix_str(f"{right / len(rows):.0%} right, {tokens:,} tokens")
             bar.update()
     table = pd.DataFrame([rows[place] for place in sorted(rows)])
-    predictions = [rows[place]["prediction"] for place in sorted(rows)]
-    if None in predictions:  # pandas would make NaN of it, and of indices fractions
-        table["prediction"] = pd.Series(predictions, dtype=object)
+    table["prediction"] = column([rows[place]["prediction"] for place in sorted(rows)])
     if kept is not None:
         table["trace"] = [rows[place].get("trace", "") for place in sorted(rows)]
     table.attrs = {

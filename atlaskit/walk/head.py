@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from atlaskit.displays.markup import told
+from atlaskit.events import Start
 from atlaskit.memory import Evidence
 from atlaskit.render import clock
 from atlaskit.walk.regions import regions
-from atlaskit.walk.runs import Run
+from atlaskit.walk.runs import Run, form_in
 from atlaskit.walk.steps import MOST_STEPS, Finders
 
 MOST_EVIDENCE = 400
@@ -28,12 +29,23 @@ def head(run: Run, most_steps: int = MOST_STEPS) -> dict[str, Any]:
         notes.append(f"The last {len(run.evidence) - MOST_EVIDENCE:,} frames of evidence are not listed.")
     return {
         "count": count,
+        "name": told(_name(run), 200),
         "question": told("" if run.question is None else run.question.text, 2_000),
         "answer": told(_answer(run), 2_000),
         "notes": notes,
         "evidence": [_found(item, finders.of(item.timestamp_s), count) for item in run.evidence[:MOST_EVIDENCE]],
         "regions": regions(run),
     }
+
+
+def _name(run: Run) -> str:
+    """Return by what a run was made: its method, its model, and what that was given."""
+    start = next((form for form in map(form_in, run.trace.of("start")) if isinstance(form, Start)), None)
+    settings = {} if start is None else start.settings
+    said = [str(settings[name]) for name in ("method", "model") if settings.get(name)]
+    given = settings.get("parameters")
+    said += [f"{name} {value}" for name, value in given.items()] if isinstance(given, dict) else []
+    return " · ".join(said) or "of an unknown method"
 
 
 def _answer(run: Run) -> str:

@@ -4,13 +4,13 @@ function beside(runs, sources) {
   const ways = [["twin", "by round and agent"], ["step", "step by step"], ["", "each by itself"]];
   const way = chooser("together:", ways, () => follow(0));
   const told = element("p", { class: "quiet", role: "status" });
-  const first = button("first difference", { class: "differ" }, () => differ());
+  const further = button("next difference", { class: "differ" }, () => differ());
   const panes = runs.map((run, side) =>
     pane(run, sources[side], { title: run.title, onMove: () => follow(side) }));
   const maps = panes.map(() => ({ names: [], places: new Map(), counts: new Map() }));
   const both = element("div", { class: "both" }, ...panes.map((each) => each.box));
   const box = element("div", { class: "beside" },
-    element("div", { class: "controls", role: "group", "aria-label": "Both runs" }, way.box, first, told), both);
+    element("div", { class: "controls", role: "group", "aria-label": "Both runs" }, way.box, further, told), both);
   let isFollowing = false, active = 0;
   both.addEventListener("focusin", (event) => {
     active = Math.max(0, panes.findIndex((each) => each.box.contains(event.target)));
@@ -66,14 +66,14 @@ function beside(runs, sources) {
     told.textContent = which.length ? `Here they differ in ${which.join(", ")}.` : "Here both are the same.";
   }
 
+  // Goes to the next step of the first run that is another one in the second.
   function differ() {
     const [one, other] = panes.map((each) => each.steps);
-    const place = one.findIndex((step, at) => {
-      const there = other[twin(0, at)];
-      return !there || apart(step, there).length > 0;
-    });
-    if (place >= 0) panes[0].show(place);
-    else told.textContent = "Both runs are the same, as far as the first one goes.";
+    const isOther = (place) => !maps[1].places.has(maps[0].names[place].join("/")) || apart(one[place], other[twin(0, place)]).length;
+    for (let place = panes[0].now() + 1; place < one.length; place += 1) {
+      if (isOther(place)) return panes[0].show(place);
+    }
+    told.textContent = "From here on the first run does nothing that the second does not do.";
   }
 
   return {
