@@ -70,13 +70,13 @@ class Picture(ABC):
         """Tell whether that is such an image: a stranger's cache may hold anything."""
         try:
             image = Image.open(io.BytesIO(jpeg), formats=["JPEG"])
-            return image.size == self.size and isinstance(_note_in(image), dict)
+            return image.size == self.size and isinstance(note_in(image), dict)
         except (OSError, ValueError, KeyError, RecursionError):
             return False
 
     def _note(self) -> dict[str, Any]:
         """Return the note that is kept with the image."""
-        return _note_in(Image.open(io.BytesIO(self.jpeg())))
+        return note_in(Image.open(io.BytesIO(self.jpeg())))
 
     def png(self) -> bytes:
         """Return the image as PNG bytes."""
@@ -374,8 +374,8 @@ def _are_moments(found: bytes, grid: Grid) -> bool:
     )
 
 
-def _note_in(image: Image.Image) -> dict[str, Any]:
-    """Return the note that is kept in an image."""
+def note_in(image: Image.Image) -> dict[str, Any]:
+    """Return the note that is kept in a picture: which cells are `unreadable`, whether it is `passing`."""
     note: dict[str, Any] = json.loads(image.info["comment"])
     return note
 

@@ -155,7 +155,7 @@ class Explorer {
     const held = [this.stage, this.crumbs].some((place) => place.contains(document.activeElement));
     clearTimeout(this.waiting);
     this.stage.removeAttribute("aria-busy");
-    this.trouble.textContent = "";
+    this.trouble.textContent = told.note;
     this.focus = this.arrival(told);
     this.shown = told;
     this.caption.textContent = told.words;

@@ -1,14 +1,17 @@
 """A video's contact sheet to click through: cells open into finer grids, down to single frames.
 
 Only what is looked at is drawn, in a thread of its own: a later click supersedes an earlier one whose picture is not
-there yet. The grid that is likely next, which the pointer or the focus rests on, is drawn ahead in another thread, while
-nothing else is to be drawn.
+there yet. The grid that is likely next, which the pointer or the focus rests on, is drawn ahead in another thread,
+while nothing else is to be drawn.
 """
 
 from __future__ import annotations
 
+import io
 from functools import cached_property
 from typing import Any, Literal
+
+from PIL import Image
 
 from atlaskit.cache import Cache, cache_in_use
 from atlaskit.displays import kinds, timeline
@@ -17,12 +20,13 @@ from atlaskit.displays.timeline import Lane
 from atlaskit.environment import Atlas, Observation
 from atlaskit.errors import AtlasError, reason
 from atlaskit.plots.runs import DEAD, FOUND
-from atlaskit.render import Fit, Picture, View
+from atlaskit.render import Fit, Picture, View, note_in
 from atlaskit.result import Result
 from atlaskit.video import Sampling, Video
 from atlaskit.widgets import link
 from atlaskit.widgets.latest import IsLatest, Latest
 from atlaskit.widgets.places import Marks, Place, facts, picture_of, state_of
+from atlaskit.wording import listed
 
 SHOWN_PX = kinds.WIDEST_PX
 
@@ -127,8 +131,8 @@ class GridExplorer:
         """Draw a place and send it to the page, unless another is wanted by then."""
         try:
             seen = self._seen(place)
-            message = {**facts(self.atlas, place, seen, self.marks), "is": "picture"}
             jpeg = picture_of(seen).jpeg()
+            message = {**facts(self.atlas, place, seen, self.marks), "is": "picture", "note": _unreadable_in(jpeg)}
         except Exception as error:  # nobody is above this thread: whoever looks at the page is told
             return self._fail(error) if is_latest() else None
         if is_latest():
@@ -166,9 +170,9 @@ class GridExplorer:
     def _marked(self, cells: list[dict[str, Any]]) -> str:
         """Return in words which cells are marked."""
         found = [f"{', '.join(cell['found'])} in cell {place}" for place, cell in enumerate(cells) if cell["found"]]
-        dead = [str(place) for place, cell in enumerate(cells) if cell["dead"] == 1]
+        dead = [place for place, cell in enumerate(cells) if cell["dead"] == 1]
         said = [f"Evidence: {'; '.join(found)}."] if found else []
-        return " ".join([*said, f"Ruled out: cells {', '.join(dead)}." if dead else ""])
+        return " ".join([*said, f"Ruled out: cells {listed(dead)}." if dead else ""])
 
     def _timeline(self) -> str:
         duration_s, shown = self.atlas.video.duration_s, self.view.grid
@@ -186,3 +190,11 @@ class GridExplorer:
 
     def __repr__(self) -> str:
         return f"GridExplorer({self.atlas.video!r})"
+
+
+def _unreadable_in(jpeg: bytes) -> str:
+    """Return in words which cells of a picture could not be decoded, empty if all could."""
+    cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
+    if not isinstance(cells, list) or not cells:
+        return ""
+    return f"{len(cells)} {'cell' if len(cells) == 1 else 'cells'} cannot be decoded, and hatched: {listed(cells)}."

@@ -1,9 +1,9 @@
 """The way between an object in the kernel and its page in the notebook: messages there and back, over one anywidget.
 
-Nothing of what is shown is kept in the widget's own state, which notebooks store: the page asks for it when it is drawn.
-Beside it stands a static picture, as an output of its own. The page hides that while it is alive; where it is not, as in
-nbconvert's HTML, on GitHub, or after a restart of the kernel, the picture is what is seen. It is no second form of the
-same output, since JupyterLab, which would have to choose among forms, always takes the widget and says that it is gone.
+Nothing of what is shown is kept in the widget's own state, which notebooks store: the page asks for it when it is
+drawn. Above it stands a static picture, as an output of its own. The page hides that while it is alive; where it is
+not, as in nbconvert's HTML, on GitHub, or after a restart of the kernel, the picture is what is seen. It is no second
+form of the same output, since of several forms JupyterLab always takes the widget, and says that it is gone.
 """
 
 from __future__ import annotations
@@ -56,17 +56,18 @@ def _page(name: str, walks: bool) -> Any:
 def show(still: str, make: Callable[[], Any], words: str) -> None:
     """Show a static picture in a notebook, and the widget that `make` makes over it; where that cannot be had, a
     sentence that says why. `words` stand for both where there is only text."""
-    from IPython.display import display
+    from IPython.display import publish_display_data
 
+    publish: Callable[..., None] = publish_display_data
     try:
         widget, missing = make(), ""
     except AtlasError as error:
         widget, missing = None, paragraph(str(error))
     framed = Html(f'<div class="{STILL}"><style>{_GONE}</style>{still}{missing}</div>')
-    display({"text/html": str(framed), "text/plain": words}, raw=True)
+    publish({"text/html": str(framed), "text/plain": words})
     if widget is not None:
         bundle, _metadata = widget._repr_mimebundle_()
-        display({**bundle, "text/html": "", "text/plain": ""}, raw=True)
+        publish({**bundle, "text/html": "", "text/plain": ""})
 
 
 def _texts(names: tuple[str, ...], suffix: str) -> str:

@@ -1,7 +1,7 @@
 """Where one can look in a video, and what is told of it beside the picture, as plain JSON for a page.
 
-Places are the environment's: a grid is reached by opening cells, a frame by `Zoom`, what lies before and after a cell by
-`Investigate`; what is legal there is what can be opened. Knows nothing of widgets or threads.
+Places are the environment's: a grid is reached by opening cells, a frame by `Zoom`, what lies before and after a cell
+by `Investigate`; what is legal there is what can be opened. Knows nothing of widgets or threads.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Place:
 
     @property
     def back(self) -> Place:
-        """Where one comes from: of a cell's frame its grid, of a grid the one it was opened from, of the root itself."""
+        """Where one comes from: of a frame its grid, of a grid the one it was opened from, of the root itself."""
         return Place(self.path if self.look != "grid" else self.path[:-1])
 
 
@@ -144,7 +144,7 @@ def _span_of(seen: Observation, place: Place) -> Span:
 def _words(place: Place, seen: Observation) -> str:
     """Return what the picture is of, in a sentence."""
     if isinstance(seen.looking_at, View):
-        return f"What lies just {place.look} cell {place.cell}. {told(grid_told(seen.looking_at), 1_000)}"
+        return told(f"What lies just {place.look} cell {place.cell}. {grid_told(seen.looking_at)}", 1_000)
     if place.cell is None:
         return told(grid_told(seen.view), 1_000)
     return f"The frame of cell {place.cell} in full, at {clock(seen.view.moments[place.cell])}."
