@@ -171,7 +171,9 @@ def test_only_who_navigates_stands_ten_hours(tmp_path: Path) -> None:
     assert means["video-rlm", 36_000] > max(others), means
 
 
-def test_traces_are_kept_in_a_folder_and_named_in_the_table(cases: tuple[Case, ...], cache: Cache, in_tmp: Path) -> None:
+def test_traces_are_kept_in_a_folder_and_named_in_the_table(
+    cases: tuple[Case, ...], cache: Cache, in_tmp: Path
+) -> None:
     def missing() -> ak.benchmarks.atlasworld:  # type: ignore[valid-type]
         raise VideoError("film.mp4 is not there.")
 

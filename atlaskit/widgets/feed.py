@@ -1,4 +1,4 @@
-"""What a page that walks through runs is told by the kernel: of each run its head and its steps, and pictures as wanted.
+"""What a page that walks through runs is told by the kernel: each run's head and steps, and pictures as wanted.
 
 All of it is made in threads of its own: a run of thousands of events begins to be told at once, and goes on in batches.
 Of the pictures that are wanted, those of a step that is not looked at any more are not drawn. None is held here.
@@ -74,7 +74,9 @@ class Feed:
         for place, step in enumerate(steps(run, MOST_STEPS)):
             if not is_latest():
                 return None
-            batch.append({**step, "saw": [(which, words, found.sights[which].size) for which, words in _at(found, place)]})
+            batch.append(
+                {**step, "saw": [(which, words, found.sights[which].size) for which, words in _at(found, place)]}
+            )
             if len(batch) == (BATCH if first else FIRST_BATCH):
                 self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": False})
                 batch, first = [], place + 1

@@ -50,7 +50,8 @@ def _page(name: str, walks: bool) -> Any:
     parts = ("page", "feed", name) if walks else ("page", name)
     script = composed.script(*(composed.PANES if walks else ("dom",))) + _texts(parts, ".js")
     style = composed.style(*(("walk",) if walks else ())) + _texts(parts, ".css")
-    return type("Page", (AnyWidget,), {"_esm": script, "_css": style})
+    # By the name of its class a widget's style is known in the page: two kinds of one name would share one style.
+    return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
 
 
 def show(still: str, make: Callable[[], Any], words: str) -> None:
