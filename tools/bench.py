@@ -11,6 +11,7 @@ from pathlib import Path
 
 import av
 import bench_cache
+import bench_explorer
 import bench_search
 import bench_server
 import bench_video
@@ -131,6 +132,7 @@ def main() -> int:
     bench_search.main()
     bench_video.atlasworld(MEDIA)
     bench_video.table(MEDIA)
+    bench_explorer.main(MEDIA)
     bench_server.main()
     return 0
 
