@@ -58,7 +58,8 @@ def opened(run: object, video: Video | None = None, cache: Cache | None = None) 
         return _of_result(run, video, cache)
     if not isinstance(run, Trace | str | Path):
         raise InputError(
-            f"A run is a Result, a Trace, or the path of a file that one of them was saved to; got {run!r:.80}."
+            f"A run is a Result, a Trace, or the path of a file that one of them was saved to; got a "
+            f"{type(run).__name__}."
         )
     trace = trace_of(run)
     start = next((form for form in map(form_in, trace.of("start")) if isinstance(form, Start)), None)

@@ -48,8 +48,8 @@ def _page(name: str, walks: bool) -> Any:
         raise InputError("Widgets need anywidget: pip install 'atlaskit[notebook]'.") from error
 
     parts = ("page", "feed", name) if walks else ("page", name)
-    script = composed.script(*(composed.PANES if walks else ("dom",))) + _texts(parts, ".js")
-    style = composed.style(*(("walk",) if walks else ())) + _texts(parts, ".css")
+    script = composed.script(*(composed.PANES if walks else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
+    style = composed.style(*(("walk",) if walks else ())) + "".join(_text(f"{part}.css") for part in parts)
     # By the name of its class a widget's style is known in the page: two kinds of one name would share one style.
     return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
 
@@ -71,6 +71,7 @@ def show(still: str, make: Callable[[], Any], words: str) -> None:
         publish({**bundle, "text/html": "", "text/plain": ""})
 
 
-def _texts(names: tuple[str, ...], suffix: str) -> str:
-    files = [_FOLDER / f"{name}{suffix}" for name in names]
-    return "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+def _text(name: str) -> str:
+    """Return a file of this folder; a page may have no style of its own."""
+    file = _FOLDER / name
+    return file.read_text(encoding="utf-8") if file.suffix != ".css" or file.is_file() else ""
