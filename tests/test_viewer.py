@@ -40,7 +40,6 @@ from atlaskit.walk.runs import opened
 from atlaskit.widgets import RunTable, TraceViewer, runtable
 from atlaskit.widgets.feed import BATCH, FIRST_BATCH, MOST_RUNS, MOST_WANTED
 
-
 WORDS = ALL[:-1]
 """Without half a letter, which pandas does not take."""
 

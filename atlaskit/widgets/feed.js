@@ -100,7 +100,8 @@ class Walker {
     this.root = element("section", { class: "atlaskit-walk", tabindex: 0, "aria-label": "trace viewer",
       "data-lm-suppress-shortcuts": "true" }, this.status);
     this.root.addEventListener("keydown", (event) => {
-      if (this.shown?.key(event)) event.stopPropagation();
+      this.shown?.key(event);
+      event.stopPropagation(); // JupyterLab takes arrows for its own, also those of a slider
     });
     el.append(this.root);
     this.feed = new Feed(model, {

@@ -27,6 +27,7 @@ class Table {
     this.below = element("div", { class: "opened" });
     this.root = element("section", { class: "atlaskit-walk runtable", "aria-label": "rows of an evaluation",
       "data-lm-suppress-shortcuts": "true", hidden: true });
+    this.root.addEventListener("keydown", (event) => event.stopPropagation()); // they are none of JupyterLab's
     this.el = el;
     el.append(this.root, this.below);
     this.heard = (message) => this.hear(message);

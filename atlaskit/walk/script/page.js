@@ -23,7 +23,9 @@
   walker.append(shown.box);
   walker.hidden = false;
   if (first !== null) shown.show(first);
-  document.addEventListener("keydown", (event) => shown.key(event));
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== " " || walker.contains(event.target)) shown.key(event); // elsewhere a blank scrolls the page
+  });
   window.addEventListener("hashchange", () => {
     const place = wanted();
     if (place === null || place === shown.now()) return;

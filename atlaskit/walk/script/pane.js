@@ -75,8 +75,9 @@ function pane(run, source, { title = "", onMove = () => {} } = {}) {
   function turned() {
     const index = places.indexOf(now);
     slider.value = index;
-    previous.disabled = index <= 0;
-    next.disabled = index < 0 || index === places.length - 1;
+    // Not `disabled`, which would take the focus from a button, and with it the keys.
+    previous.setAttribute("aria-disabled", String(index <= 0));
+    next.setAttribute("aria-disabled", String(index < 0 || index === places.length - 1));
     const all = `${steps.length.toLocaleString("en")} steps${isWhole ? "" : " so far"}`;
     count.textContent = places.length === steps.length ? all : `${places.length.toLocaleString("en")} of ${all}`;
   }
@@ -201,7 +202,7 @@ function pane(run, source, { title = "", onMove = () => {} } = {}) {
     },
     // Takes a key, if it is one of those that walk.
     key(event) {
-      const isPress = event.key === " " && (!box.contains(event.target) || event.target.closest("button, summary"));
+      const isPress = event.key === " " && event.target.closest("button, summary");
       if (isTaken(event) || isPress || !Object.hasOwn(keys, event.key)) return false;
       event.preventDefault();
       keys[event.key]();
