@@ -31,8 +31,11 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from books import write_notebook
+from nbconvert import HTMLExporter
 from PIL import Image
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, sync_playwright
+
+from atlaskit import keeper
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = shutil.which("chromium")
@@ -54,27 +57,28 @@ Notebooks = Callable[..., "Book"]
 
 
 class Lab:
-    """A JupyterLab server on a folder, which is ended by `close`."""
+    """A JupyterLab server on a folder, which is ended by `close`, or when this process ends, however that comes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.token, self.port = folder / "notebooks", secrets.token_hex(16), _free_port()
+        home = folder / "home"
         self.folder.mkdir()
         for name, values in SETTINGS.items():
-            file = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            file = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(values))
         self.log = folder / "lab.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "jupyterlab", *self._options()],
+                [sys.executable, keeper.__file__, str(os.getpid()), str(home), *self._command()],
                 cwd=self.folder,
-                env=self._environment(folder),
+                env=self._environment(home),
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
         self._wait()
 
-    def _options(self) -> list[str]:
+    def _command(self) -> list[str]:
         options = {
             "ServerApp.ip": "127.0.0.1",
             "ServerApp.port": self.port,
@@ -84,14 +88,15 @@ class Lab:
             "LabApp.extension_manager": "readonly",
             "LabApp.expose_app_in_browser": True,
         }
-        return ["--no-browser", "--allow-root", *(f"--{name}={value}" for name, value in options.items())]
+        jupyter = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+        return [*jupyter, *(f"--{name}={value}" for name, value in options.items())]
 
     @staticmethod
-    def _environment(folder: Path) -> dict[str, str]:
+    def _environment(home: Path) -> dict[str, str]:
         """The user's own settings, kernels' history and workspaces are neither read nor written."""
         own = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_WORKSPACES_DIR")
-        places = {name: str(folder / name.lower()) for name in (*own, "IPYTHONDIR")}
-        settings = {"JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"), "PYTHONPATH": str(ROOT)}
+        places = {name: str(home / name.lower()) for name in (*own, "IPYTHONDIR")}
+        settings = {"JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "PYTHONPATH": str(ROOT)}
         return {**os.environ, **places, **settings}
 
     def _wait(self) -> None:
@@ -196,6 +201,19 @@ class Book:
         self.command("docmanager:save")
         saved: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
         return saved
+
+    def exported(self) -> Page:
+        """Open the saved notebook as nbconvert's HTML, in a tab of its own, without a kernel or a network.
+
+        What nbconvert's own page asks of the network, for formulas and widgets, is refused it and not noted.
+        """
+        self.save()
+        html, _ = HTMLExporter().from_filename(str(self.path))
+        self.path.with_suffix(".html").write_text(html, encoding="utf-8")
+        page, noted = self.context.new_page(), len(self.strangers)
+        page.goto(f"http://127.0.0.1:{self.lab.port}/files/{self.path.stem}.html?token={self.lab.token}")
+        del self.strangers[noted:]
+        return page
 
     def restart(self) -> None:
         """Restart the kernel by the menu, and wait for the new one."""

@@ -124,6 +124,7 @@ def test_what_is_told_of_a_place(world: World, shared_cache: Cache) -> None:
     assert inner["ruler"]["here"] == [cell.start_s / 600, cell.end_s / 600] and inner["ruler"]["ends"][1] == "10:00.0"
     assert scan["k"] == 3 and "just before cell 0" in scan["words"] and not any(c["opens"] for c in scan["cells"])
     assert scan["ruler"]["here"][1] == 187.5 / 600
+    assert frame["about"].items() <= page.go(5)["cells"][3].items() and root["about"] is None
     assert frame["k"] == 0 and frame["cells"] == [] and frame["size"] == [320, 180] and "in full" in frame["words"]
 
 
@@ -383,4 +384,4 @@ def test_a_setting_that_cannot_be_is_refused_at_once(world: World, cache: Cache)
 
 def test_the_public_names() -> None:
     assert all(getattr(widgets, name).__doc__ for name in widgets.__all__)
-    assert link.STILL in link._text("page.js")
+    assert link.STILL in Path(link.__file__).with_name("page.js").read_text()

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from books import write_notebook
 from lab import CHROMIUM, Book, Lab
 
-CLICKS, CELLS = 500, 10
+CLICKS = 500
 DRAWN = "video = ak.benchmarks.atlasworld(0, 36_000, questions=1, directory=folder).drawn"
 CLICK = """async (selector) => {
   const explorer = document.querySelector(".explorer"), stage = explorer.querySelector(".stage");
@@ -85,28 +85,31 @@ def alone_ms(book: Book, index: int) -> float:
 
 def row(what: str, times_ms: list[float]) -> None:
     """Print one line of the table."""
-    print(f"  {what:<46}{statistics.median(times_ms):8.0f} ms  (worst of {len(times_ms)}: {max(times_ms):.0f} ms)")
+    print(
+        f"  {what:<46}{statistics.median(times_ms):8.0f} ms  (worst of {len(times_ms)}: {max(times_ms):.0f} ms)",
+        flush=True,
+    )
 
 
-def bench_clicks(book: Book) -> None:
-    """Time clicks on cells that were never looked at, and on such that were."""
+def bench_clicks(book: Book, cells: int) -> None:
+    """Time clicks on so many cells that were never looked at, and then on the same."""
     open_cell(book, 63), go_back(book)  # what a page does once
     cold, back, again = [], [], []
-    for index in range(CELLS):
+    for index in range(cells):
         cold.append(open_cell(book, index))
         back.append(go_back(book))
-    for index in range(CELLS):
+    for index in range(cells):
         again.append(open_cell(book, index))
         back.append(go_back(book))
-    alone = [alone_ms(book, index) for index in range(CELLS, 2 * CELLS)]
+    alone = [alone_ms(book, index) for index in range(cells, 2 * cells)]
     row("a click on a cell never looked at, painted", cold)
     row("such a grid drawn by the kernel alone", alone)
     row("a click on a cell looked at before, painted", again)
     row("back to the whole video, painted", back)
 
 
-def bench_memory(book: Book) -> None:
-    """Print what the kernel and the page hold while one clicks on."""
+def bench_memory(book: Book, cells: int) -> None:
+    """Print what the kernel and the page hold while one clicks on, through so many cells and back each time."""
     session = book.context.new_cdp_session(book.page)
     print(f"  {'clicks':>8}{'kernel, MB resident':>24}{'page, MB of script heap':>26}")
     for done in range(0, CLICKS + 1, 2):
@@ -114,16 +117,16 @@ def bench_memory(book: Book) -> None:
             session.send("HeapProfiler.collectGarbage")
             heap = session.send("Runtime.getHeapUsage")["usedSize"] / 2**20
             print(f"  {done:>8}{float(book.evaluate(RESIDENT)):>24.1f}{heap:>26.1f}", flush=True)
-        open_cell(book, done // 2 % 64)
+        open_cell(book, done // 2 % cells)
         go_back(book)
 
 
-def bench(what: str, video: str) -> None:
-    """Measure one video."""
+def bench(what: str, video: str, cold: int, walked: int) -> None:
+    """Measure one video: `cold` cells one by one, and `walked` while memory is looked at."""
     print(f"\nThe explorer on {what}, 8×8 cells of 120 px, in JupyterLab")
     with opened(video) as book:
-        bench_clicks(book)
-        bench_memory(book)
+        bench_clicks(book, cold)
+        bench_memory(book, walked)
 
 
 def main(folder: Path, hours: int = 10) -> None:
@@ -131,14 +134,15 @@ def main(folder: Path, hours: int = 10) -> None:
     if CHROMIUM is None:
         print("\nThe explorer was not measured: there is no chromium on the PATH")
         return
-    bench("a drawn world of 10 hours", DRAWN)
+    bench("a drawn world of 10 hours", DRAWN, cold=10, walked=64)
     if not hours:
         return
     folder.mkdir(parents=True, exist_ok=True)
     short = bench_video.minute(folder / "minute-1080p.mp4")
     path = bench_video.repeated(short, folder / f"{hours}h-explorer.mp4", 60 * hours)
     try:
-        bench(f"a file of {hours} hours, 1080p25 H.264", f"video = ak.open_video({str(path.absolute())!r})")
+        opening = f"video = ak.open_video({str(path.absolute())!r})"
+        bench(f"a file of {hours} hours, 1080p25 H.264", opening, cold=4, walked=8)  # many frames for each cold one
     finally:
         path.unlink()
 

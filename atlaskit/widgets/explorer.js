@@ -220,11 +220,10 @@ class Explorer {
     this.marks.setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
   }
 
-  // What is told of a cell, or of all that is shown where there are none.
+  // What is told of a cell of those that are shown, or of the one whose frame is.
   tell(index) {
-    if (!this.shown) return;
-    const cell = this.shown.cells[index];
-    this.status.textContent = cell ? cellTold(cell, index) : this.shown.said && `said: ${this.shown.said}`;
+    const { cells, about, place } = this.shown;
+    this.status.textContent = cells.length ? cellTold(cells[index], index) : cellTold(about, place.cell);
   }
 
   fail(words) {

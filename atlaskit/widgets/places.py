@@ -113,22 +113,20 @@ def facts(atlas: Atlas, place: Place, seen: Observation, marks: Marks) -> dict[s
         "of": state.grid.size,
         "k": shown.grid.k if isinstance(shown, View) else 0,
         "cells": _cells(atlas, seen, shown, marks) if isinstance(shown, View) else [],
-        "said": _said(atlas, *span),
+        "about": None if place.cell is None else _about(atlas, seen.view.cells[place.cell], marks),
         "ruler": _ruler(atlas.video.duration_s, span, marks),
     }
 
 
 def _cells(atlas: Atlas, seen: Observation, shown: View, marks: Marks) -> list[dict[str, Any]]:
     opens = set(seen.legal.expand) if shown is seen.view else set()
-    return [
-        {
-            "span": _span_told((cell.start_s, cell.end_s)),
-            "said": _said(atlas, cell.start_s, cell.end_s),
-            "opens": cell.index in opens,
-            **marks.of(cell),
-        }
-        for cell in shown.cells
-    ]
+    return [{**_about(atlas, cell, marks), "opens": cell.index in opens} for cell in shown.cells]
+
+
+def _about(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
+    """Return what is told of a cell: its time, what is said then, and what is known of it."""
+    span = cell.start_s, cell.end_s
+    return {"span": _span_told(span), "said": _said(atlas, *span), **marks.of(cell)}
 
 
 def _span_of(seen: Observation, place: Place) -> Span:
