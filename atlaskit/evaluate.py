@@ -6,6 +6,8 @@ evaluation that was killed goes on where it was, and one that was finished costs
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
@@ -22,8 +25,9 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.cache import Cache, default_cache
 from atlaskit.engines import ENGINES, Engine, on_ray, on_threads
-from atlaskit.errors import AtlasError, InputError, check_whole
+from atlaskit.errors import AtlasError, InputError, check_whole, reason
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, Watched
+from atlaskit.outcomes import column
 from atlaskit.result import Result
 from atlaskit.usage import Usage
 
@@ -50,6 +54,7 @@ def evaluate(
     progress: bool = True,
     engine: Engine = "local",
     address: str | None = None,
+    traces: str | Path | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
     """Ask every question by a method, and return a row for each, in their order.
@@ -62,10 +67,14 @@ def evaluate(
     process has joined, or a local one. The videos must lie in the same place on all nodes, and these must reach the
     model's address. Each node has its own cache; replies return to this one. The rows are the same.
 
+    With `traces`, each result is saved to a file in that folder (which all nodes must share), and the column `trace`
+    names it, "" for a question that failed: `ak.widgets.RunTable(rows)` opens it. Out of a full cache that costs no
+    call, so an evaluation that was made without can be made again with it.
+
     The truth must be known. A question that fails is a row with its `failure`, which counts as wrong; nothing is left
     out. `score` is `Question.score`: 1 or 0 for choices and counts, F1 for words, temporal IoU for intervals; `right`
     is a score of at least 0.5. The table's `attrs` tell method, model, settings and versions. Raises InputError where
-    there is nothing to ask, or no such method, setting or engine.
+    there is nothing to ask, or no such method, setting or engine, and where a folder or file cannot be written.
     """
     asked = list(cases)
     check_whole("parallel", parallel)
@@ -80,7 +89,8 @@ def evaluate(
     _check_settings(name, answer, settings)
     models = [model_for(vlm, case) for case in {id(case.world): case for case in asked}.values()]
     cache = cache or default_cache()
-    job = partial(row, name=name, answer=answer, settings=settings)
+    kept = None if traces is None else _folder(Path(traces))
+    job = partial(row, name=name, answer=answer, settings=settings, traces=kept)
     if engine == "ray":
         rows_done = on_ray(asked, partial(job, vlm=vlm), parallel, cache, lost=partial(_failed, name), address=address)
     else:
@@ -97,6 +107,9 @@ def evaluate(
             bar.set_postfix_str(f"{right / len(rows):.0%} right, {tokens:,} tokens")
             bar.update()
     table = pd.DataFrame([rows[place] for place in sorted(rows)])
+    table["prediction"] = column([rows[place]["prediction"] for place in sorted(rows)])
+    if kept is not None:
+        table["trace"] = [rows[place].get("trace", "") for place in sorted(rows)]
     table.attrs = {
         "method": name,
         "models": sorted({model.name for model in models}),
@@ -116,8 +129,10 @@ def row(
     vlm: Model | Callable[[World], Model],
     settings: Mapping[str, Any],
     stop: threading.Event | None = None,
+    traces: Path | None = None,
 ) -> dict[str, Any]:
-    """Ask one question, and return what is told of it; with KeyboardInterrupt, as soon as `stop` is set."""
+    """Ask one question, and return what is told of it, its result saved in the folder `traces` if there is one; with
+    KeyboardInterrupt, as soon as `stop` is set."""
     began, model = time.monotonic(), model_for(vlm, case)
     try:
         given = model if stop is None else _Stoppable(model, stop)
@@ -145,7 +160,25 @@ def row(
         "stop": result.stop,
         "failure": result.failure,
         "seconds": time.monotonic() - began,
+        **({} if traces is None else {"trace": str(_saved(result, traces))}),
     }
+
+
+def _folder(path: Path) -> Path:
+    """Return a folder for results as an absolute path, made if it is not there; raise InputError where it cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be a folder for traces: {reason(error)}.") from error
+    return path.absolute()
+
+
+def _saved(result: Result, folder: Path) -> Path:
+    """Save a result under its question and the hash of what it says: another run of the question is another file."""
+    name = re.sub(r"[^0-9A-Za-z-]+", "_", result.question.id)[:60]
+    path = folder / f"{name}-{hashlib.sha256(result.to_json().encode()).hexdigest()[:12]}.json"
+    result.save(path)
+    return path
 
 
 def _about(case: Case, name: str) -> dict[str, Any]:
@@ -154,6 +187,7 @@ def _about(case: Case, name: str) -> dict[str, Any]:
     return {
         "id": question.id,
         "video": case.video,
+        "question": question.text,
         "method": name,
         "kind": question.kind,
         "category": question.category,

@@ -73,7 +73,14 @@ def load(path: str | Path) -> pd.DataFrame:
         predictions = [json.loads(each) for each in rows["prediction"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{source} is no evaluation that was saved here: {reason(error)}.") from error
-    return rows.assign(prediction=[tuple(each) if isinstance(each, list) else each for each in predictions])
+    return rows.assign(prediction=column([tuple(each) if isinstance(each, list) else each for each in predictions]))
+
+
+def column(predictions: list[Any]) -> Any:
+    """Return predictions as a column: where one is None, pandas would make NaN of it, and fractions of indices."""
+    import pandas as pd
+
+    return pd.Series(predictions, dtype=object) if None in predictions else predictions
 
 
 def samples(rows: pd.DataFrame, cases: Iterable[Case]) -> list[dict[str, Any]]:

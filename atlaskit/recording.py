@@ -72,7 +72,7 @@ def export(
     else:
         runs = [run] if isinstance(run, Result | Trace | str | Path) else list(run)
         keys = set()
-        for trace in map(_trace_of, runs):
+        for trace in map(trace_of, runs):
             its_keys = _needed(trace, cache)
             needed |= _asked(trace, its_keys, cache)
             keys |= its_keys | ({str(seen["key"]) for seen in _seen_in(trace)} if images else set())
@@ -146,7 +146,8 @@ def _seen_in(trace: Trace) -> Iterator[dict[str, object]]:
         yield from (seen for name in ("view", "shown", "sheet") if (seen := (event.data or {}).get(name)))
 
 
-def _trace_of(run: Run) -> Trace:
+def trace_of(run: Run) -> Trace:
+    """Return the trace of a run; raise InputError with one sentence for a file that holds none."""
     if isinstance(run, Trace):
         return run
     if isinstance(run, Result):

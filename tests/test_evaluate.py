@@ -169,3 +169,29 @@ def test_only_who_navigates_stands_ten_hours(tmp_path: Path) -> None:
     assert fallen["video-rlm"] < 0.1 and fallen["uniform"] > 0.3 and fallen["composite"] > 0.15, means
     others = [means[method, 36_000] for method in ("uniform", "composite", "captions")]
     assert means["video-rlm", 36_000] > max(others), means
+
+
+def test_traces_are_kept_in_a_folder_and_named_in_the_table(
+    cases: tuple[Case, ...], cache: Cache, in_tmp: Path
+) -> None:
+    def missing() -> ak.benchmarks.atlasworld:  # type: ignore[valid-type]
+        raise VideoError("film.mp4 is not there.")
+
+    strange = replace(cases[0], question=replace(cases[0].question, id="../../\x00<b>" + "w" * 300))
+    asked = [strange, cases[1], replace(cases[2], opened=missing)]
+    plain = evaluate(asked, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
+    assert "trace" not in plain and plain["question"].tolist() == [case.question.text for case in asked]
+    table = evaluate(asked, vlm=ak.Oracle, cache=cache, progress=False, traces="kept/runs", **SMALL)
+    assert table["calls_paid"].iloc[:2].sum() == 0, "without asking again"
+    assert table["trace"].tolist()[2] == "" and len(list((in_tmp / "kept" / "runs").iterdir())) == 2
+    for case, path in zip(asked[:2], table["trace"].tolist()[:2], strict=True):
+        assert Path(path).parent == in_tmp / "kept" / "runs"
+        saved = json.loads(Path(path).read_text(encoding="utf-8"))
+        assert saved["question"]["id"] == case.question.id and saved["trace"]
+    outcomes.save(table, "rows.csv")
+    read = outcomes.load("rows.csv")
+    assert read["trace"].tolist() == table["trace"].tolist()
+    assert read["prediction"].tolist() == table["prediction"].tolist() and read["prediction"].tolist()[2] is None
+    (in_tmp / "file").touch()
+    with pytest.raises(InputError, match=r"file cannot be a folder for traces: [^\n]+\.$"):
+        evaluate(asked, vlm=ak.Oracle, cache=cache, progress=False, traces="file", **SMALL)

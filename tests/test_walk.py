@@ -31,7 +31,7 @@ from atlaskit.readers import Pixels
 from atlaskit.result import Result
 from atlaskit.search import ask
 from atlaskit.trace import Trace
-from atlaskit.walk import steps
+from atlaskit.walk import composed, steps
 
 CHROMIUM = shutil.which("chromium")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the PATH")
@@ -88,7 +88,7 @@ def read(html: str) -> Page:
     for picture in page.run["pictures"]:
         data = base64.b64decode(picture.removeprefix("data:image/jpeg;base64,"))
         assert Image.open(io.BytesIO(data)).format == "JPEG"
-    words = [page.text, *strings(page.run["steps"])]
+    words = [page.text, *strings(page.run["steps"]), *strings(page.run["run"])]
     assert all(letter.isprintable() for said in words for letter in said)
     return page
 
@@ -147,7 +147,7 @@ def test_a_page_leads_through_every_event_of_a_run(answered: Result, tmp_path: P
     assert len(told) == len(answered.trace)
     for step, event in zip(told, answered.trace, strict=True):
         assert len(step["saw"]) == len(noted(event))
-        assert all(page.run["pictures"][place] and words for place, words in step["saw"])
+        assert all(page.run["pictures"][place] and words and size for place, words, size in step["saw"])
         assert bool(step["cost"]) == ("usage" in (event.data or {})) and step["round"] == event.round
     keys = {
         event[what]["key"]
@@ -163,10 +163,10 @@ def test_a_page_leads_through_every_event_of_a_run(answered: Result, tmp_path: P
 def test_every_item_of_evidence_links_to_the_step_that_found_it(answered: Result, eventful: Result) -> None:
     for result in (answered, eventful):
         page = read(walk.html(result))
-        links = [int(attributes["href"].removeprefix("#step=")) for tag, attributes in page.found if tag == "a"]  # type: ignore[union-attr]
-        assert len(links) == len(result.evidence) > 0
-        for item, place in zip(result.evidence, links, strict=True):
+        assert len(page.run["run"]["evidence"]) == len(result.evidence) > 0
+        for item, (words, place) in zip(result.evidence, page.run["run"]["evidence"], strict=True):
             event = result.trace.events[place]
+            assert words.startswith(f"[{item.label}]") and f"[{item.label}]" in page.run["steps"][place]["touches"]
             assert item.timestamp_s in [found["timestamp_s"] for found in event["found"]]
         kept = [row for step in page.run["steps"] for row in step["memory"] if row[0] in ("M+ keeps", "M+ loses")]
         assert kept and all(page.run["steps"][row[2]]["what"] for row in kept)
@@ -197,11 +197,11 @@ def test_text_is_text(hostile: Result) -> None:
 
 def test_a_result_without_evidence_answer_or_pictures(world: World, answered: Result, shared_cache: Cache) -> None:
     blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
-    assert "No frame was kept as evidence" in read(walk.html(blind)).text
+    assert read(walk.html(blind)).run["run"]["evidence"] == []
     none = read(walk.html(replace(answered, prediction=None, trace=Trace())))
-    assert "No answer could be had" in none.text and none.run == {"steps": [], "pictures": []}
+    assert "No answer could be had" in none.text and not (none.run["steps"] or none.run["pictures"])
     assert "Pictures are missing: The trace of a run begins once" in none.text
-    assert not [tag for tag, _ in none.found if tag == "a"], "nobody found what there is"
+    assert {place for _, place in none.run["run"]["evidence"]} == {None}, "nobody found what there is"
     uniform = baselines.uniform(world.drawn, answered.question, vlm=Oracle(world), cache=shared_cache)
     assert len(read(walk.html(uniform)).run["steps"]) == len(uniform.trace)
     odd = replace(answered, trace=Trace((Event("step", data={"action": 3}), Event(ALL), Event("stop"))))
@@ -249,10 +249,14 @@ def test_a_path_that_cannot_be_written_is_told(answered: Result, tmp_path: Path)
             walk.save(answered, path)
 
 
-def test_the_script_is_small_and_makes_no_markup() -> None:
-    script = walk._ours("walk.js")
-    assert script.count("\n") < 150
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|Function\(|fetch|import", script)
+MARKUP = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(|fetch|import|createContextual"
+
+
+def test_the_scripts_are_small_and_make_no_markup() -> None:
+    for name in {*composed.PAGE, *composed.PANES}:
+        script = composed.script(name)
+        assert script.count("\n") < 260
+        assert not re.search(MARKUP, script), name
 
 
 def dumped(page: Path, fragment: str = "") -> str:
@@ -272,29 +276,43 @@ def test_a_browser_shows_the_step_that_is_asked_for_and_runs_nothing_else(hostil
     place = next(place for place, event in enumerate(events) if event.kind == "step" and event["found"])
     walk.save(replace(hostile, reasoning=attack, trace=Trace(tuple(events))), tmp_path / "run.html")
     dom = dumped(tmp_path / "run.html", f"#step={place}")
-    assert f">Step {place} of {len(events) - 1}" in dom and '<main id="walker">' in dom
+    assert f">Step {place} of {len(events) - 1}" in dom and '<main id="walker" class="atlaskit-walk">' in dom
     assert "&lt;img src=x onerror=" in dom and '<img src="x"' not in dom
     title = re.search("<title>(.*?)</title>", dom)
     assert title and title[1].startswith("&lt;script&gt;alert(1)")
-    shown = dom[dom.index('<div id="saw">') : dom.index('id="asked"')]
-    assert shown.count('<img src="data:image/jpeg') == 1 + bool(events[place]["shown"])
+    shown = dom[dom.index('<div class="saw">') : dom.index('class="asked"')]
+    assert shown.count('src="data:image/jpeg') == 1 + bool(events[place]["shown"])
 
 
 PRESSES = """
-const at = (id) => document.getElementById(id), seen = [];
-const note = () => seen.push(/^Step (\\d+)/.exec(at("heading").textContent)[1]);
+const at = (of) => document.querySelector(of), seen = [], slider = at("input[type=range]");
+const [who, does, touches] = at("[aria-label=Filters]").querySelectorAll("select");
+const note = () => seen.push(/^Step (\\d+)/.exec(at(".heading").textContent)[1]);
 const press = (key, from = document.body) => {
   from.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   note();
 };
+const pick = (select, value) => { select.value = value; select.dispatchEvent(new Event("change")); note(); };
 note();
 press("ArrowLeft"); press("ArrowRight"); press("ArrowRight"); press("ArrowLeft"); press("End"); press("ArrowRight");
-press("Home", at("slider")); press("Home"); at("next").click(); note(); at("previous").click(); note();
-at("slider").value = 3; at("slider").dispatchEvent(new Event("input")); note();
-at("who").value = "Master"; at("who").dispatchEvent(new Event("change")); note();
+press("Home", slider); press("Home"); at(".next").click(); note(); at(".previous").click(); note();
+slider.value = 3; slider.dispatchEvent(new Event("input")); note();
+pick(who, "Master");
 press("Home"); press("ArrowRight"); press("End");
 location.hash = "#step=0";
-setTimeout(() => { note(); document.title = [seen.join(" "), at("who").value, location.hash].join("|"); }, 500);
+setTimeout(() => {
+  note();
+  seen.push("any", who.value);
+  pick(who, "");
+  pick(touches, "finds evidence");
+  press("End");
+  pick(touches, "");
+  at(".evidence .link").click(); note();
+  const tree = at("[role=tree]");
+  press("Home", tree); press("ArrowDown", tree); press("Enter", tree);
+  seen.push(tree.querySelector("[aria-selected=true]").textContent);
+  document.title = [seen.join(" "), location.hash].join("|");
+}, 500);
 """
 
 
@@ -304,10 +322,17 @@ def test_keys_buttons_slider_and_filter_lead_through_the_steps(answered: Result,
     unbound = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)
     (tmp_path / "run.html").write_text(unbound.replace("</body>", f"<script>{PRESSES}</script></body>"), "utf-8")
     title = re.search("<title>(.*?)</title>", dumped(tmp_path / "run.html"))
-    last = len(answered.trace) - 1
-    masters = [place for place, step in enumerate(read(html).run["steps"]) if step["who"] == "Master"]
+    told, last = read(html).run["steps"], len(answered.trace) - 1
+    masters = [place for place, step in enumerate(told) if step["who"] == "Master"]
+    finding = [place for place, step in enumerate(told) if "finds evidence" in step["touches"]]
     filtered = [next(place for place in masters if place >= 3), masters[0], masters[1], masters[-1]]
-    expected = [0, 0, 1, 2, 1, last, last, last, 0, 1, 0, 3, *filtered, 0]
-    assert title and title[1] == f"{' '.join(map(str, expected))}||#step=0"
+    found = read(html).run["run"]["evidence"][0][1]
+    region = read(html).run["run"]["regions"][1]
+    inside = [place for place, step in enumerate(told) if step["path"] == region["path"]]
+    visited = next((place for place in inside if place > found), inside[0])
+    expected = [0, 0, 1, 2, 1, last, last, last, 0, 1, 0, 3, *filtered, 0, "any", "", 0]
+    expected += [finding[0], finding[-1], finding[-1], found, found, found, visited]
+    assert title and title[1].startswith(" ".join(map(str, expected)))
+    assert region["told"] in title[1] and title[1].endswith(f"|#step={visited}")
     (tmp_path / "bound.html").write_text(html.replace("</body>", f"<script>{PRESSES}</script></body>"), "utf-8")
     assert f"<title>{answered.question.text[:20]}" in dumped(tmp_path / "bound.html"), "the policy lets no other run"

@@ -1,7 +1,8 @@
 """A run's events in words: what each agent was asked and answered, what M+ and M− gained and lost by it, what it cost.
 
-All of them are plain JSON values and one-line text that is only shown (`displays.markup.told`). Knows nothing of HTML,
-and nothing of pictures.
+All of them are plain JSON values and one-line text that is only shown (`displays.markup.told`), besides what they can
+be picked by: who acted, what was done, where, and which evidence it is about. Knows nothing of HTML, and nothing of
+pictures.
 """
 
 from __future__ import annotations
@@ -28,17 +29,21 @@ from atlaskit.events import (
     Start,
     Step,
     Task,
-    form_of,
 )
+from atlaskit.memory import DeadZones
 from atlaskit.render import clock
 from atlaskit.replay import memories
-from atlaskit.result import Result
 from atlaskit.trace import Trace
+from atlaskit.walk.regions import path_of
+from atlaskit.walk.runs import Run, form_in
 
 MOST_STEPS = 2_000
 MOST_LETTERS, FEWEST_LETTERS, ALL_LETTERS = 4_000, 200, 400_000
 """Of one text; it is shorter where there are many steps, or many rows in one, so that all of them stay bounded."""
 MOST_ROWS, FEW_ROWS = 64, 4
+
+FINDS, CHANGES_EVIDENCE, RULES_OUT = "finds evidence", "changes M+", "changes M−"
+"""What a step can do to the memory."""
 
 Row = tuple[str, str, int | None]
 """What it is, in words, and the step that it links to."""
@@ -66,7 +71,7 @@ class Finders:
         self._places: dict[float, int] = {}
         self._times_s: dict[str, float] = {}
         for place, event in enumerate(trace):
-            form = _form(event)
+            form = form_in(event)
             if isinstance(form, Step | Cite):
                 for item in form.found:
                     self._places.setdefault(item.timestamp_s, place)
@@ -82,19 +87,28 @@ class Finders:
         """Return the same of the frame that has a label in M+."""
         return self.of(self._times_s.get(label))
 
+    def labels_at(self, time_s: float) -> list[str]:
+        """Return the labels in M+, now or once, of the frame at a time."""
+        return [label for label, its_time_s in self._times_s.items() if its_time_s == time_s]
 
-def steps(result: Result) -> Iterator[dict[str, Any]]:
+
+def steps(run: Run, most_steps: int = MOST_STEPS) -> Iterator[dict[str, Any]]:
     """Yield what is told of each event of a run, of a very long one only of the first."""
-    trace = result.trace
+    trace = run.trace
     most = max(FEWEST_LETTERS, min(MOST_LETTERS, ALL_LETTERS // max(1, len(trace))))
-    finders, totals = Finders(trace), _totals(result)
-    task = next((form.search_task for form in map(_form, trace) if isinstance(form, Task)), result.question.text)
-    for event in trace.events[:MOST_STEPS]:
-        form = _form(event)
+    finders, totals = Finders(trace), _totals(run)
+    asked = "" if run.question is None else run.question.text
+    task = next((form.search_task for form in map(form_in, trace.of("task")) if isinstance(form, Task)), asked)
+    for event in trace.events[:most_steps]:
+        form = form_in(event)
+        what = told(WHAT.get(event.kind, event.kind), 80)
         yield {
-            "what": told(WHAT.get(event.kind, event.kind), 80),
+            "what": what,
             "round": event.round,
             "who": _who(event),
+            "does": form.action.name if isinstance(form, Step) else what,
+            "path": path_of(form),
+            "touches": _touches(form, finders),
             "asked": told(_asked(form, task), most),
             "said": _rows([("in short", kinds.in_short(event), None), *_said(form)], most),
             "memory": _rows([*_changes(form, finders), *next(totals, ())], most),
@@ -102,12 +116,33 @@ def steps(result: Result) -> Iterator[dict[str, Any]]:
         }
 
 
-def _form(event: Event) -> Form | None:
-    """Return what an event holds, None if it is not in the form of its kind."""
-    try:
-        return form_of(event)
-    except InputError:
-        return None
+def _touches(form: Form | None, finders: Finders) -> list[str]:
+    """Return what of the memory an event is about: the changes it makes, by name, and frames of evidence, by label."""
+    found = form.found if isinstance(form, Step | Cite) else []
+    kept = form.kept if isinstance(form, Reported) else []
+    labels = [label for item in found for label in finders.labels_at(item.timestamp_s)]
+    labels += [item.label for item in kept]
+    if isinstance(form, Review):
+        labels += form.erased
+    if isinstance(form, Decision) and isinstance(cited := form.answer.get("supporting"), list):
+        labels += [label for label in cited if isinstance(label, str)]
+    if isinstance(form, Decision) and isinstance(weighed := form.answer.get("weighed"), list):
+        labels += [label for each in weighed for label in _cited_for(each, form.answer.get("answer"))]
+    changes = {
+        FINDS: found,
+        CHANGES_EVIDENCE: kept or isinstance(form, Cite) or (isinstance(form, Review) and form.erased),
+        RULES_OUT: isinstance(form, Reported | Review) and form.dead_s,
+    }
+    known = [label for label in dict.fromkeys(labels) if finders.of_label(label) is not None][:MOST_ROWS]
+    return [name for name, is_so in changes.items() if is_so] + [f"[{told(label, 8)}]" for label in known]
+
+
+def _cited_for(weighed: Any, answer: Any) -> list[str]:
+    """Return what a decision names in support of the choice that it takes."""
+    if not isinstance(weighed, dict) or weighed.get("choice") != answer:
+        return []
+    named = weighed.get("supporting")
+    return [label for label in named if isinstance(label, str)] if isinstance(named, list) else []
 
 
 def _who(event: Event) -> str:
@@ -180,16 +215,21 @@ def _changes(form: Form | None, finders: Finders) -> Iterator[Row]:
         yield "M− gains", kinds.spans_told(form.dead_s), None
 
 
-def _totals(result: Result) -> Iterator[tuple[Row, Row]]:
+def _totals(run: Run) -> Iterator[tuple[Row, Row]]:
     """Yield what was remembered after each event, as long as the trace goes together with itself."""
     try:
-        for scratchpad, zones in memories(result.trace):
-            share = zones.coverage(0.0, result.sheet.video.duration_s)
+        for scratchpad, zones in memories(run.trace):
             labels = ", ".join(f"[{label}]" for label in scratchpad.labels[:MOST_ROWS])
             more = f" and {len(scratchpad) - MOST_ROWS} more" if len(scratchpad) > MOST_ROWS else ""
-            yield ("M+ holds", f"{labels}{more}" or "empty", None), ("M− covers", f"{share:.0%} of the video", None)
+            yield ("M+ holds", f"{labels}{more}" or "empty", None), ("M− covers", _covered(zones, run.duration_s), None)
     except InputError:
         return
+
+
+def _covered(zones: DeadZones, duration_s: float | None) -> str:
+    if duration_s is not None:
+        return f"{zones.coverage(0.0, duration_s):.0%} of the video"
+    return f"{sum(end_s - start_s for start_s, end_s in zones.intervals):,.1f} s"
 
 
 def _item(item: Item) -> str:

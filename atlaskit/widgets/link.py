@@ -15,39 +15,43 @@ from typing import Any
 
 from atlaskit.displays.markup import Html, paragraph
 from atlaskit.errors import AtlasError, InputError
+from atlaskit.walk import composed
 
 Hear = Callable[[dict[str, Any]], None]
 
 STILL = "atlaskit-still"
 """Class of the static picture, by which the page that stands below it finds it."""
 _FOLDER = Path(__file__).parent
-_SHARED = ("page.js", "page.css")
 _GONE = (  # what JupyterLab says of a widget whose kernel has gone, in a line without elements, is of no use below it
     f".jp-OutputArea-child:has(.{STILL}) + .jp-OutputArea-child .jupyter-widgets:not(:has(*)) {{ display: none }}"
 )
 
 
-def connect(name: str, hear: Hear) -> Any:
-    """Return an anywidget whose page is `name`.js and `name`.css of this folder; `hear` gets what the page says.
+def connect(name: str, hear: Hear, *, walks: bool = False) -> Any:
+    """Return an anywidget whose page is `name`.js and `name`.css of this folder; `hear` gets what the page says. A page
+    that walks through runs has the panes of `walk` too, and what feeds them.
 
     `widget.send(message, buffers)` says something to the page, from any thread. Raises InputError where anywidget is
     not installed.
     """
-    widget = _page(name)()
+    widget = _page(name, walks)()
     widget.on_msg(lambda _widget, message, _buffers: hear(message) if isinstance(message, dict) else None)
     return widget
 
 
 @lru_cache(maxsize=8)
-def _page(name: str) -> Any:
+def _page(name: str, walks: bool) -> Any:
     """Return the class of the widgets with that page."""
     try:
         from anywidget import AnyWidget
     except ImportError as error:
         raise InputError("Widgets need anywidget: pip install 'atlaskit[notebook]'.") from error
 
-    script, style = (_text(shared) + _text(name + Path(shared).suffix) for shared in _SHARED)
-    return type("Page", (AnyWidget,), {"_esm": script, "_css": style})
+    parts = ("page", "feed", name) if walks else ("page", name)
+    script = composed.script(*(composed.PANES if walks else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
+    style = composed.style(*(("walk",) if walks else ())) + "".join(_text(f"{part}.css") for part in parts)
+    # By the name of its class a widget's style is known in the page: two kinds of one name would share one style.
+    return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
 
 
 def show(still: str, make: Callable[[], Any], words: str) -> None:
@@ -68,4 +72,6 @@ def show(still: str, make: Callable[[], Any], words: str) -> None:
 
 
 def _text(name: str) -> str:
-    return (_FOLDER / name).read_text(encoding="utf-8")
+    """Return a file of this folder; a page may have no style of its own."""
+    file = _FOLDER / name
+    return file.read_text(encoding="utf-8") if file.suffix != ".css" or file.is_file() else ""

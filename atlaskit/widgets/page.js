@@ -1,21 +1,4 @@
-// What the pages of all widgets share. Each widget's own script follows in the same module.
-"use strict";
-
-// Make an element. Words become text, never markup; attributes are set as they are.
-function element(name, attributes = {}, ...inside) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
-  }
-  made.append(...inside.filter((each) => each !== null && each !== undefined));
-  return made;
-}
-
-function button(words, attributes, pressed) {
-  const made = element("button", { type: "button", ...attributes }, words);
-  made.addEventListener("click", pressed);
-  return made;
-}
+// What the pages of all widgets share, beside what makes elements. Each widget's own script follows in the same module.
 
 // The static picture that stands above a widget, in an output of its own; null where there is none.
 function stillAbove(el) {
