@@ -26,10 +26,10 @@ result = ak.ask(world.video, question, vlm=ak.Oracle(world, miss=0.3, confuse=0.
     "ak.widgets.GridExplorer(world.video, result=result, cache=cache)",
     "ak.widgets.TraceViewer(result)",
 )
-FOUND = "[D]"
-"""The piece of evidence whose finding is shown."""
+STEPS = 60
+"""Into the run."""
 SETTLES_MS = 4000
-GAP, QUALITY = 24, 80
+GAP, QUALITY = 24, 82
 
 
 def main() -> None:
@@ -42,7 +42,9 @@ def main() -> None:
             book.run()
             explorer, viewer = book.output(1).locator(".explorer"), book.output(2).locator(".pane")
             explorer.locator(".stage img").wait_for()
-            viewer.get_by_text(FOUND).first.click()
+            viewer.locator("input[type=range]").first.focus()
+            for _ in range(STEPS):
+                book.page.keyboard.press("ArrowRight")
             book.page.wait_for_timeout(SETTLES_MS)
             parts = [shot(explorer), shot(viewer)]
         finally:
