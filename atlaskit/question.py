@@ -214,6 +214,11 @@ def rouge_l(truth: str, words: str) -> float:
     return _f1(row[-1], a, b)
 
 
+def with_article(words: str) -> str:
+    """Return words with the "a" or "an" that belongs before them."""
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
 def without_article(words: str) -> str:
     """Return words without the "a" or "an" that they begin with: a choice as it is named elsewhere."""
     return words.removeprefix("an ").removeprefix("a ")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from atlaskit.environment import Observation
 from atlaskit.grid import Cell, Grid
@@ -18,6 +18,7 @@ from atlaskit.subtitles import Line
 
 MOST_SUBTITLES = 24_000
 """Characters of subtitles in one prompt; beyond that the model is told how many there are."""
+SILENCE = "Nothing is said, or there are no subtitles."
 MOST_GAPS = 8
 """Gaps between evidence that are told of, the longest."""
 
@@ -56,13 +57,18 @@ def cells_told(observation: Observation) -> str:
     if sum(len(text) for texts in said.values() for text in texts) > MOST_SUBTITLES:
         said, much = {}, [f"{len(lines)} lines are said in this time, too many to list."]
     else:
-        much = [] if lines else ["Nothing is said, or there are no subtitles."]
+        much = [] if lines else [SILENCE]
     if observation.cells == "full":
         told = [_one_cell(view, cell, said.get(cell.index, [])) for cell in view.cells]
         return "\n".join(["The cells:", *told, *much])
-    told = [f"Cell {index}: {' '.join(texts)}" for index, texts in said.items()]
     ruled_out = [f"Ruled out, and black: {listed(sorted(view.dead))}."] if view.dead else []
-    return "\n".join([*ruled_out, *(["Said in this time, by cell:"] if told else []), *told, *much])
+    return "\n".join([*ruled_out, *said_by_cell(said), *much])
+
+
+def said_by_cell(said: Mapping[int, Sequence[str]]) -> list[str]:
+    """Tell what is said in each cell, a line a cell; nothing where nothing is said."""
+    told = [f"Cell {index}: {' '.join(texts)}" for index, texts in said.items()]
+    return ["Said in this time, by cell:", *told] if told else []
 
 
 def said_in(observation: Observation) -> dict[int, list[Line]]:

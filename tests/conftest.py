@@ -9,11 +9,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from lab import browser, lab, notebooks
 from loopback import Loop, loopback
+from models import Babbler, Flaky
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.budget import Budget
 from atlaskit.cache import Cache
 from atlaskit.notebooks import NotebookError, run_notebook
 from atlaskit.recording import import_
+from atlaskit.result import Result
+from atlaskit.search import ask
 
 __all__ = ["browser", "lab", "notebooks"]
 
@@ -45,6 +49,21 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Two minutes, as a real file."""
     directory = tmp_path_factory.mktemp("film")
     return atlasworld(seed=3, duration_s=120, questions=12, size=(320, 180), directory=directory)
+
+
+@pytest.fixture(scope="session")
+def answered(world: World, shared_cache: Cache) -> Result:
+    question = next(question for question in world.questions if question.category == "SSS")
+    return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
+
+
+@pytest.fixture(scope="session")
+def eventful(world: World, shared_cache: Cache) -> Result:
+    """Forty calls of a model that answers anything, some of which fail."""
+    from test_trace import MASTER_AND_WORKER, run  # here: the modules of tests are not for all of them to load
+
+    model = Flaky(Babbler(3), 0.1, 3, MASTER_AND_WORKER)
+    return run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
 
 
 @pytest.fixture(scope="session")

@@ -14,11 +14,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from models import Babbler, Flaky
+from models import Babbler
 from PIL import Image
 from test_displays import ALL, HOSTILE, shown
 from test_render import Flat
-from test_trace import MASTER_AND_WORKER, run
+from test_trace import run
 from test_walk import spoiled, strings
 
 from atlaskit import baselines, walk
@@ -76,19 +76,6 @@ class Pages:
 
     def head(self) -> dict[str, Any]:
         return next(message["head"] for message in reversed(self.sent) if message["is"] == "head")
-
-
-@pytest.fixture(scope="module")
-def answered(world: World, shared_cache: Cache) -> Result:
-    question = next(question for question in world.questions if question.category == "SSS")
-    return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
-
-
-@pytest.fixture(scope="module")
-def eventful(world: World, shared_cache: Cache) -> Result:
-    """Forty calls of a model that answers anything, some of which fail."""
-    model = Flaky(Babbler(3), 0.1, 3, MASTER_AND_WORKER)
-    return run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
 
 
 def test_the_page_is_told_every_step_and_no_picture_that_it_does_not_look_at(eventful: Result) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from models import Babbler, Flaky
+from models import Babbler
 from PIL import Image
 from test_displays import ALL, HOSTILE
 from test_render import Flat
-from test_trace import MASTER_AND_WORKER, run
+from test_trace import run
 
 from atlaskit import baselines, walk
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -115,19 +115,6 @@ def spoiled(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: ALL if name in own else spoiled(each) for name, each in value.items()}
     return [spoiled(each) for each in value] if isinstance(value, list) else value
-
-
-@pytest.fixture(scope="module")
-def answered(world: World, shared_cache: Cache) -> Result:
-    question = next(question for question in world.questions if question.category == "SSS")
-    return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
-
-
-@pytest.fixture(scope="module")
-def eventful(world: World, shared_cache: Cache) -> Result:
-    """Forty calls of a model that answers anything, some of which fail."""
-    model = Flaky(Babbler(3), 0.1, 3, MASTER_AND_WORKER)
-    return run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
 
 
 @pytest.fixture(scope="module")

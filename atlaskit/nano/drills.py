@@ -8,24 +8,24 @@ for two things to be the same. What is said is what the teacher says of the same
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld.screenplay import CALM_LINES, CAPTION_WORDS, EVENT_LINES, LONGEST_S
-from atlaskit.benchmarks.atlasworld.script import COLOURS, LIGHTS, PLACES, SHAPES
+from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES
 from atlaskit.environment import LegalSet
 from atlaskit.grid import Grid
 from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.nano.expert import act, decide, review
 from atlaskit.nano.quest import named_in, quest_of, told
-from atlaskit.nano.sights import Sight, codes
+from atlaskit.nano.sights import VALUES, Sight, codes
 from atlaskit.nano.sweep import sweep
-from atlaskit.question import Question
+from atlaskit.question import Question, with_article
 from atlaskit.render import clock
 from atlaskit.schemas import decision_schema, review_schema, step_schema
 from atlaskit.subtitles import Line
-from atlaskit.wording import asked, kept, map_intro, quoted
+from atlaskit.wording import SILENCE, asked, kept, map_intro, quoted, said_by_cell
 
 K = 4
 CELLS = tuple(range(K * K))
@@ -33,7 +33,8 @@ FEW = 0.25
 """Of the sheets have few values."""
 READ = {"place": 1, "light": 1, "colour": 1, "shape": 1, "word": 6, "object": 2, "scene": 2, "cell": 2}
 """What is read of every cell, and how often: words most, since there are ten times as many of them."""
-CALLED = {"place": PLACES, "light": LIGHTS, "colour": COLOURS, "shape": SHAPES, "word": CAPTION_WORDS}
+CALLED = {part: values[1:] for part, values in VALUES.items()}
+"""What each part of a sight is called, where there is one."""
 ASKED = ("object", "colour", "text", "neighbour", "first", "count", "line", "when")
 """The kinds of questions, as `quest` names them."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0)
@@ -63,16 +64,13 @@ def searching(rng: random.Random, count: int = 4) -> Row:
     depth = rng.choice((0, 1, 1, 1, 2))
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     lines = _lines(rng, sights, grid)
-    said = [f"Cell {cell}: {' '.join(map(quoted, lines[cell]))}" for cell in sorted(lines)]
-    heard = "\n".join(
-        ["Said in this time, by cell:", *said] if said else ["Nothing is said, or there are no subtitles."]
-    )
+    heard = "\n".join(said_by_cell({cell: list(map(quoted, said)) for cell, said in lines.items()}) or [SILENCE])
     named = {cell: [name for line in lines[cell] for name in named_in(line.text)] for cell in lines}
     # In some, to go as deep as that is not allowed.
     legal = LegalSet(CELLS if rng.random() < 0.7 else (), depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
     examples = []
     for _ in range(count):
-        question = _question(rng, _target(rng, sights), [text for name in lines.values() for text in name])
+        question = _question(rng, _target(rng, sights), [line for said in lines.values() for line in said])
         quest = quest_of(question.text)
         assert quest is not None, question.text
         swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=length_s > LONGEST_S)
@@ -104,7 +102,7 @@ def _judgement(rng: random.Random) -> Row:
     for time_s in sorted(rng.uniform(1, length_s - 1) for _ in range(rng.choice((1, 1, 2, 2, 3, 4, 6, 9)))):
         half_s = rng.choice((0.07, 0.6, 1.17, 4.4))
         shows = _shown_as_evidence(rng, target, question, names)
-        line = rng.choice(EVENT_LINES).format(object=_a(rng.choice(names))) if rng.random() < 0.2 else ""
+        line = rng.choice(EVENT_LINES).format(object=with_article(rng.choice(names))) if rng.random() < 0.2 else ""
         span_s = max(0.0, time_s - half_s), min(length_s, time_s + half_s)
         found.append(Evidence(time_s, *span_s, told(shows), 0.9, line))
     rng.shuffle(found)
@@ -142,28 +140,16 @@ def _shown_as_evidence(rng: random.Random, target: Sight, question: Question, na
     return replace(sight, colour=colour, shape=shape, word=word)
 
 
-@dataclass(frozen=True)
-class _Few:
-    """Values to draw from."""
-
-    values: dict[str, Sequence[str]]
-
-    def sight(self, rng: random.Random) -> Sight:
-        return Sight(**{part: rng.choice(values) for part, values in self.values.items()})
-
-
 def sheet(rng: random.Random) -> list[Sight | None]:
     """Draw what the cells of a sheet show: often the same as the cell before, or the same scene; None for a black one.
 
     In some there are few values of each part, so that much has the colour of what is looked for, but not its shape. Not
     in all: where everything comes again, what was said of it before is copied, and nobody learns to look it up.
     """
-    few = _Few(
-        {
-            part: rng.sample(values, min(rng.randint(1, 3), len(values))) if rng.random() < FEW else values
-            for part, values in {name: tuple(some) for name, some in CALLED.items()}.items()
-        }
-    )
+    values = {
+        part: rng.sample(every, min(rng.randint(1, 3), len(every))) if rng.random() < FEW else every
+        for part, every in CALLED.items()
+    }
     stays, empty, wordless = rng.choice((0.0, 0.3, 0.6)), rng.choice((0.0, 0.1, 0.5)), rng.choice((0.1, 0.5))
     cells: list[Sight | None] = []
     for _ in CELLS:
@@ -171,7 +157,7 @@ def sheet(rng: random.Random) -> list[Sight | None]:
         if cells and rng.random() < stays / 2:
             cells.append(before)
             continue
-        cell = few.sight(rng)
+        cell = _sight(rng, values)
         if before is not None and rng.random() < stays:
             cell = replace(cell, place=before.place, light=before.light)
         if rng.random() < wordless:
@@ -193,7 +179,7 @@ def _lines(rng: random.Random, sights: Sequence[Sight | None], grid: Grid) -> di
         while sights[cell] is not None and rng.random() < often:
             name = rng.choice(objects) if rng.random() < 0.8 else _names(rng, 1)[0]
             is_calm = rng.random() < 0.3
-            text = rng.choice(CALM_LINES) if is_calm else rng.choice(EVENT_LINES).format(object=_a(name))
+            text = rng.choice(CALM_LINES) if is_calm else rng.choice(EVENT_LINES).format(object=with_article(name))
             start_s = grid.start_s + (cell + 0.5 * rng.random()) * grid.resolution_s
             lines.setdefault(cell, []).append(Line(start_s, start_s + 2.5, text))
     return lines
@@ -211,13 +197,13 @@ def _question(rng: random.Random, target: Sight, lines: Sequence[Line]) -> Quest
     scene, name = f"the {target.place} scene at {target.light}", target.object
     names = [name, *(other for other in _names(rng, 4) if other != name)][:4]
     rng.shuffle(names)
-    objects = tuple(map(_a, names))
+    objects = tuple(map(with_article, names))
     match asks:
         case "object":
             return Question(f"Which of these objects appears in {scene}?", objects)
         case "colour":
             return Question(
-                f"What colour is the {target.shape} that appears in {scene}?", tuple(rng.sample(tuple(COLOURS), 4))
+                f"What colour is the {target.shape} that appears in {scene}?", tuple(rng.sample(CALLED["colour"], 4))
             )
         case "text":
             words = rng.sample(CAPTION_WORDS, 4)
@@ -227,22 +213,22 @@ def _question(rng: random.Random, target: Sight, lines: Sequence[Line]) -> Quest
             return Question(f"What text is on screen while the {name} is visible?", captions)
         case "neighbour":
             side = rng.choice(("after", "before"))
-            return Question(f"Which object appears right {side} the {name}?", tuple(map(_a, _names(rng, 4))))
+            return Question(f"Which object appears right {side} the {name}?", tuple(map(with_article, _names(rng, 4))))
         case "first":
             *some, last = sorted(objects)
             return Question(f"Which appears first in the video: {', '.join(some)}, or {last}?", objects)
         case "count":
             numbers = tuple(str(number) for number in rng.sample(range(1, 8), 4))
-            return Question(f"How many times does {_a(name)} appear in the video?", numbers)
+            return Question(f"How many times does {with_article(name)} appear in the video?", numbers)
         case "line":
             about = [line.text for line in lines if named_in(line.text)]
-            line = rng.choice(about) if about else rng.choice(EVENT_LINES).format(object=_a(name))
+            line = rng.choice(about) if about else rng.choice(EVENT_LINES).format(object=with_article(name))
             return Question(f"Which object is on screen when the voice says “{line}”?", objects)
     return Question(f"When is the {name} on screen?", kind="when")
 
 
-def _sight(rng: random.Random) -> Sight:
-    return Sight(**{part: rng.choice(tuple(values)) for part, values in CALLED.items()})
+def _sight(rng: random.Random, values: Mapping[str, Sequence[str]] = CALLED) -> Sight:
+    return Sight(**{part: rng.choice(some) for part, some in values.items()})
 
 
 def _names(rng: random.Random, count: int) -> list[str]:
@@ -251,16 +237,12 @@ def _names(rng: random.Random, count: int) -> list[str]:
     return rng.sample(every, count)
 
 
-def _a(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-
-
 def _read(sight: Sight | None, kind: str) -> str:
     if sight is None:
         return ""
     if kind in CALLED:
         return str(getattr(sight, kind))
-    parts = [*((sight.place, sight.light) if kind != "object" else ())]
+    parts = [sight.place, sight.light] if kind != "object" else []
     parts += [sight.colour, sight.shape] if kind != "scene" else []
     return "".join(f"{part}," for part in parts if part)
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from atlaskit.displays.markup import told
-from atlaskit.events import Start
 from atlaskit.memory import Evidence
 from atlaskit.render import clock
 from atlaskit.walk.regions import regions
-from atlaskit.walk.runs import Run, form_in
+from atlaskit.walk.runs import Run, start_of
 from atlaskit.walk.steps import MOST_STEPS, Finders
 
 MOST_EVIDENCE = 400
@@ -40,7 +39,7 @@ def head(run: Run, most_steps: int = MOST_STEPS) -> dict[str, Any]:
 
 def _name(run: Run) -> str:
     """Return by what a run was made: its method, its model, and what that was given."""
-    start = next((form for form in map(form_in, run.trace.of("start")) if isinstance(form, Start)), None)
+    start = start_of(run.trace)
     settings = {} if start is None else start.settings
     said = [str(settings[name]) for name in ("method", "model") if settings.get(name)]
     given = settings.get("parameters")

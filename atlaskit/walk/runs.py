@@ -62,7 +62,7 @@ def opened(run: object, video: Video | None = None, cache: Cache | None = None) 
             f"{type(run).__name__}."
         )
     trace = trace_of(run)
-    start = next((form for form in map(form_in, trace.of("start")) if isinstance(form, Start)), None)
+    start = start_of(trace)
     question = None if start is None else _question(start)
     prediction = _prediction(question, trace)
     k = start.settings.get("k") if start is not None else None
@@ -100,6 +100,11 @@ def _of_result(result: Result, video: Video | None, cache: Cache | None) -> Run:
         video=video,
         cache=cache or result.sheet.cache,
     )
+
+
+def start_of(trace: Trace) -> Start | None:
+    """Return how a run began, None for a trace that does not tell."""
+    return next((form for form in map(form_in, trace.of("start")) if isinstance(form, Start)), None)
 
 
 def form_in(event: Event) -> Form | None:

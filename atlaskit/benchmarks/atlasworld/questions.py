@@ -17,7 +17,7 @@ from itertools import pairwise
 from atlaskit.benchmarks.atlasworld.screenplay import CAPTION_WORDS
 from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES, Event, Scene, Script, SpokenLine
 from atlaskit.errors import InputError
-from atlaskit.question import Question, Span
+from atlaskit.question import Question, Span, with_article
 
 CHOICES = 4
 TRIES = 30
@@ -132,7 +132,7 @@ def _object_in_scene(material: Material, rng: random.Random) -> Question | None:
     event = rng.choice(events)
     text = f"Which of these objects appears in {_the(scene)}?"
     others = _other_objects(material, {event.name for event in events}, rng)
-    return _draft(text, _a(event.name), map(_a, others), [_span(event)])
+    return _draft(text, with_article(event.name), map(with_article, others), [_span(event)])
 
 
 def _colour_in_scene(material: Material, rng: random.Random) -> Question | None:
@@ -177,7 +177,7 @@ def _neighbour(material: Material, rng: random.Random) -> Question | None:
     anchor, event, side = rng.choice(pairs)
     text = f"Which object appears right {side} the {anchor.name}?"
     others = _other_objects(material, {anchor.name, event.name}, rng)
-    return _draft(text, _a(event.name), map(_a, others), [_span(event), _span(anchor)])
+    return _draft(text, with_article(event.name), map(with_article, others), [_span(event), _span(anchor)])
 
 
 def _first_of(material: Material, rng: random.Random) -> Question | None:
@@ -186,8 +186,15 @@ def _first_of(material: Material, rng: random.Random) -> Question | None:
         return None
     first, *later = sorted(rng.sample(material.objects, CHOICES), key=lambda event: event.start_s)
     listed = sorted([first.name, *(event.name for event in later)])
-    text = f"Which appears first in the video: {', '.join(map(_a, listed[:-1]))}, or {_a(listed[-1])}?"
-    return _draft(text, _a(first.name), [_a(event.name) for event in later], [_span(e) for e in (first, *later)])
+    text = (
+        f"Which appears first in the video: {', '.join(map(with_article, listed[:-1]))}, or {with_article(listed[-1])}?"
+    )
+    return _draft(
+        text,
+        with_article(first.name),
+        [with_article(event.name) for event in later],
+        [_span(e) for e in (first, *later)],
+    )
 
 
 def _how_often(material: Material, rng: random.Random) -> Question | None:
@@ -198,7 +205,7 @@ def _how_often(material: Material, rng: random.Random) -> Question | None:
     times = material.counts[name]
     wrong = [n for n in range(1, times + CHOICES) if n != times]
     spans = [_span(event) for event in material.script.events if event.name == name]
-    text = f"How many times does {_a(name)} appear in the video?"
+    text = f"How many times does {with_article(name)} appear in the video?"
     return _draft(text, str(times), [str(n) for n in rng.sample(wrong, CHOICES - 1)], spans)
 
 
@@ -210,9 +217,15 @@ def _object_when_said(material: Material, rng: random.Random) -> Question | None
     lie = _lie_about(material.script, event)
     false_name = f"{lie} {event.shape}"
     others = _other_objects(material, {event.name, false_name}, rng)
-    distractors = [_a(false_name), *map(_a, others)] if line.misleading else [_a(name) for name in others]
+    distractors = (
+        [with_article(false_name), *map(with_article, others)]
+        if line.misleading
+        else [with_article(name) for name in others]
+    )
     text = f"Which object is on screen when the voice says “{line.text}”?"
-    return _draft(text, _a(event.name), distractors[: CHOICES - 1], [_span(event)], misleading=line.misleading)
+    return _draft(
+        text, with_article(event.name), distractors[: CHOICES - 1], [_span(event)], misleading=line.misleading
+    )
 
 
 def _when(material: Material, rng: random.Random) -> Question | None:
@@ -249,7 +262,7 @@ def _summary(material: Material, rng: random.Random) -> Question | None:
 
 def summary_of(names: Iterable[str]) -> str:
     """Return objects in the order in which they come, as a sentence."""
-    return f"There is {', then '.join(map(_a, names))}."
+    return f"There is {', then '.join(map(with_article, names))}."
 
 
 WRITERS: dict[str, Callable[[Material, random.Random], Question | None]] = {
@@ -300,7 +313,3 @@ def _span(event: Event) -> Span:
 
 def _the(scene: Scene) -> str:
     return f"the {scene.place} scene at {scene.light}"
-
-
-def _a(name: str) -> str:
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"

@@ -26,6 +26,7 @@ from atlaskit.benchmarks.atlasworld.script import (
     check_picture,
 )
 from atlaskit.errors import InputError
+from atlaskit.question import with_article
 
 DEFAULT_FPS = 12
 LONGEST_S = 1200.0
@@ -298,7 +299,7 @@ def _lines(
         event = events[number]
         others = [colour for colour, shape in cast.objects if shape == event.shape and colour != event.colour]
         name = f"{rng.choice(others) if number in wrong else event.colour} {event.shape}"
-        text = template.format(object=f"{'an' if name[0] in 'aeiou' else 'a'} {name}")
+        text = template.format(object=with_article(name))
         first, last = _moment(rng, events, number, part, fps, text)
         said.append((first, last, text, event.id, number in wrong))
     for scene in scenes:

@@ -183,14 +183,14 @@ def begin(
     table = model.model.text_model.embed_tokens.weight
     with torch.no_grad():
         table.copy_(F.normalize(torch.randn(table.shape, generator=drawn), dim=1))
-        for place, word in enumerate(word for part in values for word in part):
+        where = {word: place for place, word in enumerate(word for part in values for word in part) if word}
+        for word, place in where.items():
             for form in (word, f" {word}"):
                 ids = words(form, add_special_tokens=False).input_ids
-                if word and len(ids) == 1:
+                if len(ids) == 1:
                     table[ids[0]] = book[place] + 0.3 * table[ids[0]]
                     if form != word:
                         table[ids[0]] += ASKED * wiring.asked()
-        where = {word: place for place, word in enumerate(word for part in values for word in part)}
         for colour, shape in objects:
             for form in (f"{colour} {shape}", f" {colour} {shape}"):
                 (token,) = words(form, add_special_tokens=False).input_ids
