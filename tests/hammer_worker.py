@@ -151,11 +151,13 @@ def said(key: str, value: bytes | None) -> str:
     return f"{key} is {len(value_of(key))} bytes, {value_of(key)[:64]!r}, and came as {came}"
 
 
-def hammer(directory: Path, log: Path, number: int, began_s: float, seconds: float) -> Told:
-    """Hammer the cache with all threads."""
+def hammer(directory: Path, log: Path, number: int, processes: int, seconds: float) -> Told:
+    """Hammer the cache with all threads, from when all processes are there."""
     warnings.simplefilter("error", CacheWarning)  # no entry may be damaged
-    hammer = Hammer(directory, log, began_s)
-    until_s = time.monotonic() + seconds
+    (log.parent / f"here{number}").touch()
+    wait_for(lambda: len(list(log.parent.glob("here*"))) == processes, 10 * PATIENCE_S)
+    began_s = max(path.stat().st_mtime for path in log.parent.glob("here*")) - time.time() + time.monotonic()
+    hammer, until_s = Hammer(directory, log, began_s), time.monotonic() + seconds
     together([lambda thread=thread: hammer.strike_until(until_s, f"{number} {thread}") for thread in range(THREADS)])
     return hammer.told
 
@@ -313,9 +315,9 @@ def is_usable(cache: Cache, name: str) -> bool:
     return (made, cache.get(f"put:1:{name}"), cache.get(f"made:1:{name}")) == (b"made", b"put", b"made")
 
 
-def wait_for(has_come: Callable[[], bool]) -> None:
+def wait_for(has_come: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     """Wait for something that surely comes."""
-    until_s = time.monotonic() + PATIENCE_S
+    until_s = time.monotonic() + patience_s
     while not has_come():
         assert time.monotonic() < until_s
         time.sleep(0.002)

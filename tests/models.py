@@ -54,7 +54,7 @@ class Babbler:
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         rng = random.Random(f"{self.seed} {told_by(self, request)}")
-        schema = request.schema.model_json_schema()
+        schema = json_schema(request.schema)
         value = babble(schema, schema.get("$defs", {}), rng, self.words)
         text = canonical_json(value)
         usage = Usage(calls=1, prompt_tokens=rng.randrange(100, 3000), completion_tokens=rng.randrange(1, 100))

@@ -159,11 +159,12 @@ def test_only_who_navigates_stands_ten_hours(tmp_path: Path) -> None:
     and in ten hours. Sampling loses them, one grid too; captions outgrow their context; navigation does not."""
     means = {}
     for length_s in (600, 36_000):
-        worlds = [atlasworld(seed, length_s, questions=10, clip_s=60, directory=tmp_path) for seed in (0, 1)]
-        cases = [case for world in worlds for case in world.cases(drawn=True)]
+        small = {"questions": 10, "clip_s": 60, "size": (128, 72), "directory": tmp_path}
+        worlds = [atlasworld(seed, length_s, **small) for seed in (0, 1)]
+        cases, cache = [case for world in worlds for case in world.cases(drawn=True)], Cache(None)
         for method in ("video-rlm", "uniform", "composite", "captions"):
             vlm = partial(ak.Oracle, miss=0.1, confuse=0.05)
-            rows = evaluate(cases, method, vlm=vlm, cache=Cache(None), progress=False)
+            rows = evaluate(cases, method, vlm=vlm, cache=cache, progress=False)
             means[method, length_s] = rows["score"].mean()
     fallen = {method: means[method, 600] - means[method, 36_000] for method, length_s in means if length_s == 600}
     assert fallen["video-rlm"] < 0.1 and fallen["uniform"] > 0.3 and fallen["composite"] > 0.15, means

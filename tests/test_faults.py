@@ -17,7 +17,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,6 +45,7 @@ from pydantic import BaseModel, ConfigDict
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
+from atlaskit.endpoint import Endpoint, Failed
 from atlaskit.errors import AtlasError, BadReply, ModelError, Unreachable
 from atlaskit.gate import gate_to
 from atlaskit.model import Message, Request
@@ -55,9 +56,15 @@ from atlaskit.search import ask
 from atlaskit.usage import Usage
 from atlaskit.vlm import VLM
 
-RUNS, BLOCKS, AT_ONCE = 1000, 10, 8
+RUNS = int(os.environ.get("ATLASKIT_SOAK_RUNS", "200"))
+"""How many runs there are, in blocks; ATLASKIT_SOAK_RUNS=1000 has a thousand."""
+BLOCK, AT_ONCE = 100, 8
 HANG_S = 120.0
 """Seconds after which a block of runs, which takes a few, hangs."""
+SILENT = ("late", "reset", "hang-up", "half a body", "flood", "drip")
+"""What a client cannot take for an answer, whether it waits for its end or not."""
+BREAKING = ("reset", "hang-up", "half a body")
+"""What breaks the connection."""
 QUESTIONS = (
     Question("What is it?", ("a circle", "a square", "a star")),
     Question("When is it?", kind="when"),
@@ -83,6 +90,39 @@ class Run:
     workers: int
     outcome: Result | Exception
     seconds: float
+    unanswered: int
+    """How many requests ended without an answer, as its client saw it."""
+    broken: int
+    """To how many of them the connection broke."""
+
+
+@dataclass
+class Unanswered:
+    """Notes at the clients' end which requests got no answer, by the address they were sent to."""
+
+    all: Counter[str] = field(default_factory=Counter)
+    broken: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, base_url: str, failure: Failed) -> None:
+        with self.lock:
+            self.all[base_url] += not failure.status
+            self.broken[base_url] += "breaks off" in str(failure)
+
+
+@pytest.fixture
+def unanswered(monkeypatch: pytest.MonkeyPatch) -> Unanswered:
+    noted, post = Unanswered(), Endpoint.post
+
+    def noting(self: Endpoint, *args: Any) -> bytes:
+        try:
+            return post(self, *args)
+        except Failed as failure:
+            noted.note(self.base_url, failure)
+            raise
+
+    monkeypatch.setattr(Endpoint, "post", noting)
+    return noted
 
 
 @pytest.fixture
@@ -122,7 +162,7 @@ def budget_of(draw: random.Random) -> Budget:
             return Budget(seconds=draw.uniform(0.3, 1.5))
 
 
-def one_run(seed: int, world: World, cache: Cache, loop: Loop) -> Run:
+def one_run(seed: int, world: World, cache: Cache, loop: Loop, noted: Unanswered) -> Run:
     draw = random.Random(seed)
     share = draw.choice([0.1, 0.2, 0.4, 0.7])
     share_after_a_find = draw.choice([0.0, 0.0, 0.9])
@@ -141,7 +181,8 @@ def one_run(seed: int, world: World, cache: Cache, loop: Loop) -> Run:
         outcome = ask(world.drawn, draw.choice(QUESTIONS), vlm=vlm, k=4, cell=48, cache=cache, budget=budget, **options)
     except Exception as error:  # which one it may be is checked beside the seed
         outcome = error
-    return Run(weather, budget, workers, outcome, time.monotonic() - began)
+    seconds, url = time.monotonic() - began, vlm.base_url
+    return Run(weather, budget, workers, outcome, seconds, noted.all[url], noted.broken[url])
 
 
 def all_of(jobs: Sequence[Callable[[], Any]], at_once: int) -> list[Any]:
@@ -174,7 +215,8 @@ def check_books(run: Run, result: Result) -> None:
 
 
 def lost(run: Run) -> int:
-    """Return how many calls never arrived: a connection may be closed just as it is used again."""
+    """Return how many calls never arrived: a connection may be closed just as it is used again, and a client that has
+    no time left closes it before a busy server has read what it sent."""
     if not isinstance(run.outcome, Result):
         return 0
     return max(0, run.outcome.spent.calls - (run.weather.received - run.weather.resent))
@@ -186,6 +228,8 @@ def check_received(run: Run, result: Result) -> None:
     An error that the client was too late to read, or after which it had no time, may be one or none.
     """
     seen = run.weather
+    silent = sum(seen.met[name] for name in SILENT)
+    assert lost(run) + silent <= run.unanswered, "what was answered did arrive, however busy the machine is"
     assert seen.received - seen.resent - len(seen.complained) <= result.spent.calls
     if not lost(run):
         assert seen.received_bytes == sum(call.transit.sent_bytes for call in result.calls)
@@ -245,11 +289,13 @@ def let_arrive(runs: Sequence[Run]) -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize("block", range(BLOCKS))
-def test_no_promise_breaks_in_a_thousand_runs_whatever_a_server_does(block: int, world: World, warm: Cache) -> None:
-    seeds = range(block * RUNS // BLOCKS, (block + 1) * RUNS // BLOCKS)
+@pytest.mark.parametrize("block", range(max(1, RUNS // BLOCK)))
+def test_no_promise_breaks_in_hundreds_of_runs_whatever_a_server_does(
+    block: int, world: World, warm: Cache, unanswered: Unanswered
+) -> None:
+    seeds = range(block * BLOCK, (block + 1) * BLOCK)
     with loopback() as loop:
-        runs = all_of([lambda seed=seed: one_run(seed, world, warm, loop) for seed in seeds], AT_ONCE)
+        runs = all_of([lambda seed=seed: one_run(seed, world, warm, loop, unanswered) for seed in seeds], AT_ONCE)
         let_arrive(runs)
         broken = {}
         for run in runs:
@@ -258,7 +304,9 @@ def test_no_promise_breaks_in_a_thousand_runs_whatever_a_server_does(block: int,
             except AssertionError as error:
                 broken[run.weather.seed] = str(error)
         assert not broken
-        assert sum(map(lost, runs)) <= 3
+        # A connection hardly ever breaks by itself: a busy machine makes fewer break, since it makes more time out.
+        meant = sum(run.weather.met[name] for run in runs for name in BREAKING)
+        assert sum(run.broken for run in runs) <= meant + 3
     check_the_soak_can_tell(runs)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -34,15 +34,18 @@ from hammer_worker import (
 from atlaskit.cache import Cache
 from atlaskit.errors import CacheWarning
 
-PROCESSES, SECONDS = 8, 60.0
+PROCESSES = 8
+SECONDS = float(os.environ.get("ATLASKIT_HAMMER_S", "8"))
+"""How long they hammer, all at the same time; ATLASKIT_HAMMER_S=60 has them do so for a minute."""
+FORKS = 80
 SPAWN = multiprocessing.get_context("spawn")
 FORKED = "told"
 """How a child ends that was forked off a process that had the cache open: "told", or "well" if it could use it."""
 
 
 def test_eight_processes_of_eight_threads_hammer_one_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    directory, log, began_s = tmp_path / "cache", tmp_path / "made.txt", time.monotonic()
-    told = in_processes(PROCESSES, hammer, lambda number: (directory, log, number, began_s, SECONDS))
+    directory, log = tmp_path / "cache", tmp_path / "made.txt"
+    told = in_processes(PROCESSES, hammer, lambda number: (directory, log, number, PROCESSES, SECONDS))
     made = Counter(line.split()[0] for line in log.read_text().splitlines())
     makers = {line.split()[1] for line in log.read_text().splitlines()}
     strikes, waited = sum((each.strikes for each in told), Counter[str]()), sum(each.waited for each in told)
@@ -129,8 +132,8 @@ def test_a_forked_child_waits_for_no_key_that_is_held_in_its_parents_memory(tmp_
 
 def test_children_forked_amid_use_do_not_wait_for_ever(tmp_path: Path) -> None:
     """Whatever the threads that are not there any more were at, in SQLite or with the keys."""
-    (ended,) = in_processes(1, fork_amid_use, lambda _: (tmp_path / "cache", 200))
-    assert Counter(ended) == {FORKED: 200}
+    (ended,) = in_processes(1, fork_amid_use, lambda _: (tmp_path / "cache", FORKS))
+    assert Counter(ended) == {FORKED: FORKS}
     assert Cache(tmp_path / "cache").verify() == {}
 
 

@@ -35,8 +35,11 @@ def run(world: World, question: Question, model: Model, cache: Cache, **options:
     return ask(world.drawn, question, vlm=model, cache=cache, **{**SMALL, **options})  # type: ignore[arg-type]
 
 
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Cache:
-    return Cache(tmp_path_factory.mktemp("cache"))
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ten minutes in small pictures, for tests that draw all of them anew in each run."""
+    directory = tmp_path_factory.mktemp("small")
+    return atlasworld(seed=5, duration_s=600, questions=16, size=(128, 72), directory=directory)
 
 
 def test_the_perfect_oracle_answers_from_frames_of_the_events(world: World, shared_cache: Cache) -> None:
@@ -50,27 +53,27 @@ def test_the_perfect_oracle_answers_from_frames_of_the_events(world: World, shar
             assert event is not None and f"({event.id})" in item.description
 
 
-def test_two_hundred_questions(tmp_path_factory: pytest.TempPathFactory, shared_cache: Cache) -> None:
-    """The issue's figure: at least 95 % of 200 questions on ten-minute videos; and a worse oracle does worse."""
-    right: dict[float, int] = {0.0: 0, 0.3: 0}
-    asked = 0
+def test_two_hundred_questions(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The issue's figure: at least 95 % of 200 questions on ten-minute videos; and a worse oracle does worse, which
+    every fourth of them shows."""
+    right: dict[float, list[bool]] = {0.0: [], 0.3: []}
     for seed in range(10):
         world = atlasworld(seed=100 + seed, questions=20, size=(128, 72), directory=tmp_path_factory.mktemp("w"))
-        for question in world.questions:
-            asked += 1
-            for miss in right:
-                result = ask(world.drawn, question, vlm=Oracle(world, miss), cache=shared_cache, cell=48)
-                right[miss] += bool(result.is_right)
+        cache = Cache(None)
+        for place, question in enumerate(world.questions):
+            for miss in (0.0, 0.3) if (place + seed) % 4 == 0 else (0.0,):
+                result = ask(world.drawn, question, vlm=Oracle(world, miss), cache=cache, cell=48)
+                right[miss].append(bool(result.is_right))
                 check_grounded(result)
                 check_books(result, Budget(calls=200))
                 for item in result.evidence:
                     event = world.script.event_at(item.timestamp_s)
                     assert event in world.targets(question)
                     assert event.id in item.description or not result.trace.of("review")
-    print(f"perfect oracle {right[0.0]}/{asked} right, miss=0.3 {right[0.3]}/{asked}")
-    assert asked == 200
-    assert right[0.0] >= 190
-    assert 0.25 * asked < right[0.3] < right[0.0]
+    print(*(f"miss={miss}: {sum(told)} of {len(told)} right" for miss, told in right.items()), sep="\n")
+    assert (len(right[0.0]), len(right[0.3])) == (200, 50)
+    assert sum(right[0.0]) >= 190
+    assert 0.25 * 50 < sum(right[0.3]) < 0.9 * 50
 
 
 def test_on_a_real_film(film: World, cache: Cache) -> None:
@@ -96,7 +99,7 @@ def test_a_replay_calls_nothing_decodes_nothing_and_is_the_same_bytes(film: Worl
     assert first.spent.calls == first.total.calls > 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10**6),
     workers=st.integers(1, 16),
@@ -105,8 +108,7 @@ def test_a_replay_calls_nothing_decodes_nothing_and_is_the_same_bytes(film: Worl
     look_ahead=st.booleans(),
 )
 def test_threads_and_their_timing_do_not_matter(
-    world: World,
-    tmp_path_factory: pytest.TempPathFactory,
+    small: World,
     seed: int,
     workers: int,
     question: Question,
@@ -116,7 +118,7 @@ def test_threads_and_their_timing_do_not_matter(
     """Promise 8, with a model that answers nonsense, and answers it late."""
     options = {"workers": workers, "traversal": traversal, "look_ahead": look_ahead, "steps": 4, "max_depth": 3}
     runs = [
-        run(world, question, model, fresh(tmp_path_factory), threads=threads, budget=Budget(calls=40), **options)
+        run(small, question, model, Cache(None), threads=threads, budget=Budget(calls=40), **options)
         for model, threads in (
             (Babbler(seed), 1),
             (Slow(Babbler(seed), seed), workers),
@@ -126,7 +128,7 @@ def test_threads_and_their_timing_do_not_matter(
     assert len({result.to_json() for result in runs}) == 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     data=st.data(),
     workers=st.integers(1, 16),
@@ -136,8 +138,7 @@ def test_threads_and_their_timing_do_not_matter(
     traversal=st.sampled_from(["auto", "dfs", "bfs", "beam"]),
 )
 def test_the_same_with_weak_oracles(
-    world: World,
-    tmp_path_factory: pytest.TempPathFactory,
+    small: World,
     data: st.DataObject,
     workers: int,
     miss: float,
@@ -146,17 +147,17 @@ def test_the_same_with_weak_oracles(
     traversal: str,
 ) -> None:
     """Promises 4, 8 and 10, where the answers make sense and the search gets somewhere."""
-    question = data.draw(st.sampled_from(world.questions))
-    oracle, budget = Oracle(world, miss, confuse, seed), Budget(calls=60)
+    question = data.draw(st.sampled_from(small.questions))
+    oracle, budget = Oracle(small, miss, confuse, seed), Budget(calls=60)
     runs = [
-        run(world, question, model, fresh(tmp_path_factory), workers=workers, traversal=traversal, budget=budget)
+        run(small, question, model, Cache(None), workers=workers, traversal=traversal, budget=budget)
         for model in (oracle, Slow(oracle, seed))
     ]
     assert runs[0].to_json() == runs[1].to_json()
     check_all(runs[0], budget)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     calls=st.one_of(st.none(), st.integers(1, 60)),
@@ -170,8 +171,7 @@ def test_the_same_with_weak_oracles(
     min_rounds=st.integers(1, 4),
 )
 def test_no_promise_breaks_whatever_a_model_says(
-    world: World,
-    tmp_path_factory: pytest.TempPathFactory,
+    small: World,
     seed: int,
     calls: int | None,
     tokens: int | None,
@@ -188,10 +188,10 @@ def test_no_promise_breaks_whatever_a_model_says(
     budget = Budget(calls=calls if is_limited else 60, tokens=tokens, effective_tokens=effective_tokens)
     model = Flaky(Babbler(seed), rate, seed, ("step", "review", "probe"))
     result = run(
-        world,
+        small,
         question,
         model,
-        fresh(tmp_path_factory),
+        Cache(None),
         workers=workers,
         max_depth=depth,
         budget=budget,
@@ -261,11 +261,9 @@ def test_tokens_are_kept_for_the_answer(world: World, cache: Cache, tokens: int,
     assert result.total.tokens <= tokens + workers * 5_050
 
 
-def test_what_a_cut_short_visit_found_is_never_in_a_dead_zone(
-    world: World, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    for calls in range(8, 40):
-        result = run(world, CHOICE, Babbler(calls), fresh(tmp_path_factory), budget=Budget(calls=calls), steps=5)
+def test_what_a_cut_short_visit_found_is_never_in_a_dead_zone(small: World) -> None:
+    for calls in range(8, 40, 3):
+        result = run(small, CHOICE, Babbler(calls), Cache(None), budget=Budget(calls=calls), steps=5)
         assert not [e for e in result.evidence if result.dead_zones.covers(e.timestamp_s, e.timestamp_s + 1e-9)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +22,9 @@ from atlaskit.benchmarks.atlasworld.script import COLOURS, Event, Scene, Script
 
 TRANSITION_S = 0.4
 """How long an object takes to enter or leave, at most; never more than a fifth of its event."""
+KEPT_PX = 8_000_000
+"""Pixels of all pictures together whose scenery is kept once it is painted; each takes 9 bytes. To paint a scene takes
+many times as long as to pan it, and a search looks at scenes in any order, and at most of them again."""
 
 
 def _heart() -> Polygon:
@@ -63,12 +67,30 @@ class Sprite:
     mask: Image.Image
 
 
+Scenery = tuple[Image.Image, Sprite, int]
+"""The far layer, the near layer without its empty top rows, and how many of those there were."""
+
+
+def _paint(scene: Scene, size: tuple[int, int], seed: int) -> Scenery:
+    """Paint the scenery of a scene for pictures of a size."""
+    far, front = paint_scenery(scene, size, random.Random(f"{seed}/{scene.index}").getrandbits(32))
+    top = (front.getbbox() or (0, front.height - 1))[1]
+    front = front.crop((0, top, front.width, front.height))
+    return far, Sprite(front.convert("RGB"), front.getchannel("A")), top
+
+
+@lru_cache(maxsize=4)
+def _scenery_of(size: tuple[int, int]) -> Callable[[Scene, tuple[int, int], int], Scenery]:
+    """Return what paints scenery for pictures of a size, and keeps it, for all scripts: long worlds share clips."""
+    return lru_cache(maxsize=max(4, KEPT_PX // (size[0] * size[1])))(_paint)
+
+
 class Painter:
     """Paints any frame of a script."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self._scenery = lru_cache(maxsize=4)(self._paint_scenery)
+        self._scenery = _scenery_of(script.size)
         self._sprite = lru_cache(maxsize=8)(self._paint_sprite)
         self._banner = lru_cache(maxsize=8)(self._paint_banner)
 
@@ -117,7 +139,7 @@ class Painter:
         return Pose(x, y, diameter, opacity)
 
     def _pan(self, scene: Scene, t: float) -> Image.Image:
-        far, near, top = self._scenery(scene.index)
+        far, near, top = self._scenery(scene, self.script.size, self.script.seed)
         width, height = self.script.size
         share = (t - scene.start_s) / (scene.end_s - scene.start_s)
         share = share if scene.index % 2 == 0 else 1 - share
@@ -139,14 +161,6 @@ class Painter:
         if pose.opacity < 1:
             mask = mask.point(lambda level: round(level * pose.opacity))
         picture.paste(colour, (round(pose.x - colour.width / 2), round(pose.y - colour.height / 2)), mask)
-
-    def _paint_scenery(self, index: int) -> tuple[Image.Image, Sprite, int]:
-        """Return the far layer, the near layer without its empty top rows, and how many of those there were."""
-        seed = random.Random(f"{self.script.seed}/{index}").getrandbits(32)
-        far, front = paint_scenery(self.script.scenes[index], self.script.size, seed)
-        top = (front.getbbox() or (0, front.height - 1))[1]
-        front = front.crop((0, top, front.width, front.height))
-        return far, Sprite(front.convert("RGB"), front.getchannel("A")), top
 
     def _paint_sprite(self, colour: str, shape: str, size: float, tilt_deg: float) -> Sprite:
         """Cut a shape out like a sticker: a soft shadow, a pale rim (dark for white ones), a lightly shaded fill."""

@@ -142,13 +142,21 @@ class Script:
     def scene_at(self, t: float) -> Scene:
         """Return the scene shown at `t` seconds."""
         self.frame_at(t)  # refuses a time outside the video
-        return self.scenes[bisect_right(self.scenes, t, key=lambda scene: scene.start_s) - 1]
+        return self.scenes[bisect_right(self._scene_starts, t) - 1]
 
     def event_at(self, t: float) -> Event | None:
         """Return the event in the picture at `t` seconds, or None."""
         self.frame_at(t)
-        place = bisect_right(self.events, t, key=lambda event: event.start_s) - 1
+        place = bisect_right(self._event_starts, t) - 1
         return self.events[place] if place >= 0 and t < self.events[place].end_s else None
+
+    @cached_property
+    def _scene_starts(self) -> list[float]:
+        return [scene.start_s for scene in self.scenes]
+
+    @cached_property
+    def _event_starts(self) -> list[float]:
+        return [event.start_s for event in self.events]
 
     def to_json(self) -> dict[str, Any]:
         """Return the script as plain JSON values."""
