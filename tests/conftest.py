@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from lab import browser, lab, notebooks
+from lab import browser, lab, notebooks, tab
 from loopback import Loop, loopback
 from models import Babbler, Flaky
 
@@ -19,7 +19,7 @@ from atlaskit.recording import import_
 from atlaskit.result import Result
 from atlaskit.search import ask
 
-__all__ = ["browser", "lab", "notebooks"]
+__all__ = ["browser", "lab", "notebooks", "tab"]
 
 settings.register_profile(
     "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
