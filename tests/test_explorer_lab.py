@@ -49,10 +49,11 @@ def at(book: Book) -> str:
 @pytest.fixture
 def begin(world: World, shared_cache: Cache) -> str:
     """The first cell: the world, and the cache in which its pictures are drawn once for all tests."""
-    return (
-        "import atlaskit as ak\nworld = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, size=(320, 180), "
-        f"directory={str(world.directory)!r})\ncache = ak.Cache({str(shared_cache.directory)!r})\n"
-    )
+    return f"""
+import atlaskit as ak
+world = ak.benchmarks.atlasworld(5, 600, questions=16, size=(320, 180), directory={str(world.directory)!r})
+cache = ak.Cache({str(shared_cache.directory)!r})
+"""
 
 
 @pytest.fixture
