@@ -7,19 +7,17 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from lab import browser, lab, notebooks
+from lab import browser, lab, notebooks, tab
 from loopback import Loop, loopback
 from models import Babbler, Flaky
 
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
-from atlaskit.notebooks import NotebookError, run_notebook
-from atlaskit.recording import import_
 from atlaskit.result import Result
 from atlaskit.search import ask
 
-__all__ = ["browser", "lab", "notebooks"]
+__all__ = ["browser", "lab", "notebooks", "tab"]
 
 settings.register_profile(
     "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -64,18 +62,6 @@ def eventful(world: World, shared_cache: Cache) -> Result:
 
     model = Flaky(Babbler(3), 0.1, 3, MASTER_AND_WORKER)
     return run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
-
-
-@pytest.fixture(scope="session")
-def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The quickstart notebook, executed out of its recording; its cache and its figures lie beside its folder."""
-    root, home = Path(__file__).parents[1], tmp_path_factory.mktemp("quickstart")
-    import_(root / "recordings" / "01_quickstart.zip", cache=Cache(home / "cache"))
-    places = {"cache_dir": str(home / "cache"), "figures_dir": str(home)}
-    try:
-        return run_notebook(root / "notebooks" / "01_quickstart.ipynb", home / "out", {**places, "replay": True})
-    except NotebookError as error:
-        raise AssertionError("The recordings are of other code: make recordings") from error
 
 
 @pytest.fixture

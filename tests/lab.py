@@ -5,15 +5,17 @@
         book.output(1).get_by_role("button", name="back").click()
 
 The server has folders, a port and a token of its own, and asks nobody for news. A page that asks for anything outside
-this machine is refused it, and that is noted (`Book.strangers`), as is what goes wrong in its console (`Book.errors`);
+this machine is refused it, and that is noted (`Tab.strangers`), as is what goes wrong in its console (`Tab.errors`);
 after each test both must be empty. Chromium is Debian's: Playwright's own would have to be downloaded.
+
+To load JupyterLab's page takes ten seconds of a CPU, to start a kernel two. So all tests have one tab and one kernel,
+in which their notebooks are opened one after the other; a notebook that is closed leaves nothing in either.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import json
 import os
 import secrets
@@ -52,6 +54,14 @@ SETTINGS = {
     "docmanager-extension/plugin": {"autosave": False},
     "notebook-extension/tracker": {"windowingMode": "none"},  # every output is in the page, also far down
 }
+
+FORGET = """
+import sys
+if "ipywidgets" in sys.modules:
+    sys.modules["ipywidgets"].Widget.close_all()
+get_ipython().run_line_magic("reset", "-sf")
+"""
+"""Closes what a notebook shows, and forgets its names."""
 
 Notebooks = Callable[..., "Book"]
 
@@ -108,9 +118,10 @@ class Lab:
         self.close()
         raise AssertionError(f"JupyterLab did not start:\n{self.log.read_text()[-3000:]}")
 
-    def address(self, notebook: Path) -> str:
-        """Where a notebook opens in JupyterLab, with nothing else beside it."""
-        return f"http://127.0.0.1:{self.port}/lab/tree/{notebook.name}?reset&token={self.token}"
+    def address(self, notebook: Path | None = None) -> str:
+        """Where JupyterLab opens, with a notebook or nothing in it."""
+        place = f"/tree/{notebook.name}" if notebook else ""
+        return f"http://127.0.0.1:{self.port}/lab{place}?reset&token={self.token}"
 
     def close(self) -> None:
         """End the server; it ends its kernels."""
@@ -121,20 +132,23 @@ class Lab:
             self.process.kill()
 
 
-class Book:
-    """A notebook that is open in JupyterLab, in a tab of its own."""
+class Tab:
+    """JupyterLab in a tab of a browser, in which notebooks are opened and closed."""
 
-    def __init__(self, browser: Browser, lab: Lab, path: Path, dark: bool = False) -> None:
-        self.lab, self.path = lab, path
+    def __init__(self, browser: Browser, lab: Lab) -> None:
+        self.lab = lab
         self.errors: list[str] = []
         self.strangers: list[str] = []
-        self.context = browser.new_context(viewport=SIZE, color_scheme="dark" if dark else "light")  # type: ignore[arg-type]
+        self.kernel: str | None = None
+        """The id of the kernel that all notebooks share, once there is one."""
+        self.context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
         self.context.set_default_timeout(PATIENCE_S * 1000)
         self.context.route("**/*", self._only_here)
         self.page = self.context.new_page()
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self._note(str(error)))
-        self.open()
+        self.page.goto(self.lab.address())
+        self.page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)")
 
     def _only_here(self, route: Route) -> None:
         if urlsplit(route.request.url).hostname == "127.0.0.1":
@@ -150,16 +164,65 @@ class Book:
         if not any(words in said for words in HARMLESS.values()):
             self.errors.append(said)
 
+    def wrong(self) -> list[str]:
+        """Return what went wrong since this was last asked."""
+        wrong = [*self.errors, *(f"asked for {address}" for address in self.strangers)]
+        self.errors.clear()
+        self.strangers.clear()
+        return wrong
+
+    def close(self) -> None:
+        """Close the tab; the kernel ends with the server."""
+        self.context.close()
+
+
+class Book:
+    """A notebook that is open in JupyterLab."""
+
+    def __init__(self, tab: Tab, path: Path) -> None:
+        self.tab, self.lab, self.path, self.page = tab, tab.lab, path, tab.page
+        self.open()
+
     def open(self) -> None:
         """Open the notebook as it is on disk, or open it anew; the kernel stays as it is."""
+        self.page.evaluate(
+            """async ([path, id]) => {
+              const { commands, shell } = window.jupyterapp;
+              shell.currentWidget?.context?.path === path && shell.currentWidget.dispose();
+              const kernel = id ? { id } : { name: "python3" };
+              const panel = await commands.execute("docmanager:open", { path, factory: "Notebook", kernel });
+              shell.activateById(panel.id);
+            }""",
+            [self.path.name, self.tab.kernel],
+        )
+        self._ready()
+        self.tab.kernel = self.page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"
+        )
+
+    def reload(self) -> None:
+        """Load JupyterLab's page anew, with the notebook as it is on disk; the kernel stays as it is."""
         self.page.goto(self.lab.address(self.path))
+        self._ready()
+
+    def _ready(self) -> None:
         self.page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for()
-        self.page.wait_for_function("() => window.jupyterapp?.shell.currentWidget?.sessionContext?.isReady")
+        self.page.wait_for_function(
+            """(path) => {
+              const panel = window.jupyterapp?.shell.currentWidget;
+              return panel?.context?.path === path && panel.sessionContext.isReady;
+            }""",
+            arg=self.path.name,
+        )
         self.idle()
 
     def command(self, name: str) -> None:
         """Run a command of JupyterLab's, as its menus do, and wait for its end."""
         self.page.evaluate("async (name) => { await window.jupyterapp.commands.execute(name); }", name)
+
+    def theme(self, name: str) -> None:
+        """Change the theme of JupyterLab, which other notebooks see too."""
+        self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
 
     def run(self) -> None:
         """Run all cells and wait for the kernel to be idle; raise AssertionError for a cell that fails."""
@@ -210,9 +273,9 @@ class Book:
         self.save()
         html, _ = HTMLExporter().from_filename(str(self.path))
         self.path.with_suffix(".html").write_text(html, encoding="utf-8")
-        page, noted = self.context.new_page(), len(self.strangers)
+        page, noted = self.tab.context.new_page(), len(self.tab.strangers)
         page.goto(f"http://127.0.0.1:{self.lab.port}/files/{self.path.stem}.html?token={self.lab.token}")
-        del self.strangers[noted:]
+        del self.tab.strangers[noted:]
         return page
 
     def restart(self) -> None:
@@ -229,10 +292,9 @@ class Book:
         return self.page.locator(".jp-NotebookPanel .jp-CodeCell").nth(cell).locator(".jp-Cell-outputArea")
 
     def close(self) -> None:
-        """Close the tab, and end the kernel."""
-        with contextlib.suppress(Exception):  # a test may have ended it
-            self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-        self.context.close()
+        """Close the notebook, and leave the kernel as if it were new."""
+        self.evaluate(FORGET)
+        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
 
 
 def shot(place: Locator) -> Image.Image:
@@ -268,9 +330,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     server.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One browser for a module: while it is open, an event loop runs in this thread, where other tests need none."""
+    """One browser for all tests; while it is open, an event loop runs in this thread."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium on the PATH")
     with sync_playwright() as playwright:
@@ -279,15 +341,21 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def tab(lab: Lab, browser: Browser) -> Iterator[Tab]:
+    """One tab and one kernel for all notebooks."""
+    tab = Tab(browser, lab)
+    yield tab
+    tab.close()
+
+
 @pytest.fixture
-def notebooks(lab: Lab, browser: Browser) -> Iterator[Notebooks]:
+def notebooks(tab: Tab) -> Iterator[Notebooks]:
     """Write a notebook of some cells, open it in JupyterLab and run it; what goes wrong in the page fails the test."""
     books: list[Book] = []
-    numbers = itertools.count()
 
-    def opened(*sources: str, dark: bool = False) -> Book:
-        path = write_notebook(lab.folder / f"book-{secrets.token_hex(4)}-{next(numbers)}.ipynb", *sources)
-        book = Book(browser, lab, path, dark)
+    def opened(*sources: str) -> Book:
+        book = Book(tab, write_notebook(tab.lab.folder / f"book-{secrets.token_hex(4)}.ipynb", *sources))
         books.append(book)
         book.run()
         return book
@@ -295,6 +363,5 @@ def notebooks(lab: Lab, browser: Browser) -> Iterator[Notebooks]:
     yield opened
     for book in books:
         book.close()
-    for book in books:
-        wrong = [*book.errors, *(f"asked for {address}" for address in book.strangers)]
-        assert not wrong, f"The page of {book.path.name}: {wrong}"
+    wrong = tab.wrong()
+    assert not wrong, f"The page of {', '.join(book.path.name for book in books)}: {wrong}"

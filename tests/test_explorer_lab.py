@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -16,11 +17,7 @@ from atlaskit.widgets import GridExplorer
 
 pytestmark = pytest.mark.browser
 
-WORLD = """
-import tempfile, atlaskit as ak
-world = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, size=(320, 180), directory=tempfile.mkdtemp())
-cache = ak.Cache(None)
-"""
+EXPLORER = "explorer = ak.widgets.GridExplorer(world.drawn, cache=cache)\nexplorer"
 ALIKE, OTHER = 8, 25
 """How far the screenshot of a picture is from that picture at most, and from another one at least (of 255)."""
 
@@ -50,13 +47,23 @@ def at(book: Book) -> str:
 
 
 @pytest.fixture
+def begin(world: World, shared_cache: Cache) -> str:
+    """The first cell: the world, and the cache in which its pictures are drawn once for all tests."""
+    return f"""
+import atlaskit as ak
+world = ak.benchmarks.atlasworld(5, 600, questions=16, size=(320, 180), directory={str(world.directory)!r})
+cache = ak.Cache({str(shared_cache.directory)!r})
+"""
+
+
+@pytest.fixture
 def own(world: World, shared_cache: Cache) -> GridExplorer:
     """The same explorer, in this process."""
     return GridExplorer(world.drawn, cache=shared_cache)
 
 
-def test_it_is_clicked_and_keyed_through(notebooks: Notebooks, own: GridExplorer) -> None:
-    book = notebooks(WORLD, "explorer = ak.widgets.GridExplorer(world.drawn, cache=cache)\nexplorer")
+def test_it_is_clicked_and_keyed_through(notebooks: Notebooks, begin: str, own: GridExplorer) -> None:
+    book = notebooks(begin, EXPLORER)
     explorer, keys = explorer_in(book), book.page.keyboard
     root, inner = own.picture.image, own.open(12).picture.image
     looks_like(explorer, root, inner)
@@ -100,17 +107,19 @@ def test_it_is_clicked_and_keyed_through(notebooks: Notebooks, own: GridExplorer
     assert at(book) == "() grid None" and len(book.cells()) == 2, "and JupyterLab took no key for its own"
 
 
-def test_hover_draws_ahead_and_tells_what_is_said(notebooks: Notebooks, world: World) -> None:
-    book = notebooks(WORLD, "explorer = ak.widgets.GridExplorer(world.drawn, cache=cache)\nexplorer")
+def test_hover_draws_ahead_and_tells_what_is_said(notebooks: Notebooks, begin: str, world: World) -> None:
+    book = notebooks(f"{begin}cache = ak.Cache(None)", EXPLORER)
     explorer = explorer_in(book)
     cell = next(
         c for c in GridExplorer(world.drawn, cache=Cache(None)).view.cells if c.index > 20 and said_in(world, c)
     )
     explorer.get_by_role("gridcell").nth(cell.index).hover()
     expect(explorer.locator(".status")).to_contain_text(said_in(world, cell)[:30])
-    key = f"explorer.view.expand({cell.index}).key"
-    book.page.wait_for_timeout(500)
-    assert book.evaluate(f"explorer._ahead.rest(60); print(cache.get({key}) is not None)") == "True"
+    is_drawn = f"print(cache.get(explorer.view.expand({cell.index}).key) is not None)"
+    patience = time.monotonic() + 60
+    while book.evaluate(is_drawn) != "True":
+        assert time.monotonic() < patience
+        book.page.wait_for_timeout(100)
     assert at(book) == "() grid None"
 
 
@@ -119,17 +128,15 @@ def said_in(world: World, cell: Any) -> str:
     return lines[0].text if lines else ""
 
 
-def test_marks_in_a_dark_theme(notebooks: Notebooks) -> None:
+def test_marks_in_a_dark_theme(notebooks: Notebooks, begin: str) -> None:
     book = notebooks(
-        WORLD + "from atlaskit.memory import DeadZones\nfrom dataclasses import replace\n"
+        begin + "from atlaskit.memory import DeadZones\nfrom dataclasses import replace\n"
         "question = next(q for q in world.questions if q.category == 'SSS')\n"
         "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, cell=48)\n"
         "result = replace(result, dead_zones=DeadZones(((20.0, 44.0), (150.0, 300.0))))",
         "explorer = ak.widgets.GridExplorer(world.drawn, result=result, cache=cache)\nexplorer",
     )
-    book.page.evaluate(
-        "() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })"
-    )
+    book.theme("JupyterLab Dark")
     explorer = explorer_in(book)
     expect(explorer).not_to_have_css("background-color", "rgb(255, 255, 255)")
     labels = book.evaluate("print(*result.evidence.labels)").split()
@@ -139,10 +146,12 @@ def test_marks_in_a_dark_theme(notebooks: Notebooks) -> None:
     assert explorer.locator(".line .zone").count() == 2 and explorer.locator(".line .found").count() == len(labels)
     explorer.get_by_role("button", name="marks").click()
     assert explorer.locator(".cell .out").first.is_hidden()
+    book.theme("JupyterLab Light")
+    expect(explorer).to_have_css("background-color", "rgb(255, 255, 255)")
 
 
-def test_the_picture_stays_when_the_kernel_does_not(notebooks: Notebooks, own: GridExplorer) -> None:
-    book = notebooks(WORLD, "explorer = ak.widgets.GridExplorer(world.drawn, cache=cache)\nexplorer")
+def test_the_picture_stays_when_the_kernel_does_not(notebooks: Notebooks, begin: str, own: GridExplorer) -> None:
+    book = notebooks(begin, EXPLORER)
     explorer, root = explorer_in(book), own.picture.image
     other = own.open(12).picture.image
     explorer.get_by_role("gridcell").nth(12).click()
@@ -156,7 +165,7 @@ def test_the_picture_stays_when_the_kernel_does_not(notebooks: Notebooks, own: G
     explorer.get_by_role("gridcell").nth(3).click()
     expect(explorer.locator(".trouble")).to_contain_text("The kernel has gone")
     book.save()
-    book.open()
+    book.reload()
     still = book.output(1).locator(".atlaskit-still img").first
     still.wait_for()
     assert difference(shot(still), root) < ALIKE < OTHER < difference(shot(still), other)
@@ -206,4 +215,4 @@ def test_hostile_words_run_nothing(notebooks: Notebooks) -> None:
     assert page.locator("img[src=x]").count() == 0 and page.title() != "run"
     book.page.evaluate("(words) => { document.createElement('div').innerHTML = words; }", ATTACK)
     book.page.wait_for_function("() => document.title === 'run'")
-    book.errors.clear()  # it ran, as markup: so the title would have told
+    book.tab.errors.clear()  # it ran, as markup: so the title would have told

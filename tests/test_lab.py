@@ -18,7 +18,7 @@ def test_a_notebook_is_run_looked_at_and_keeps_its_pictures_without_a_kernel(not
     for place in ("as run", "restarted", "opened again"):
         assert difference(shot(book.output(1).locator("img")), meant) < 2, place
         book.save()
-        book.restart() if place == "as run" else book.open()
+        book.restart() if place == "as run" else book.reload()
     assert difference(shot(book.output(1).locator("img")), meant.rotate(180).point(lambda v: 255 - v)) > 40
     assert book.evaluate("print('atlaskit' in dir())") == "False"
 
@@ -28,10 +28,10 @@ def test_what_goes_wrong_in_a_page_is_noted(notebooks: Notebooks) -> None:
     book.page.evaluate("() => { console.error('by hand'); setTimeout(() => { throw new Error('thrown'); }); }")
     with book.page.expect_console_message(lambda message: "ERR_FAILED" in message.text):
         book.page.evaluate("() => fetch('http://example.invalid/').catch(() => null)")
-    assert any("by hand" in said for said in book.errors) and any("thrown" in said for said in book.errors)
-    assert book.strangers == ["http://example.invalid/"]
-    book.errors.clear()
-    book.strangers.clear()
+    assert any("by hand" in said for said in book.tab.errors) and any("thrown" in said for said in book.tab.errors)
+    assert book.tab.strangers == ["http://example.invalid/"]
+    book.tab.errors.clear()
+    book.tab.strangers.clear()
 
 
 def test_a_cell_that_fails_fails_the_test(notebooks: Notebooks) -> None:

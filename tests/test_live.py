@@ -251,7 +251,8 @@ def note(self, html, text, is_last=False):
 notebook.Output._publish = note
 class Waiting(Spiteful):
     def complete(self, request, **options):
-        told.clear(); told.wait(1 if published else 30)  # so that it is drawn while it happens
+        if len(published) < 3:  # so that it is drawn while it happens
+            told.clear(); told.wait(1 if published else 30)
         return super().complete(request, **options)
 """,
     """
@@ -268,7 +269,10 @@ again = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(vlm
 print(published, again.to_json() == result.to_json())
 """,
     """
-def no_ink(*_): raise RuntimeError("no ink")
+def no_ink(*_):
+    published.extend([False] * 3); told.set()
+    raise RuntimeError("no ink")
+published.clear()
 notebook.Output.draw = no_ink; drawing.FIRST_S = 0.0
 third = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(cache=ak.Cache(None)), show=True)
 print(third.to_json() == result.to_json())

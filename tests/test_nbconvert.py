@@ -18,7 +18,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Request
 
 from atlaskit import gallery
-from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.errors import InputError
 from atlaskit.gallery import write_html
 from atlaskit.notebooks import NotebookError, run_notebook
@@ -90,10 +90,6 @@ def check_pictures(executed: Path) -> int:
     return meant(executed)
 
 
-def test_the_quickstart_shows_all_its_pictures(quickstart: Path) -> None:
-    assert check_pictures(quickstart) > 5
-
-
 def test_a_widget_without_its_state_is_its_static_picture(tmp_path: Path) -> None:
     """What a notebook keeps of a widget when its state is not stored: nbconvert then takes the next best form."""
     picture = '<img src="data:image/png;base64,iVBORw0KGgo=" alt="a map">'
@@ -148,16 +144,6 @@ class Looked:
         return url.startswith(("file:", "data:"))
 
 
-@pytest.mark.browser
-def test_a_browser_shows_the_quickstart_without_a_network(quickstart: Path, browser: Browser) -> None:
-    looked = Looked(browser, write_html(quickstart))
-    assert looked.asked == [] and looked.blank == [] and looked.pictures == meant(quickstart)
-    assert looked.title == "01_quickstart" and "This run paid 0 model calls" in looked.text
-    plain = Looked(browser, plain_html(quickstart))
-    assert plain.blank == [] and plain.pictures == meant(quickstart), "nbconvert's own page misses no picture either"
-    assert {url.split("/")[2] for url in plain.asked} <= OF_THE_TEMPLATE
-
-
 HOSTILE_BOOK = (
     "import atlaskit as ak; import pandas as pd",
     """
@@ -180,9 +166,10 @@ result = ak.ask(video, ATTACK, ["a circle", ATTACK[:-1]], vlm=Spiteful(5), k=4, 
 
 
 @pytest.fixture(scope="session")
-def hostile(film: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A notebook about a file whose name, subtitles and model say what would run; its last cell fails, so too."""
     folder = tmp_path_factory.mktemp("hostile")
+    film = atlasworld(seed=3, duration_s=40, questions=1, size=(114, 64), directory=folder / "film")
     source = film.video.path  # type: ignore[attr-defined]
     name = "<img src=x onerror=document.title='run'>\u202e.mp4"
     shutil.copy(source, folder / name)

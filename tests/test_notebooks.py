@@ -9,11 +9,8 @@ import nbformat
 import pytest
 from books import write_notebook
 
-from atlaskit.benchmarks.atlasworld import Oracle, atlasworld
-from atlaskit.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.notebooks import NotebookError, run_notebook
-from atlaskit.search import ask
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -44,15 +41,6 @@ def test_a_notebook_explains_what_it_shows(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     assert cells[0].cell_type == "markdown" and cells[0].source.startswith("# ")
     assert sum(cell.cell_type == "markdown" for cell in cells) >= len(cells) / 3
-
-
-def test_a_notebook_is_made_again_from_its_recording(quickstart: Path) -> None:
-    assert "This run paid 0 model calls" in quickstart.read_text(encoding="utf-8")
-    home = quickstart.parents[1]
-    world = atlasworld(7, 600, directory=home / "cache" / "atlasworld")
-    question = {question.category: question for question in world.questions}["WHEN"]
-    live = ask(world.video, question, vlm=Oracle(world), cache=Cache(None))
-    assert (home / "01_quickstart_when.json").read_text() == live.to_json() + "\n"
 
 
 def test_the_runner_runs_in_the_notebooks_folder_and_prints(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.browser
 
 ALIKE, OTHER = 8, 14
 """How far the screenshot of a picture is from that picture at most, and from another one at least (of 255)."""
+CALLS = Budget(calls=24)
 ATTACK = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>\u202etxt\x1b[31m"
 
 
@@ -55,7 +56,7 @@ def kept(world: World, tmp_path_factory: pytest.TempPathFactory) -> Kept:
     cache = Cache(folder / "cache")
     question = next(question for question in world.questions if question.category == "COUNT")
     runs = [
-        ask(world.drawn, question, vlm=Oracle(world, miss=miss), cache=cache, k=4, cell=96, budget=Budget(calls=40))
+        ask(world.drawn, question, vlm=Oracle(world, miss=miss), cache=cache, k=4, cell=96, budget=CALLS)
         for miss in (0.2, 0.5)
     ]
     for number, result in enumerate(runs):
@@ -216,7 +217,7 @@ def test_the_result_stays_when_the_kernel_does_not(notebooks: Notebooks, world: 
         "size=(320, 180), directory=tempfile.mkdtemp())\n"
         "question = next(q for q in world.questions if q.category == 'COUNT')\n"
         "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world, miss=0.2), cache=cache, k=4, cell=96, "
-        "budget=ak.Budget(calls=40))"
+        "budget=ak.Budget(calls=24))"
     )
     book = notebooks(setup, "ak.widgets.TraceViewer(result)")
     walker = viewer_in(book)
@@ -284,7 +285,7 @@ def test_hostile_words_run_nothing(notebooks: Notebooks, kept: Kept, hostile: Pa
         assert "SCRIPT" not in place.evaluate("(el) => [...el.querySelectorAll('*')].map((each) => each.tagName)")
     book.page.evaluate("(words) => { document.createElement('div').innerHTML = words; }", ATTACK)
     book.page.wait_for_function("() => document.title === 'run'")
-    book.errors.clear()  # it ran, as markup: so the title would have told
+    book.tab.errors.clear()  # it ran, as markup: so the title would have told
 
 
 @pytest.fixture(scope="module")
@@ -292,7 +293,7 @@ def rows(world: World, kept: Kept) -> pd.DataFrame:
     """Two methods over the same questions, with traces of all but one."""
     cases = world.cases(drawn=True)[:5]
     given: dict[str, Any] = {"cache": Cache(kept.folder / "cache"), "progress": False, "traces": kept.folder / "traces"}
-    searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, k=4, budget=Budget(calls=30), **given)
+    searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, k=4, budget=Budget(calls=12), **given)
     both = pd.concat([searched, evaluate(cases, "uniform", vlm=Oracle, **given)], ignore_index=True)
     both.loc[9, ["stop", "trace", "failure", "right"]] = ["failed", "", "The server died.", False]
     both.assign(prediction=both["prediction"].astype(str)).to_parquet(kept.folder / "rows.parquet")

@@ -183,7 +183,8 @@ def test_text_is_text(hostile: Result) -> None:
 
 
 def test_a_result_without_evidence_answer_or_pictures(world: World, answered: Result, shared_cache: Cache) -> None:
-    blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
+    few: dict[str, Any] = {"workers": 2, "budget": Budget(calls=12), "cache": shared_cache, "cell": 48}
+    blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=1), **few)
     assert read(walk.html(blind)).run["run"]["evidence"] == []
     none = read(walk.html(replace(answered, prediction=None, trace=Trace())))
     assert "No answer could be had" in none.text and not (none.run["steps"] or none.run["pictures"])

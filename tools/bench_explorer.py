@@ -19,7 +19,7 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from books import write_notebook
-from lab import CHROMIUM, Book, Lab
+from lab import CHROMIUM, Book, Lab, Tab
 
 CLICKS = 500
 DRAWN = "video = ak.benchmarks.atlasworld(0, 36_000, questions=1, directory=folder).drawn"
@@ -47,7 +47,7 @@ def opened(video: str) -> Iterator[Book]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         start = f"import time, atlaskit as ak\nfolder = {folder!r}\n{video}"
         show = "explorer = ak.widgets.GridExplorer(video, cache=ak.Cache(folder + '/cache'))\nexplorer"
-        book = Book(browser, lab, write_notebook(lab.folder / "bench.ipynb", start, show))
+        book = Book(Tab(browser, lab), write_notebook(lab.folder / "bench.ipynb", start, show))
         try:
             book.run()
             book.output(1).locator(".explorer").wait_for()

@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from books import write_notebook
-from lab import CHROMIUM, Book, Lab, shot
+from lab import CHROMIUM, Book, Lab, Tab, shot
 
 ROOT = Path(__file__).parents[1]
 CELLS = (
@@ -37,7 +37,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         lab = Lab(Path(folder))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        book = Book(browser, lab, write_notebook(lab.folder / "tour.ipynb", *CELLS))
+        book = Book(Tab(browser, lab), write_notebook(lab.folder / "tour.ipynb", *CELLS))
         try:
             book.run()
             explorer, viewer = book.output(1).locator(".explorer"), book.output(2).locator(".pane")
