@@ -12,6 +12,7 @@ SCALE   ?= small
 ONLY    ?=
 DATA    ?=
 WORKERS ?=
+JOBS    ?= logical
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
@@ -27,8 +28,9 @@ demo: $(VENV)/notebook ## Run the quickstart notebook, end to end: make a video,
 	@$(TIMED) "quickstart notebook" $(BIN)/python -m atlaskit run notebooks/01_quickstart.ipynb --out figures
 	@echo "Executed notebook and figures: $(CURDIR)/figures"
 
-test: $(VENV)/test ## Run the tests
-	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8
+test: $(VENV)/test ## Run the tests, some files at once: as many as there are cores, four at most; JOBS=1 for one
+	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 -n "$(JOBS)" --maxprocesses 4 \
+		--dist loadfile --no-loadscope-reorder
 
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model made on the spot
 	@$(BIN)/python -c "from atlaskit.install import interpreter; interpreter()"

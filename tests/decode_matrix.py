@@ -20,7 +20,7 @@ FRAMES, FPS, GOP = 110, 25, 25
 ENCODERS: dict[str, tuple[str, dict[str, str]]] = {
     "H.264": ("libx264", {"preset": "veryfast"}),
     "HEVC": ("libx265", {"preset": "ultrafast", "x265-params": "log-level=none"}),
-    "VP8": ("libvpx", {"auto-alt-ref": "1", "lag-in-frames": "8"}),
+    "VP8": ("libvpx", {"auto-alt-ref": "1", "lag-in-frames": "8", "threads": "1"}),  # more only wait for one another
     "VP9": ("libvpx-vp9", {"auto-alt-ref": "1", "lag-in-frames": "8"}),
     "AV1": ("libsvtav1", {"preset": "12"}),
     "MPEG-4": ("mpeg4", {}),

@@ -22,16 +22,19 @@ from atlaskit.video import ReaderName
 
 os.environ.setdefault("SVT_LOG", "1")  # the AV1 encoder tells its life otherwise
 RANDOM_TIMES = 50
+ALONE = 18
+"""How many of them are also asked for one by one, both ends among them: some four in each group of pictures."""
+IN_TURN = 60
+"""So many frames up to the last are asked for one after the other: over two keyframes, and the end."""
 OTHER_DECODER = 3
 """Two builds of FFmpeg may round an MPEG-4 frame this differently."""
+Played = list[tuple[float, int, np.ndarray]]
 VERDICTS: dict[tuple[str, Row], str] = {}
 READERS: tuple[ReaderName, ...] = ("pyav", "decord")
 
 
-def same_film(path: Path, row: Row, reader: ReaderName) -> str:
+def same_film(path: Path, film: Played, row: Row, reader: ReaderName) -> str:
     """Compare random access with playing; return "exact" or "refused"."""
-    film = played(path)
-    assert [number for _, number, _ in film] == list(range(FRAMES - len(film), FRAMES)), "the test's own film is right"
     try:
         video = open_video(path, reader=reader)
     except VideoError as error:
@@ -42,13 +45,14 @@ def same_film(path: Path, row: Row, reader: ReaderName) -> str:
     rng = random.Random(str(row))
     times = [0.0, video.duration_s - 1e-3, *(rng.uniform(0, video.duration_s) for _ in range(RANDOM_TIMES))]
     expected = [shown_at(film, time_s) for time_s in times]
-    for time_s, number, _ in film:  # one after the other, as a player asks
+    for time_s, number, _ in film[-IN_TURN:]:  # one after the other, as a player asks
         upright = np.rot90(video.frames([time_s])[0], -turned(row) // 90)
         assert number_in(upright) == number, f"in turn, at {time_s} s"
     together = video.try_frames(times)
-    one_by_one = [video.try_frames([time_s])[0] for time_s in times]
+    assert len(together) == len(times)
+    one_by_one = [video.try_frames([time_s])[0] for time_s in times[:ALONE]]
     for frames in (together, one_by_one):
-        for time_s, frame, (number, pixels) in zip(times, frames, expected, strict=True):
+        for time_s, frame, (number, pixels) in zip(times, frames, expected, strict=False):
             assert not isinstance(frame, FrameError), frame
             assert frame.shape[1::-1] == video.size
             upright = np.rot90(frame, -turned(row) // 90)
@@ -65,9 +69,11 @@ def test_matrix(tmp_path: Path, row: Row) -> None:
         path = film(row, tmp_path)
     except LookupError as tool:
         pytest.skip(f"no {tool} here, which PyAV's own encoders would need for this row")
+    shown = played(path)
+    assert [number for _, number, _ in shown] == list(range(FRAMES - len(shown), FRAMES)), "the test's own film is right"
     for reader in READERS:
         if reader != "decord" or find_spec("decord"):  # it has wheels for Linux on x86 alone
-            VERDICTS[reader, row] = same_film(path, row, reader)
+            VERDICTS[reader, row] = same_film(path, shown, row, reader)
 
 
 @pytest.fixture(scope="module", autouse=True)

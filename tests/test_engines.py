@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import threading
 import time
 from collections import Counter
@@ -60,20 +61,43 @@ def rows(cases: tuple[Case, ...]) -> pd.DataFrame:
     return table.drop(columns=OF_THE_RUN)
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The driver's node, which takes no task, and two that do."""
+def small() -> dict[str, Any]:
+    """What a small node is started with. Its agents' ports are named: Ray waits for ports that they choose themselves
+    for 15 seconds only, which are over on a busy machine before they are up."""
+    agents = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
+    return {"object_store_memory": 80 << 20, "include_dashboard": False, **{name: free_port() for name in agents}}
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Any]:
+    """A cluster: the driver's node, which takes no task."""
     import ray
     from ray.cluster_utils import Cluster
 
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    small = {"object_store_memory": 80 << 20, "include_dashboard": False}
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small})
-    made.ours = [made.add_node(num_cpus=2, node_name=name, object_store_memory=80 << 20) for name in ("one", "two")]
-    ray.init(address=made.address, runtime_env={"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}})
-    yield made
-    ray.shutdown()
-    made.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small()})
+        made.ours = {}
+        ray.init(address=made.address, runtime_env={"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}})
+        yield made
+        ray.shutdown()
+        made.shutdown()
+
+
+@pytest.fixture
+def cluster(head: Any) -> Any:
+    """The same with two nodes that take tasks; one that an earlier test lost is added anew."""
+    for name in ("one", "two"):
+        if head.ours.get(name) not in head.list_all_nodes():
+            head.ours[name] = head.add_node(num_cpus=2, node_name=name, **small())
+    head.wait_for_nodes()
+    return head
 
 
 def test_two_nodes_give_the_rows_of_threads_and_their_replies_come_home(
@@ -111,7 +135,7 @@ def test_the_loss_of_a_node_costs_no_row_and_no_reply_that_had_come(
     while {path.name for path in (tmp_path / "cache/nodes").glob("*")} != {"one", "two"} or len(asked(log)) < 12:
         assert running.is_alive() and time.monotonic() < until_s
         time.sleep(0.02)
-    cluster.remove_node(cluster.ours[1], allow_graceful=False)
+    cluster.remove_node(cluster.ours["two"], allow_graceful=False)
     running.join(240)
     assert not running.is_alive()
     pd.testing.assert_frame_equal(found[0].drop(columns=OF_THE_RUN), rows)
