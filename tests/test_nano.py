@@ -179,7 +179,7 @@ def test_what_is_named_is_found_by_its_line() -> None:
     circle = Sight("sea", "noon", "blue", "circle")
     sights = [Sight("sea", "noon"), Sight("sea", "noon"), circle, circle]
     swept = sweep(quest, sights, {1: ["red star"]}, cell_s=2.3, is_long=False)
-    assert swept.thought == "0-1“red~star~=1~2blue,circle,=2+3blue,circle,-" and swept.keep == (2,)
+    assert swept.thought == "1“: 0-1“=1~2blue,circle,=2+3blue,circle,-" and swept.keep == (2,)
     assert sweep(quest, sights, {1: ["red star"]}, cell_s=37.5, is_long=False).near == (1,)
 
 
@@ -193,8 +193,8 @@ def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
         shown = [[VALUES[part][value] for part, value in zip(PARTS, tile, strict=True)] for tile in image["tiles"]]
         assert row["prefix"].count(IMAGE) == 1 and len(shown) == image["columns"] ** 2
         for example in row["examples"]:
-            thought = re.match(r'\{"thought":"([^"]*)', example["reply"])
-            for index, words in re.findall(r"(?<![=\d])(\d+)([A-Za-z,~]+)", thought[1] if thought else ""):
+            thought = re.match(r'\{"(?:thought|reasoning)":"(?:[^"]*: )?([^"]*)', example["reply"])
+            for index, words in re.findall(r"(?<![=\da-z])(\d+)“?([A-Za-z,~]+)", thought[1] if thought else ""):
                 said = set(re.split("[,~]", words)) - {""}
                 assert said <= {*shown[int(index)], " ".join(shown[int(index)][2:4])}
             described = re.findall(r'"cell":(\d+),"description":"([^"]*)"', example["reply"])
