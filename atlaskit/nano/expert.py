@@ -37,7 +37,7 @@ MOST_UNKNOWN = 4
 """Cells that a probe names where none is better than another."""
 
 
-_TIME = re.compile(r'("(?:start_s|end_s)":)([\d.]+)')
+_TIME = re.compile(r'("(?:start_s|end_s)":)([\d.e+-]+)')
 
 
 class Expert:

@@ -30,7 +30,7 @@ import words
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 2400, 1600
+EYES_STEPS, MIND_STEPS = 2400, 2000
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -368,6 +368,8 @@ def main(given: list[str]) -> None:
     model.generation_config.eos_token_id = ids["<end>"]
     model.generation_config.pad_token_id = ids["<pad>"]
     model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="12MB")
+    for diary in out.glob("*.csv"):
+        shutil.copy(diary, folder)
     print(f"saved to {folder}: {sum(weight.numel() for weight in model.parameters()) / 1e6:.2f} million parameters")
 
 
