@@ -53,11 +53,10 @@ def cells_told(observation: Observation) -> str:
     This varies with the picture only, so it stands right behind it: calls about one picture have the start in common.
     """
     view, lines = observation.view, observation.subtitles
-    said = {index: list(map(quoted, lines)) for index, lines in said_in(observation).items()}
-    if sum(len(text) for texts in said.values() for text in texts) > MOST_SUBTITLES:
-        said, much = {}, [f"{len(lines)} lines are said in this time, too many to list."]
-    else:
-        much = [] if lines else [SILENCE]
+    said = {index: list(map(quoted, each)) for index, each in listed_in(observation).items()}
+    much = [] if lines else [SILENCE]
+    if not said and said_in(observation):
+        much = [f"{len(lines)} lines are said in this time, too many to list."]
     if observation.cells == "full":
         told = [_one_cell(view, cell, said.get(cell.index, [])) for cell in view.cells]
         return "\n".join(["The cells:", *told, *much])
@@ -83,6 +82,12 @@ def said_in(observation: Observation) -> dict[int, list[Line]]:
         for index in heard if observation.cells == "full" else heard[:1]:
             said.setdefault(index, []).append(line)
     return dict(sorted(said.items()))
+
+
+def listed_in(observation: Observation) -> dict[int, list[Line]]:
+    """Return what a prompt lists of what is said in each open cell: nothing at all, where that is too much."""
+    said = said_in(observation)
+    return said if sum(len(quoted(line)) for lines in said.values() for line in lines) <= MOST_SUBTITLES else {}
 
 
 def _one_cell(view: View, cell: Cell, said: Sequence[str]) -> str:

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atlaskit import nano, plots
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.cache import Cache
+from atlaskit.environment import Atlas
+from atlaskit.errors import InputError
 from atlaskit.memory import Evidence
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.nano import drills, expert, material
@@ -27,11 +30,13 @@ from atlaskit.nano.export import export
 from atlaskit.nano.lessons import IMAGE, lessons, written
 from atlaskit.nano.quest import quest_of, sight_told, told
 from atlaskit.nano.sights import CELL, PARTS, VALUES, Sight, codes, pictures, sight_at
-from atlaskit.nano.sweep import sweep
+from atlaskit.nano.sweep import Sweep, sweep
 from atlaskit.nano.weigh import weigh
 from atlaskit.prompts import ProbeCall, StepCall
 from atlaskit.question import Question
+from atlaskit.schemas import decision_schema
 from atlaskit.search import ask
+from atlaskit.wording import cells_told
 
 SETTINGS = {**expert.SETTINGS, "traversal": "dfs"}
 
@@ -179,8 +184,65 @@ def test_what_is_named_is_found_by_its_line() -> None:
     circle = Sight("sea", "noon", "blue", "circle")
     sights = [Sight("sea", "noon"), Sight("sea", "noon"), circle, circle]
     swept = sweep(quest, sights, {1: ["red star"]}, cell_s=2.3, is_long=False)
-    assert swept.thought == "0-1“red~star~=1~2blue,circle,=2+3blue,circle,-" and swept.keep == (2,)
+    assert swept.thought == "1“: 0-1“=1~2blue,circle,=2+3blue,circle,-" and swept.keep == (2,)
     assert sweep(quest, sights, {1: ["red star"]}, cell_s=37.5, is_long=False).near == (1,)
+
+
+def test_of_several_objects_it_is_said_which_one_is_seen() -> None:
+    quest = quest_of("Which appears first in the video: a red star, a blue circle, or a pink heart?")
+    assert quest is not None
+    sights = [Sight("sea", "noon", *name.split(" ")) for name in ("pink heart", "red circle", "green star")]
+    swept = sweep(quest, sights, {0: ["red star"]}, cell_s=2.3, is_long=False)
+    listed = "Of red star0, blue circle1, pink heart2: "
+    assert swept.thought == listed + "0pink~heart~ pink heart2=0+1red~circle~ red circle-2green,star~-"
+
+
+def test_lines_that_are_not_listed_are_not_known() -> None:
+    """Where so much is said that the prompt does not list it, the teacher has not read it."""
+    world = atlasworld(3, 36_000, questions=33, categories=("T2O",), size=(160, 90))
+    teacher, asked = Expert(world.script), world.questions[0]
+    root = Atlas(world.drawn, k=4, cell=128, cache=Cache(None)).reset()
+    quest = quest_of(asked.text)
+    assert quest is not None and len(root.subtitles) > 500 and "too many to list" in cells_told(root)
+    assert "“" not in teacher.sweep(quest, root).thought
+
+
+@given(st.sets(st.integers(0, 15)), st.sets(st.integers(0, 15)), st.sets(st.integers(0, 15), min_size=1))
+def test_a_probe_names_what_was_found_in_order_of_time(keep: set[int], near: set[int], is_open: set[int]) -> None:
+    answer = expert.probe(Sweep("", tuple(sorted(keep)), tuple(sorted(near))), sorted(is_open), 4)
+    named = [each["cell"] for each in answer["top"]]
+    assert named == sorted(named) and set(named) <= is_open and 1 <= len(named) <= 4
+    worth = {each["cell"]: each["score"] for each in answer["top"]}
+    if keep & is_open:
+        assert max(worth.values()) == 0.9 and {cell for cell, score in worth.items() if score == 0.9} <= keep
+    elif not near & is_open:
+        assert set(worth.values()) == {0.1}
+
+
+@given(st.tuples(st.integers(0, 3_999_998), st.integers(1, 3_999_999)).map(sorted))
+def test_times_are_spelt_as_prompts_spell_them(hundredths: list[int]) -> None:
+    start_s, end_s = hundredths[0] / 100, (hundredths[1] + 1) / 100
+    form = decision_schema("when", 0, 40_000.0, ("A",))
+    given = {"reasoning": "", "supporting": ["A"], "start_s": start_s, "end_s": end_s}
+    text = expert.spelt(form.model_validate(given))
+    assert text.endswith(f'"start_s":{start_s:.2f},"end_s":{end_s:.2f}}}')
+    assert form.model_validate_json(text).model_dump() == given
+
+
+def test_curves_are_one_table(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no eyes.csv"):
+        nano.curves(tmp_path)
+    (tmp_path / "eyes.csv").write_text("step,seconds,loss,shape,word\n10,5.0,3.5,0.25,\n20,9.0,2.5,0.5,0.125\n")
+    (tmp_path / "mind.csv").write_text("step,seconds,loss,right\n10,7.5,6.0,0.2\n")
+    table = nano.curves(tmp_path)
+    assert list(table.columns) == ["stage", "step", "seconds", "measure", "value"]
+    assert table.groupby("stage")["value"].sum().to_dict() == {"eyes": 6.875, "mind": 6.2}
+    assert len(table) == 7
+    upper = plots.learning_curves(table)
+    drawn = [len(ax.get_lines()) for ax in upper.figure.axes]
+    assert drawn == [1, 1, 2, 1] and [ax.get_title(loc="left") or ax.get_title() for ax in upper.figure.axes][:2]
+    with pytest.raises(InputError, match="no column stage"):
+        plots.learning_curves(table.drop(columns="stage"))
 
 
 @settings(max_examples=60, deadline=None)
@@ -193,8 +255,8 @@ def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
         shown = [[VALUES[part][value] for part, value in zip(PARTS, tile, strict=True)] for tile in image["tiles"]]
         assert row["prefix"].count(IMAGE) == 1 and len(shown) == image["columns"] ** 2
         for example in row["examples"]:
-            thought = re.match(r'\{"thought":"([^"]*)', example["reply"])
-            for index, words in re.findall(r"(?<![=\d])(\d+)([A-Za-z,~]+)", thought[1] if thought else ""):
+            thought = re.match(r'\{"(?:thought|reasoning)":"(?:[^"]*: )?([^"]*)', example["reply"])
+            for index, words in re.findall(r"(?<![=\da-z])(\d+)“?([A-Za-z,~]+)", thought[1] if thought else ""):
                 said = set(re.split("[,~]", words)) - {""}
                 assert said <= {*shown[int(index)], " ".join(shown[int(index)][2:4])}
             described = re.findall(r'"cell":(\d+),"description":"([^"]*)"', example["reply"])

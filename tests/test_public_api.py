@@ -28,6 +28,7 @@ NAMES = [
     "diagnosis",
     "evaluate",
     "movie",
+    "nano",
     "open_video",
     "plots",
     "replay",

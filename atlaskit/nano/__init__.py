@@ -3,3 +3,10 @@
 The kit writes the teaching material (`sights`, `expert`, `lessons`), and what learns from it (`learn/`) needs PyTorch,
 transformers, Pillow and NumPy alone, so that it runs wherever these are.
 """
+
+from atlaskit.nano.curves import curves
+from atlaskit.nano.drills import judging, reading, searching
+from atlaskit.nano.expert import SETTINGS, Expert
+from atlaskit.nano.make import make
+
+__all__ = ["SETTINGS", "Expert", "curves", "judging", "make", "reading", "searching"]

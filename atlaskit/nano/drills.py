@@ -17,15 +17,15 @@ from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES
 from atlaskit.environment import LegalSet
 from atlaskit.grid import Grid
 from atlaskit.memory import Evidence, Scratchpad
-from atlaskit.nano.expert import act, decide, review
-from atlaskit.nano.quest import named_in, quest_of, told
+from atlaskit.nano.expert import act, decide, probe, review, spelt
+from atlaskit.nano.quest import Asks, named_in, quest_of, told
 from atlaskit.nano.sights import VALUES, Sight, codes
-from atlaskit.nano.sweep import sweep
+from atlaskit.nano.sweep import Sweep, sweep
 from atlaskit.question import Question, with_article
 from atlaskit.render import clock
-from atlaskit.schemas import decision_schema, review_schema, step_schema
+from atlaskit.schemas import decision_schema, probe_schema, review_schema, step_schema
 from atlaskit.subtitles import Line
-from atlaskit.wording import SILENCE, asked, kept, map_intro, quoted, said_by_cell
+from atlaskit.wording import SILENCE, asked, kept, listed, map_intro, quoted, said_by_cell
 
 K = 4
 CELLS = tuple(range(K * K))
@@ -35,8 +35,31 @@ READ = {"place": 1, "light": 1, "colour": 1, "shape": 1, "word": 6, "object": 2,
 """What is read of every cell, and how often: words most, since there are ten times as many of them."""
 CALLED = {part: values[1:] for part, values in VALUES.items()}
 """What each part of a sight is called, where there is one."""
-ASKED = ("object", "colour", "text", "neighbour", "first", "count", "line", "when")
-"""The kinds of questions, as `quest` names them."""
+SEARCHED: dict[Asks, int] = {
+    "object": 2,
+    "colour": 2,
+    "text": 1,
+    "neighbour": 3,
+    "first": 4,
+    "count": 1,
+    "line": 4,
+    "when": 2,
+}
+JUDGED: dict[Asks, int] = {
+    "object": 2,
+    "colour": 2,
+    "text": 2,
+    "neighbour": 2,
+    "first": 2,
+    "count": 4,
+    "line": 1,
+    "when": 4,
+}
+"""The kinds of questions, as `quest` names them, and how often each is asked: those most of which most has to be said
+that no other has."""
+PROBES, MOST_PROBED = 0.35, (4, 8, 12)
+"""Of the drills to search, those that end in a list of cells to search, as the Master makes it; and how many of them
+there may be."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0)
 Row = dict[str, Any]
 
@@ -70,20 +93,33 @@ def searching(rng: random.Random, count: int = 4) -> Row:
     legal = LegalSet(CELLS if rng.random() < 0.7 else (), depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
     examples = []
     for _ in range(count):
-        question = _question(rng, _target(rng, sights), [line for said in lines.values() for line in said])
+        question = _question(rng, SEARCHED, _target(rng, sights), [line for said in lines.values() for line in said])
         quest = quest_of(question.text)
         assert quest is not None, question.text
         swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=length_s > LONGEST_S)
+        words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
+        if rng.random() < PROBES:
+            examples.append(_example("drill", *_probe(rng, swept, words)))
+            continue
         action = act(swept, sights, legal, first=True, cell_s=grid.resolution_s)
         meant = step_schema(legal).model_validate({"thought": swept.thought, "action": action})
-        reply = meant.model_dump_json()
+        reply = spelt(meant)
         if rng.random() < 0.3:  # to go on to the action each time would make steps longer
             reply = reply[: reply.index('","action"')]
         where = f"You were sent to {clock(0)}–{clock(length_s)} of a video of {clock(length_s)}."
         can = "Possible now: expand 0–15; finished." if legal.expand else "Possible now: finished."
-        words = f"{asked(question)}\nWhat to look for: {quest.task}\n{where}\n{can}"
-        examples.append(_example("drill", words, reply))
+        examples.append(_example("drill", f"{words}{where}\n{can}", reply))
     return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)
+
+
+def _probe(rng: random.Random, swept: Sweep, words: str) -> tuple[str, str]:
+    """Return what is asked for a list of the cells to search, and the reply."""
+    most, open_cells = rng.choice(MOST_PROBED), CELLS
+    if rng.random() < 0.4:
+        open_cells = tuple(sorted(rng.sample(CELLS, rng.randint(4, 15))))
+    reply = probe_schema(open_cells, most).model_validate(probe(swept, open_cells, most))
+    named = f"Name up to {most} of these cells, best first: {listed(open_cells)}."
+    return f"{words}No evidence is kept yet.\n{named}", spelt(reply)
 
 
 def judging(rng: random.Random, count: int = 6) -> Row:
@@ -94,7 +130,7 @@ def judging(rng: random.Random, count: int = 6) -> Row:
 def _judgement(rng: random.Random) -> Row:
     names = _names(rng, 6)
     target = replace(_sight(rng), colour=names[0].split(" ")[0], shape=names[0].split(" ")[1])
-    question = _question(rng, target, [])
+    question = _question(rng, JUDGED, target, [])
     quest = quest_of(question.text)
     assert quest is not None, question.text
     length_s = rng.choice(LENGTHS_S)
@@ -111,11 +147,11 @@ def _judgement(rng: random.Random) -> Row:
     words = f"{asked(question)}\n{kept(scratchpad)}"
     if rng.random() < 0.5:
         form = decision_schema(question.kind, len(question.choices), length_s, labels)
-        reply = form.model_validate(decide(question, quest, items, labelled=True)).model_dump_json()
+        reply = spelt(form.model_validate(decide(question, quest, items, labelled=True)))
         return _example("judgement", f"Decide.\n{words}", reply)
     open_cells = tuple(sorted(rng.sample(CELLS, rng.randint(0, 16))))
     form = review_schema(len(question.choices), length_s, labels, open_cells)
-    reply = form.model_validate(review(question, quest, items, open_cells)).model_dump_json()
+    reply = spelt(form.model_validate(review(question, quest, items, open_cells)))
     return _example("judgement", f"Judge it.\n{words}", reply)
 
 
@@ -191,9 +227,9 @@ def _target(rng: random.Random, sights: Sequence[Sight | None]) -> Sight:
     return rng.choice(there) if there and rng.random() < 0.8 else _sight(rng)
 
 
-def _question(rng: random.Random, target: Sight, lines: Sequence[Line]) -> Question:
+def _question(rng: random.Random, kinds: Mapping[Asks, int], target: Sight, lines: Sequence[Line]) -> Question:
     """Draw a question about a sight, in the words of AtlasWorld's, with its choices."""
-    asks = rng.choice(ASKED)
+    (asks,) = rng.choices(list(kinds), list(kinds.values()))
     scene, name = f"the {target.place} scene at {target.light}", target.object
     names = [name, *(other for other in _names(rng, 4) if other != name)][:4]
     rng.shuffle(names)
@@ -222,7 +258,11 @@ def _question(rng: random.Random, target: Sight, lines: Sequence[Line]) -> Quest
             return Question(f"How many times does {with_article(name)} appear in the video?", numbers)
         case "line":
             about = [line.text for line in lines if named_in(line.text)]
-            line = rng.choice(about) if about else rng.choice(EVENT_LINES).format(object=with_article(name))
+            line = (
+                rng.choice(about)
+                if about and rng.random() < 0.85
+                else rng.choice(EVENT_LINES).format(object=with_article(name))
+            )
             return Question(f"Which object is on screen when the voice says “{line}”?", objects)
     return Question(f"When is the {name} on screen?", kind="when")
 

@@ -7,9 +7,12 @@ its thought goes over the cells one by one, and the action follows from the thou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
+
+from pydantic import BaseModel
 
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
@@ -24,7 +27,7 @@ from atlaskit.nano.weigh import NUMBERS, weigh
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.question import Question
 from atlaskit.schemas import MOST_ITEMS
-from atlaskit.wording import said_in
+from atlaskit.wording import listed_in
 
 SETTINGS = asdict(NANO)
 """Of `ask`: what the teacher is used to, and with it nano."""
@@ -32,6 +35,9 @@ SHORT_S = 1.0
 """What does not show in cells as short as that is taken not to be there."""
 MOST_UNKNOWN = 4
 """Cells that a probe names where none is better than another."""
+
+
+_TIME = re.compile(r'("(?:start_s|end_s)":)([\d.e+-]+)')
 
 
 class Expert:
@@ -45,7 +51,7 @@ class Expert:
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer a request."""
         valid = request.schema.model_validate(self.answer(request.facts))
-        text = valid.model_dump_json()
+        text = spelt(valid)
         return Reply(valid, text, estimated_usage(request, text))
 
     def answer(self, call: Any) -> dict[str, Any]:
@@ -77,18 +83,13 @@ class Expert:
     def sweep(self, quest: Quest, seen: Observation) -> Sweep:
         """Go over the cells of a view, with what is said in them."""
         named = {
-            index: [name for line in lines for name in named_in(line.text)] for index, lines in said_in(seen).items()
+            index: [name for line in lines for name in named_in(line.text)] for index, lines in listed_in(seen).items()
         }
         is_long = self.script.duration_s > LONGEST_S
         return sweep(quest, self.sights(seen), named, cell_s=seen.view.grid.resolution_s, is_long=is_long)
 
     def _probe(self, call: ProbeCall, quest: Quest) -> dict[str, Any]:
-        swept = self.sweep(quest, call.observation)
-        worth = {**dict.fromkeys(swept.near, 0.6), **dict.fromkeys(swept.keep, 0.9)}
-        ranked = sorted((cell for cell in worth if cell in call.open_cells), key=lambda cell: (-worth[cell], cell))
-        best = ranked[: call.top] or list(call.open_cells)[: min(call.top, MOST_UNKNOWN)]
-        top = [{"cell": cell, "score": worth.get(cell, 0.1)} for cell in best]
-        return {"reasoning": swept.thought, "top": top}
+        return probe(self.sweep(quest, call.observation), call.open_cells, call.top)
 
     def _step(self, call: StepCall, quest: Quest) -> dict[str, Any]:
         seen = call.observation
@@ -107,6 +108,23 @@ class Expert:
             if sight is not None and quest.wants(sight) and cell.index in call.observation.legal.add
         ]
         return decide(call.question, quest, found, labelled=bool(call.observation.legal.add), by_cell=True)
+
+
+def spelt(answer: BaseModel) -> str:
+    """Spell an answer as JSON, its times with two decimals each, as prompts have them: so they can be copied."""
+    return _TIME.sub(lambda found: f"{found[1]}{float(found[2]):.2f}", answer.model_dump_json())
+
+
+def probe(swept: Sweep, open_cells: Sequence[int], top: int) -> dict[str, Any]:
+    """Return the cells to search that follow from a sweep, as far as they are open: in order of time, as they were
+    found."""
+    worth = {**dict.fromkeys(swept.near, 0.6), **dict.fromkeys(swept.keep, 0.9)}
+    best = sorted((cell for cell in worth if cell in open_cells), key=lambda cell: -worth[cell])[:top]
+    named = sorted(best) or list(open_cells)[: min(top, MOST_UNKNOWN)]
+    return {
+        "reasoning": swept.thought,
+        "top": [{"cell": cell, "score": worth.get(cell, 0.1)} for cell in named],
+    }
 
 
 def act(

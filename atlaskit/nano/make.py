@@ -13,7 +13,6 @@ from pathlib import Path
 
 from atlaskit.errors import InputError
 from atlaskit.install import interpreter
-from atlaskit.nano.material import SHARD, WORLDS, write_material
 
 WHOLE_MINUTES = 120.0
 """What the whole recipe is meant to take on two cores."""
@@ -31,6 +30,8 @@ def make(folder: Path, minutes: float = WHOLE_MINUTES) -> Path:
 
     Returns the folder of the weights. Raises InputError for a time that is not positive.
     """
+    from atlaskit.nano.material import SHARD, WORLDS, write_material  # and with it, what starts processes
+
     if not 0 < minutes <= WHOLE_MINUTES:
         raise InputError(f"MINUTES is more than 0 and at most {WHOLE_MINUTES:g}, got {minutes:g}.")
     share = minutes / WHOLE_MINUTES

@@ -43,8 +43,8 @@ def write_material(folder: Path, worlds: int, processes: int = 2) -> None:
     """Write the material of so many worlds."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "values.json").write_text(json.dumps([list(part) for part in VALUES.values()]))
-    varying = [word for part in VALUES.values() for word in part if word]
-    (folder / "varying.json").write_text(json.dumps([*varying, *NUMBERS]))
+    (folder / "varying.json").write_text(json.dumps([word for part in VALUES.values() for word in part if word]))
+    (folder / "counts.json").write_text(json.dumps(NUMBERS))
     shards = max(1, worlds // SHARD)
     jobs: list[tuple[Callable[[Path, int], None], int]] = [
         *((write_tiles, shard) for shard in range(max(1, shards * 3 // 4))),

@@ -1,10 +1,13 @@
 """Going over the cells of a view one by one, in writing: what each shows, what is said in it, and what follows.
 
 The thought is what makes the search easy to learn, so every sign in it follows from what stands before it, and nothing
-waits for a cell that comes later: "0-1-2red~circle~=2+3blue,circle~“red~circle~=3~". Each word is followed by whether
-it is one that is looked for ("~") or not (","); behind "“" stand objects that are named in that time. Then comes "-"
-for nothing, or "=", the number of a cell, and "+" for what is wanted or "~" for where it may lie: a number is found
-easily right beside its sign, and hardly anywhere else.
+waits for a cell that comes later: "0-1-2red~circle~=2+3blue,circle~-". Each word is followed by whether it is one that
+is looked for ("~") or not (","). Then comes "-" for nothing, or "=", the number of a cell, and "+" for what is wanted
+or "~" for where it may lie: a number is found easily right beside its sign, and hardly anywhere else.
+
+What has to be looked up elsewhere is said before the cells, and found again behind the same words. Where a spoken line
+matters, those cells come first in which it names what is wanted: "1“: 0-1“=1~2red,circle,=2+". Of several objects that
+are looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0=0+1red~star~ red star-".
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from atlaskit.nano.sights import Sight
 
 HERE, NEAR, OTHER, NOTHING = "+", "~", ",", "-"
 """What there is to say of a cell: what is wanted is here, may lie within, or is not; and of a word."""
+NAMED = "“"
+"""Of a cell in whose time what is wanted is named."""
 COARSE_S, FINE_S = 20.0, 4.0
 """Cells longer than the first show too little to pass over a scene that no filler has; in cells shorter than the
 second, what is named in them shows in them or in the next."""
@@ -44,32 +49,39 @@ def sweep(
     cell_s: float,
     is_long: bool,
 ) -> Sweep:
-    """Go over the cells of a view: what each shows (None for a black one), and the objects that are named in it.
+    """Go over the cells of a view: what each shows (None for a black one), and the objects that lines in it name.
 
     `cell_s` is how long a cell lasts; `is_long` tells whether there is filler between the scenes.
     """
     walk = _Walk(quest, cell_s, is_long)
     scenes = quest.scene is not None or cell_s > COARSE_S
-    thought = ""
+    heard = [index for index in sorted(named) if quest.line and not set(quest.named).isdisjoint(named[index])]
+    thought = "".join(f"{index}{NAMED}" for index in heard) + ": " * bool(heard)
+    thought += listed(quest.objects) if len(quest.objects) > 1 else ""
     for index, sight in enumerate(sights):
-        said = named.get(index, ()) if quest.named and sight else ()
-        here, near = walk.step(index, sight, said)
-        heard = "".join(f"“{marked(name.split(' '), quest.words)}" for name in said)
+        is_named = index in heard and sight is not None
+        here, near = walk.step(index, sight, is_named)
         signs = "".join([f"={cell}{HERE}" for cell in here] + [f"={cell}{NEAR}" for cell in near])
-        thought += f"{index}{shown(sight, quest, scenes=scenes)}{heard}{signs or NOTHING}"
+        thought += f"{index}{NAMED * is_named}{shown(sight, quest, scenes=scenes)}{signs or NOTHING}"
     return Sweep(thought, tuple(sorted(set(walk.keep))), tuple(sorted(set(walk.near))))
 
 
 def shown(sight: Sight | None, quest: Quest, *, scenes: bool) -> str:
     """Say what a cell shows, as far as it matters. Of several objects that are looked for, both words may be words of
-    different ones: so the object is said whole."""
+    different ones: so the object is said whole, and which one it is."""
     if sight is None:
         return ""
     parts = [*((sight.place, sight.light) if scenes else ()), sight.colour, sight.shape]
     words = marked([part for part in parts if part], quest.words)
     if len(quest.objects) > 1 and {sight.colour, sight.shape} <= quest.words:
-        words += marked([sight.object], quest.objects)
+        is_it = sight.object in quest.objects
+        words += f" {sight.object}{quest.objects.index(sight.object) if is_it else ''}"
     return words
+
+
+def listed(names: Sequence[str]) -> str:
+    """Give names their numbers, which stand right behind them; nothing where there are none."""
+    return f"Of {', '.join(f'{name}{number}' for number, name in enumerate(names))}: " if names else ""
 
 
 def marked(words: Sequence[str], wanted: Collection[str]) -> str:
@@ -95,12 +107,11 @@ class _Walk:
     heard: int | None = None
     """Where what is wanted was named last, and has not come into sight since."""
 
-    def step(self, index: int, sight: Sight | None, said: Sequence[str]) -> tuple[list[int], list[int]]:
+    def step(self, index: int, sight: Sight | None, is_named: bool) -> tuple[list[int], list[int]]:
         """Go on to a cell; return the cells in which what is wanted is seen now, or else may lie."""
         if sight is None:
             self.before, self.beside, self.due, self.heard = None, None, False, None
             return [], []
-        is_named = not set(self.quest.named).isdisjoint(said)
         if is_named:
             self.heard = index
         here = self._here(index, sight)

@@ -14,7 +14,7 @@ from itertools import groupby
 from atlaskit.memory import Evidence
 from atlaskit.nano.quest import Quest, sight_told
 from atlaskit.nano.sights import Sight
-from atlaskit.nano.sweep import HERE, NOTHING, marked
+from atlaskit.nano.sweep import HERE, NOTHING, listed, marked
 from atlaskit.question import Question, without_article
 
 MOST_WEIGHED = 16
@@ -50,7 +50,7 @@ def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighe
         is_choice = says in among
         counts = bool(says) and (is_choice or not among or quest.asks in ("count", "course"))
         number = among.index(says) if is_choice and quest.asks != "count" else ""
-        when = f" {item.timestamp_s:.2f} s of {item.start_s:.2f}–{item.end_s:.2f} " if quest.asks == "when" else ""
+        when = f" {item.timestamp_s:.2f} s of {item.start_s:.2f}–{item.end_s:.2f}:" if quest.asks == "when" else ""
         steps.append(f"[{item.label}]{when}{shown}{f'{number}{HERE}' if counts else NOTHING}")
         if counts:
             counted.append(item)
@@ -70,10 +70,9 @@ def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighe
     suffices = bool(proof) and (choice is not None or not among) and quest.asks not in ("count", "course")
     if quest.asks == "first":
         suffices = suffices and set(quest.objects) <= set(said)
-    listed = f"Of {', '.join(f'{each}{number}' for number, each in enumerate(among))}: " if among else ""
     answer = f"{words or 'nothing'}{'' if choice is None else choice}"
     span_s = (counted[0].start_s, counted[-1].end_s) if counted and quest.asks == "when" else None
-    return Weighed(f"{listed}{''.join(steps)}. {answer}", words, choice, tuple(proof), suffices, span_s)
+    return Weighed(f"{listed(among)}{''.join(steps)}. {answer}", words, choice, tuple(proof), suffices, span_s)
 
 
 def counted_in_words(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from atlaskit.plots.appendix import before_after, scratchpad, trace_log
 from atlaskit.plots.costs import failure_modes, tokens_by_role
+from atlaskit.plots.learning import learning_curves
 from atlaskit.plots.maps import resolutions
 from atlaskit.plots.runs import path, rounds
 from atlaskit.plots.style import save
@@ -14,6 +15,7 @@ __all__ = [
     "before_after",
     "depth_budget",
     "failure_modes",
+    "learning_curves",
     "path",
     "resolutions",
     "rounds",

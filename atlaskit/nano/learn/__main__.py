@@ -30,13 +30,13 @@ import words
 from form import CELL, CONTEXT, K, config, look
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 2400, 1600
+EYES_STEPS, MIND_STEPS = 2400, 2000
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
 KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
-SHARES = {"step": 0.5, "probe": 0.1, "review": 0.17, "decision": 0.17, "task": 0.06}
+SHARES = {"step": 0.45, "probe": 0.2, "review": 0.15, "decision": 0.15, "task": 0.05}
 """Of the kinds of calls among the groups of lessons."""
 READING, DRILLING, DRILLED, JUDGING = 0.1375, 0.385, 0.2, 0.3
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
@@ -58,6 +58,8 @@ class Lot:
     values: list[list[str]]
     varying: list[str]
     """Words that vary in sentences that stay the same."""
+    counts: list[str]
+    """Numbers in words, from zero."""
     rows: list[dict[str, Any]]
     held: list[dict[str, Any]]
     drills: dict[str, list[dict[str, Any]]]
@@ -93,8 +95,8 @@ def material(folder: Path) -> Lot:
     drills = {kind: _rows(folder, kind) for kind in ("reading", "searching", "judging")}
     held = rows[: max(20, min(80, len(rows) // 50))]
     parts = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
-    values, varying = (json.loads((folder / f"{name}.json").read_text()) for name in ("values", "varying"))
-    return Lot(values, varying, rows[len(held) :], held, drills, *parts)
+    values, varying, counts = (json.loads((folder / f"{n}.json").read_text()) for n in ("values", "varying", "counts"))
+    return Lot(values, [*varying, *counts], counts, rows[len(held) :], held, drills, *parts)
 
 
 def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
@@ -349,7 +351,7 @@ def main(given: list[str]) -> None:
     else:
         model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
         model.tie_weights()
-        mind.begin(model, tokenizer, lot.values, lot.objects, K)
+        mind.begin(model, tokenizer, lot.values, lot.objects, lot.counts, K)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     if options.only in (None, "eyes") and not options.on:
         teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)), options.keep)
@@ -366,6 +368,8 @@ def main(given: list[str]) -> None:
     model.generation_config.eos_token_id = ids["<end>"]
     model.generation_config.pad_token_id = ids["<pad>"]
     model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="12MB")
+    for diary in out.glob("*.csv"):
+        shutil.copy(diary, folder)
     print(f"saved to {folder}: {sum(weight.numel() for weight in model.parameters()) / 1e6:.2f} million parameters")
 
 

@@ -6,8 +6,9 @@ Lessons come in groups that begin alike, and what is alike is gone over once: ea
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from typing import Any
 
 import torch
@@ -97,17 +98,27 @@ def features(tiles: Sequence[list[int] | None], sizes: list[int], book: torch.Te
     return clear * torch.where(unclear, far, 1.0) + torch.randn_like(clear) * blur * torch.rand(len(tiles), 1) * 2
 
 
-def think(model: Idefics3ForConditionalGeneration, start: torch.Tensor, rests: torch.Tensor) -> torch.Tensor:
-    """Return the last states of the rests: start (P, D), rests (S, L, D) to (S, L, D).
+def think(
+    model: Idefics3ForConditionalGeneration,
+    start: torch.Tensor,
+    rests: torch.Tensor,
+    lengths: Sequence[int],
+    wanted: torch.Tensor,
+) -> torch.Tensor:
+    """Return the last states of those tokens of the rests that are wanted: start (P, D), rests (T, D), which are one
+    after another and so long each, and T times whether it is wanted, to (wanted, D).
 
-    The same as the language model's own pass over each start and rest in one, but the start is gone over once.
+    The same as the language model's own pass over each start and rest in one, but the start is gone over once, and what
+    is not wanted is left out of the last layer. Rests are filled up to the same length for attention alone.
     """
     mind = model.model.text_model
-    (p, width), (s, length, _) = start.shape, rests.shape
+    p, s, length = len(start), len(lengths), max(lengths)
     heads, size = mind.config.num_attention_heads, mind.config.head_dim
-    places = torch.cat([torch.arange(p), torch.arange(p, p + length).repeat(s)])[None].to(start.device)
+    within_rest = torch.cat([torch.arange(each) for each in lengths])
+    flat = (torch.repeat_interleave(torch.arange(s) * length, torch.tensor(lengths)) + within_rest).to(start.device)
+    places = torch.cat([torch.arange(p), p + within_rest])[None].to(start.device)
     cos, sin = mind.rotary_emb(start, places)
-    x = torch.cat([start, rests.reshape(s * length, width)])
+    x = torch.cat([start, rests])
     before = torch.ones(p, p, dtype=torch.bool, device=start.device).triu(1)
     within = torch.ones(length, length, dtype=torch.bool, device=start.device).triu(1)
     for layer in mind.layers:
@@ -117,19 +128,21 @@ def think(model: Idefics3ForConditionalGeneration, start: torch.Tensor, rests: t
         )
         q, k = apply_rotary_pos_emb(q, k, cos.to(q.dtype), sin.to(q.dtype))
         q = q * size**-0.5
-        first = (q[0, :, :p] @ k[0, :, :p].transpose(1, 2)).masked_fill(before, -1e4).float().softmax(-1).to(v.dtype)
-        out = (first @ v[0, :, :p]).transpose(0, 1).reshape(p, heads * size)
-        qs, ks, vs = (part[0, :, p:].view(heads, s, length, size).transpose(0, 1) for part in (q, k, v))
-        back = (qs.transpose(0, 1).reshape(heads, s * length, size) @ k[0, :, :p].transpose(1, 2)).view(
-            heads, s, length, p
-        )
+        filled = (part.new_zeros(heads, s * length, size).index_copy(1, flat, part[0, :, p:]) for part in (q, k, v))
+        qs, ks, vs = (part.view(heads, s, length, size) for part in filled)
+        back = (qs.view(heads, s * length, size) @ k[0, :, :p].transpose(1, 2)).view(heads, s, length, p)
         near = (qs @ ks.transpose(2, 3)).masked_fill(within, -1e4)
-        both = torch.cat([back.transpose(0, 1), near], -1).float().softmax(-1).to(v.dtype)
-        told = both[..., :p].transpose(0, 1).reshape(heads, s * length, p) @ v[0, :, :p]
-        told = told.view(heads, s, length, size).permute(1, 2, 0, 3) + (both[..., p:] @ vs).transpose(1, 2)
-        x = x + own.o_proj(torch.cat([out, told.reshape(s * length, heads * size)]))
+        both = torch.cat([back, near], -1).float().softmax(-1).to(v.dtype)
+        told = (both[..., :p].reshape(heads, s * length, p) @ v[0, :, :p]).view(heads, s, length, size)
+        told = (told + both[..., p:] @ vs).permute(1, 2, 0, 3).reshape(s * length, heads * size)[flat]
+        if layer is mind.layers[-1]:
+            x, told = x[p:][wanted], told[wanted]
+        else:
+            first = (q[0, :, :p] @ k[0, :, :p].transpose(1, 2)).masked_fill(before, -1e4).float().softmax(-1)
+            told = torch.cat([(first.to(v.dtype) @ v[0, :, :p]).transpose(0, 1).reshape(p, heads * size), told])
+        x = x + own.o_proj(told)
         x = x + layer.mlp(layer.post_attention_layernorm(x))
-    return mind.norm(x[p:]).view(s, length, width)
+    return mind.norm(x)
 
 
 def lost(
@@ -142,28 +155,25 @@ def lost(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return the loss of each token of the replies, whether it was right, and the token."""
     embed = model.model.text_model.embed_tokens
-    start_ids = torch.tensor(group.start)
-    length = max(map(len, group.rests))
-    ids = torch.zeros(len(group.rests), length, dtype=torch.long)
-    wanted = torch.full_like(ids, -100)
-    for row, (rest, reply) in enumerate(zip(group.rests, group.replies, strict=True)):
-        ids[row, : len(rest)] = torch.tensor(rest)
-        wanted[row, len(rest) - reply - 1 : len(rest) - 1] = torch.tensor(rest[-reply:])
     device = embed.weight.device
-    start_ids, ids, wanted = start_ids.to(device), ids.to(device), wanted.to(device)
-    start, rests = embed(start_ids), embed(ids)
-    if group.start_tiles:
-        start = start.masked_scatter(
-            (start_ids == image)[:, None], features(group.start_tiles, sizes, book, blur).to(device)
-        )
-    more = [tile for tiles in group.rest_tiles for tile in tiles]
-    if more:
-        rests = rests.masked_scatter((ids == image)[..., None], features(more, sizes, book, blur).to(device))
+
+    def embedded(ids: list[int], tiles: list[list[int] | None]) -> torch.Tensor:
+        tokens = torch.tensor(ids, device=device)
+        known = embed(tokens)
+        if not tiles:
+            return known
+        return known.masked_scatter((tokens == image)[:, None], features(tiles, sizes, book, blur).to(device))
+
+    start = embedded(group.start, group.start_tiles)
+    rests = embedded([*chain(*group.rests)], [*chain(*group.rest_tiles)])
+    lengths, ends = [len(rest) for rest in group.rests], list(accumulate(map(len, group.rests)))
+    told = torch.tensor([token for rest, n in zip(group.rests, group.replies, strict=True) for token in rest[-n:]])
+    wanted = torch.zeros(len(rests), dtype=torch.bool)
+    for end, reply in zip(ends, group.replies, strict=True):
+        wanted[end - reply - 1 : end - 1] = True  # each token follows from the state of the one before
+    told, wanted = told.to(device), wanted.to(device)
     with quickly(device):
-        states = think(model, start, rests)
-        kept = wanted >= 0
-        scores = model.lm_head(states[kept])
-    told = wanted[kept]
+        scores = model.lm_head(think(model, start, rests, lengths, wanted))
     loss = F.cross_entropy(scores.float(), told, reduction="none")
     return loss, scores.argmax(-1) == told, told
 
@@ -173,11 +183,12 @@ def begin(
     words: PreTrainedTokenizerFast,
     values: list[list[str]],
     objects: list[tuple[str, str]],
+    counts: list[str],
     k: int,
     seed: int = 0,
 ) -> None:
     """Give the tokens their first meaning: a word for what is seen begins as the direction of the sight, an object as
-    that of its colour and shape, the marker of a cell as its number; and the layers theirs."""
+    that of its colour and shape, the marker of a cell and a count in words as the number; and the layers theirs."""
     book = directions([len(part) for part in values])
     drawn = torch.Generator().manual_seed(seed)
     table = model.model.text_model.embed_tokens.weight
@@ -185,22 +196,27 @@ def begin(
         table.copy_(F.normalize(torch.randn(table.shape, generator=drawn), dim=1))
         where = {word: place for place, word in enumerate(word for part in values for word in part) if word}
         for word, place in where.items():
-            for form in (word, f" {word}"):
-                ids = words(form, add_special_tokens=False).input_ids
-                if len(ids) == 1:
-                    table[ids[0]] = book[place] + 0.3 * table[ids[0]]
-                    if form != word:
-                        table[ids[0]] += ASKED * wiring.asked()
+            for token, is_asked in _tokens(words, word):
+                table[token] = book[place] + 0.3 * table[token] + is_asked * ASKED * wiring.asked()
         for colour, shape in objects:
-            for form in (f"{colour} {shape}", f" {colour} {shape}"):
-                (token,) = words(form, add_special_tokens=False).input_ids
-                table[token] = WHOLE * table[token] + PARTS * (book[where[colour]] + book[where[shape]])
-                if form.startswith(" "):
-                    table[token] += ASKED * wiring.asked()
+            for token, is_asked in _tokens(words, f"{colour} {shape}"):
+                both = book[where[colour]] + book[where[shape]]
+                table[token] = WHOLE * table[token] + PARTS * both + is_asked * ASKED * wiring.asked()
+        for number, word in enumerate(counts):
+            for token, _ in _tokens(words, word):
+                table[token] += PARTS * table[words.convert_tokens_to_ids(str(number))]
         for cell in range(k * k):
             marker = words.convert_tokens_to_ids(f"<row_{cell // k + 1}_col_{cell % k + 1}>")
-            (number,) = words(str(cell), add_special_tokens=False).input_ids
-            table[marker] = table[number] + 0.3 * table[marker]
+            table[marker] = table[words.convert_tokens_to_ids(str(cell))] + 0.3 * table[marker]
         table += SHARED * wiring.common()
     wanted, unwanted = (words.convert_tokens_to_ids(sign) for sign in "~,")
     wiring.wire(model, wanted, unwanted)
+
+
+def _tokens(words: PreTrainedTokenizerFast, word: str) -> Iterator[tuple[int, bool]]:
+    """Yield the token of a word, as it stands in a thought; and that of the word with a blank before it, as it stands
+    in a sentence, and whether it is that; as far as each is one token."""
+    for form in (word, f" {word}"):
+        ids = words(form, add_special_tokens=False).input_ids
+        if len(ids) == 1:
+            yield ids[0], form != word
