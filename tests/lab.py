@@ -181,6 +181,7 @@ class Book:
 
     def __init__(self, tab: Tab, path: Path) -> None:
         self.tab, self.lab, self.path, self.page = tab, tab.lab, path, tab.page
+        self._others: list[Page] = []
         self.open()
 
     def open(self) -> None:
@@ -274,6 +275,7 @@ class Book:
         html, _ = HTMLExporter().from_filename(str(self.path))
         self.path.with_suffix(".html").write_text(html, encoding="utf-8")
         page, noted = self.tab.context.new_page(), len(self.tab.strangers)
+        self._others.append(page)
         page.goto(f"http://127.0.0.1:{self.lab.port}/files/{self.path.stem}.html?token={self.lab.token}")
         del self.tab.strangers[noted:]
         return page
@@ -292,7 +294,9 @@ class Book:
         return self.page.locator(".jp-NotebookPanel .jp-CodeCell").nth(cell).locator(".jp-Cell-outputArea")
 
     def close(self) -> None:
-        """Close the notebook, and leave the kernel as if it were new."""
+        """Close the notebook and all that was opened with it, and leave the kernel as if it were new."""
+        for page in self._others:
+            page.close()
         self.evaluate(FORGET)
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
 
