@@ -19,6 +19,11 @@ from atlaskit.search import ask
 
 __all__ = ["browser", "lab", "notebooks", "tab"]
 
+settings.register_profile(
+    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("house")
+
 LONGEST = ("test_decode_matrix", "test_viewer_lab", "test_explorer_lab", "test_lab", "test_live_lab", "test_engines")
 """Files that come first: `make test` gives whole files to its processes, and a long one at the end is waited for."""
 
@@ -26,12 +31,6 @@ LONGEST = ("test_decode_matrix", "test_viewer_lab", "test_explorer_lab", "test_l
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
-
-
-settings.register_profile(
-    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-settings.load_profile("house")
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def _leaves(value: Any) -> list[Any]:
 
 
 @given(MADE, st.integers(0, 2**32))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_a_form_is_what_a_model_of_its_values_is(make: Make, seed: int) -> None:
     rng = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
