@@ -70,13 +70,7 @@ def test_matrix(tmp_path: Path, row: Row) -> None:
     except LookupError as tool:
         pytest.skip(f"no {tool} here, which PyAV's own encoders would need for this row")
     shown = played(path)
-<<<<<<< HEAD
     assert [number for _, number, _ in shown] == list(range(FRAMES - len(shown), FRAMES)), "the film is right"
-=======
-    assert [number for _, number, _ in shown] == list(range(FRAMES - len(shown), FRAMES)), (
-        "the test's own film is right"
-    )
->>>>>>> restt
     for reader in READERS:
         if reader != "decord" or find_spec("decord"):  # it has wheels for Linux on x86 alone
             VERDICTS[reader, row] = same_film(path, shown, row, reader)
