@@ -228,9 +228,11 @@ def teach_mind(
     steps: int,
     keep_s: float,
     *,
+    size: int,
     goes_on: bool,
 ) -> None:
-    """The second stage; of a model that goes on from what it knew, only the last part, as often."""
+    """The second stage, so many groups of lessons a step; of a model that goes on from what it knew, only the last
+    part, as often."""
     thinker, book = model.model.text_model, eyes.directions(lot.sizes)
     table = thinker.embed_tokens.weight
     learnt = list(thinker.parameters())
@@ -248,18 +250,18 @@ def teach_mind(
 
     def slopes(group: mind.Group) -> tuple[Sequence[torch.Tensor | None], float, float]:
         loss, right, _ = mind.lost(model, group, image, lot.sizes, book)
-        found = torch.autograd.grad(loss.mean() / GROUPS, learnt, allow_unused=True)
+        found = torch.autograd.grad(loss.mean() / size, learnt, allow_unused=True)
         return found, float(loss.detach().mean()), float(right.float().mean())
 
     # The groups of a step side by side, each by one thread: one group by two threads is hardly faster than by one.
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
-    pool = ThreadPoolExecutor(min(threads, GROUPS), initializer=lambda: torch.set_num_threads(1))
+    pool = ThreadPoolExecutor(min(threads, size), initializer=lambda: torch.set_num_threads(1))
     diary, began, kept = Diary(out / "mind.csv", step, ["right"]), time.monotonic(), time.monotonic()
     lately, seen = list[tuple[float, float]](), 0
     while step < steps:
         paced(guide, mind.PEAK * (GOING_ON if goes_on else 1.0), step, steps)
         done = 1.0 if goes_on else step / steps
-        groups = [mind.group_of(*chosen(lot, rng, done), tokenizer, rng) for _ in range(GROUPS)]
+        groups = [mind.group_of(*chosen(lot, rng, done), tokenizer, rng) for _ in range(size)]
         told = list(pool.map(slopes, groups))
         for weight, *found in zip(learnt, *(found for found, _, _ in told), strict=True):
             weight.grad = torch.stack([slope for slope in found if slope is not None]).sum(0)
@@ -325,6 +327,7 @@ def main(given: list[str]) -> None:
     asked.add_argument("--share", type=float, default=1.0)
     asked.add_argument("--threads", type=int, default=0)
     asked.add_argument("--keep", type=float, default=KEEP_S, help="seconds between two notes of where a stage is")
+    asked.add_argument("--groups", type=int, default=GROUPS, help="of lessons in one step")
     asked.add_argument("--only", choices=("eyes", "mind"), help="one stage, as beside the other; nothing is saved yet")
     asked.add_argument("--on", type=Path, help="a model to go on from: its mind alone learns")
     options = asked.parse_args(given)
@@ -337,9 +340,9 @@ def main(given: list[str]) -> None:
     lot = material(options.material)
     print(f"{len(lot.frames)} sights, {sum(len(row['examples']) for row in lot.rows)} lessons", flush=True)
     if options.on:
-        for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.json", "chat_template.jinja"):
-            if (options.on / name).exists():
-                shutil.copy(options.on / name, folder)
+        for pattern in ("tokenizer*.json", "chat_template.*", "eyes.csv"):
+            for path in options.on.glob(pattern):
+                shutil.copy(path, folder)
         words.write_processor(folder, K * CELL, CELL)
     elif not (folder / "tokenizer.json").exists():
         words.make(folder, list(texts(lot)), lot.varying, [" ".join(each) for each in lot.objects], K, CONTEXT)
@@ -357,7 +360,8 @@ def main(given: list[str]) -> None:
         teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)), options.keep)
     if options.only in (None, "mind"):
         steps = max(20, round(MIND_STEPS * options.share))
-        teach_mind(model, tokenizer, lot, out, steps, options.keep, goes_on=bool(options.on))
+        goes_on = bool(options.on)
+        teach_mind(model, tokenizer, lot, out, steps, options.keep, size=options.groups, goes_on=goes_on)
     if options.only:
         return
     size = len(tokenizer)
