@@ -42,10 +42,11 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     """The losses fall, a killed run goes on, and what comes out is a folder that vLLM can load."""
     monkeypatch.setattr(material, "SHARD", 2)
     monkeypatch.setattr(material, "DURATIONS_S", (120,))
+    monkeypatch.setattr(material, "PAINTED", ((160, 90),))
     folder = tmp_path / "material"
     material.write_material(folder, 2)
     teach = [python, str(LEARN), str(folder), "--groups", "2"]
-    command = [*teach, str(tmp_path / "out"), "--share", "0.015", "--keep", "1"]
+    command = [*teach, str(tmp_path / "out"), "--share", "0.008", "--keep", "1"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     kept = tmp_path / "out" / "mind.ckpt"
     while not kept.exists():
@@ -63,7 +64,7 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     made = tmp_path / "out" / "nano"
     assert {"config.json", "tokenizer.json", "preprocessor_config.json"} <= {path.name for path in made.iterdir()}
     assert sum(path.stat().st_size for path in made.glob("*.safetensors")) < 25e6
-    onward = [*teach, str(tmp_path / "on"), "--share", "0.01", "--on", str(made)]
+    onward = [*teach, str(tmp_path / "on"), "--share", "0.008", "--on", str(made)]
     done = subprocess.run(onward, check=True, capture_output=True, text=True)
     assert "eyes" not in done.stdout and "mind 20/20" in done.stdout, "its eyes are as they were, its mind goes on"
     (_, began), *_ = losses(tmp_path / "on" / "mind.csv")
