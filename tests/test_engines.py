@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import threading
@@ -63,9 +64,24 @@ def rows(cases: tuple[Case, ...]) -> pd.DataFrame:
 
 def small() -> dict[str, Any]:
     """What a small node is started with. Its agents' ports are named: Ray waits for ports that they choose themselves
-    for 15 seconds only, which are over on a busy machine before they are up."""
+    for 15 seconds only (ray-project/ray#65983), which are over on a busy machine before they are up."""
     agents = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
     return {"object_store_memory": 80 << 20, "include_dashboard": False, **{name: free_port() for name in agents}}
+
+
+def tell_raylets_the_port(patch: pytest.MonkeyPatch) -> None:
+    """Hand one of the named ports on to the raylet: Ray 2.60 tells it to the agent alone, and so waits all the same."""
+    from ray._private import services
+
+    start = services.start_ray_process
+
+    def telling(command: list[str], process_type: str, *arguments: Any, **options: Any) -> Any:
+        named = re.search(r"--listen-port=(\d+)", " ".join(map(str, command)))
+        if process_type == "raylet" and named:
+            command = [*command, f"--dashboard_agent_listen_port={named[1]}"]
+        return start(command, process_type, *arguments, **options)
+
+    patch.setattr(services, "start_ray_process", telling)
 
 
 def free_port() -> int:
@@ -82,6 +98,7 @@ def head() -> Iterator[Any]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        tell_raylets_the_port(patch)
         made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small()})
         made.ours = {}
         ray.init(address=made.address, runtime_env={"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}})
