@@ -24,13 +24,18 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
-LONGEST = ("test_decode_matrix", "test_viewer_lab", "test_explorer_lab", "test_lab", "test_live_lab", "test_engines")
-"""Files that come first: `make test` gives whole files to its processes, and a long one at the end is waited for."""
+LONGEST = ("test_decode_matrix", "lab", "test_engines", "test_search")
+"""What comes first: `make test` gives whole groups to its processes, and a long one at the end is waited for."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks which groups there are
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file are a group, which one process runs; those in JupyterLab are one all together."""
     place = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+    group = {item: "lab" if item.path.stem.endswith("_lab") else item.path.stem for item in items}
+    for item, name in group.items():
+        item.add_marker(pytest.mark.xdist_group(name))
+    items.sort(key=lambda item: place.get(group[item], len(LONGEST)))
 
 
 @pytest.fixture

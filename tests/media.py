@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +49,21 @@ def _block(block: int, size: tuple[int, int]) -> tuple[int, int, int, int]:
     return size[1] // 9 + row * (height + size[1] // 12), width // 2 + column * (size[0] // BITS), height, width
 
 
+@contextmanager
+def usual_priority() -> Iterator[None]:
+    """Give this thread back the priority that it has. SVT-AV1 sets whoever calls it as root before everything else on
+    the machine, and with it all that is started from there later: a browser that waits in a loop then stops the rest.
+    """
+    if not hasattr(os, "sched_setscheduler"):  # not Linux
+        yield
+        return
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, *before)
+
+
 def make(
     path: Path,
     codec: str = "libx264",
@@ -69,7 +85,7 @@ def make(
 ) -> Path:
     """Encode numbered frames; `times` are their showing times in frames, where they are not one after the other."""
     muxing = {"movflags": "+faststart"} if path.suffix == ".mp4" else {}
-    with av.open(str(path), "w", options=muxing | (container_options or {})) as container:
+    with usual_priority(), av.open(str(path), "w", options=muxing | (container_options or {})) as container:
         still = _add_cover(container) if cover else None
         stream = container.add_stream(codec, rate=fps)
         stream.width, stream.height, stream.pix_fmt = *size, pix_fmt

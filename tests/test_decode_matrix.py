@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from decode_matrix import FPS, FRAMES, TRAITS, Row, film, rows, shown_size, turned
-from media import number_in, played, shown_at
+from media import make, number_in, played, shown_at
 
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.opening import open_video
@@ -61,6 +61,13 @@ def same_film(path: Path, film: Played, row: Row, reader: ReaderName) -> str:
                 tolerance = OTHER_DECODER if reader == "decord" else 0
                 assert np.abs(upright.astype(np.int16) - pixels).max() <= tolerance, f"pixels at {time_s} s"
     return "exact"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="priorities are Linux's")
+def test_making_a_film_leaves_the_priority_as_it_was(tmp_path: Path) -> None:
+    before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+    make(tmp_path / "film.mkv", "libsvtav1", 5, preset="12")
+    assert (os.sched_getscheduler(0), os.sched_getparam(0).sched_priority) == before
 
 
 @pytest.mark.parametrize("row", list(rows()), ids=str)
