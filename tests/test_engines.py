@@ -98,10 +98,12 @@ def head() -> Iterator[Any]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_agent_register_timeout_ms", "300000")  # of 30 s, for the same reason
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)  # not by the agents: they come late
         tell_raylets_the_port(patch)
         made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small()})
         made.ours = {}
-        ray.init(address=made.address, runtime_env={"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}})
+        ray.init(address=made.address)
         yield made
         ray.shutdown()
         made.shutdown()
