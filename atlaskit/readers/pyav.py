@@ -375,7 +375,10 @@ def _context(demuxer: Demuxer, threads: int) -> VideoCodecContext:
         if (value := getattr(template, name, None)) is not None:  # PyAV 18.0 has no field_order
             setattr(context, name, value)
     context.thread_type, context.thread_count = "AUTO", threads
-    context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
+    # Decoders with several threads may give a frame before they mark it as damaged. So they stop at the slightest
+    # fault, upon which each frame is decoded by one thread, whose word holds.
+    strict = {} if threads == 1 else {"err_detect": "explode"}
+    context.options = {"max_pixels": str(LARGEST_FRAME_PX)} | strict
     return context
 
 
