@@ -30,7 +30,7 @@ demo: $(VENV)/notebook ## Run the quickstart notebook, end to end: make a video,
 
 test: $(VENV)/test ## Run the tests, some files at once: as many as there are cores, four at most; JOBS=1 for one
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 -n "$(JOBS)" --maxprocesses 4 \
-		--dist loadgroup --no-loadscope-reorder
+		--dist loadscope --no-loadscope-reorder
 
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model made on the spot
 	@$(BIN)/python -c "from atlaskit.install import interpreter; interpreter()"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from lab import browser, lab, notebooks, tab
 from loopback import Loop, loopback
 from models import Babbler, Flaky
+from xdist.scheduler import LoadScopeScheduling
 
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.budget import Budget
@@ -24,18 +27,34 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
-LONGEST = ("test_decode_matrix", "lab", "test_engines", "test_search")
+LONGEST = ("test_decode_matrix", "lab", "test_engines", "test_fuzz", "test_serve", "test_cli", "test_nano")
 """What comes first: `make test` gives whole groups to its processes, and a long one at the end is waited for."""
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; and some tests send Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks which groups there are
+def group(nodeid: str) -> str:
+    """Return which tests one process is to run, one after the other: those of a file, or all those in JupyterLab."""
+    name = Path(nodeid.partition("::")[0]).stem
+    return "lab" if name.endswith("_lab") else name
+
+
+class Groups(LoadScopeScheduling):
+    """Whole groups, so that what the tests of a file share is made once. (pytest-xdist's own groups go by a private
+    attribute of pytest's, which 9.2 does not have: all tests are then spread singly, in silence.)"""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups:
+    return Groups(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a file are a group, which one process runs; those in JupyterLab are one all together."""
     place = {name: number for number, name in enumerate(LONGEST)}
-    group = {item: "lab" if item.path.stem.endswith("_lab") else item.path.stem for item in items}
-    for item, name in group.items():
-        item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=lambda item: place.get(group[item], len(LONGEST)))
+    items.sort(key=lambda item: place.get(group(item.nodeid), len(LONGEST)))
 
 
 @pytest.fixture
