@@ -16,6 +16,7 @@ JOBS    ?= logical
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
+SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-server lint experiments recordings lab serve bench nano clean
@@ -29,12 +30,11 @@ demo: $(VENV)/notebook ## Run the quickstart notebook, end to end: make a video,
 	@echo "Executed notebook and figures: $(CURDIR)/figures"
 
 test: $(VENV)/test ## Run the tests, some files at once: as many as there are cores, four at most; JOBS=1 for one
-	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 -n "$(JOBS)" --maxprocesses 4 \
-		--dist loadscope --no-loadscope-reorder
+	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD)
 
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model made on the spot
 	@$(BIN)/python -c "from atlaskit.install import interpreter; interpreter()"
-	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8
+	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8 $(SPREAD)
 
 lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
 	@$(TIMED) "style"     $(BIN)/ruff check .

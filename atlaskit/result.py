@@ -23,6 +23,11 @@ MASTER_STOPS = ("sufficient", "depth")
 WORKER_STOPS = ("explored",)
 
 
+def verdict(is_right: bool | None) -> str:
+    """Return what is said behind an answer of whether it is right: nothing where the truth is not known."""
+    return "" if is_right is None else f", which is {'right' if is_right else 'wrong'}"
+
+
 @dataclass(frozen=True)
 class Spent:
     """What this very run paid. A replay out of a full cache makes no calls and decodes no frames."""

@@ -41,6 +41,16 @@ SHIPPED = {"nano": Path(__file__).parent / "nano" / "weights"}
 SETTLED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 
 
+def quick_dtype(told: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the numbers that a processor reckons with at its quickest, by what Linux tells of it: one of Intel's or
+    AMD's without AVX-512 takes twice as long for a call in bfloat16 as in 32 bits."""
+    try:
+        traits = set(told.read_text(encoding="utf-8", errors="replace").split())
+    except OSError:
+        traits = set()
+    return "float32" if "sse2" in traits and "avx512f" not in traits else "bfloat16"
+
+
 @dataclass(frozen=True)
 class Flags:
     """What a server is started with, beside its model and its place."""
@@ -76,7 +86,7 @@ class Flags:
             "uvicorn-log-level": "warning",
         }
         if build == "serve-cpu":
-            flags["dtype"] = "bfloat16"
+            flags["dtype"] = quick_dtype()
         switches = ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
         switches += ["--enforce-eager"] if build == "serve-cpu" else []
         # `vllm serve` of the CPU wheel dies looking up its own version; the module works in both builds.

@@ -22,10 +22,10 @@ from atlaskit.video import ReaderName
 
 os.environ.setdefault("SVT_LOG", "1")  # the AV1 encoder tells its life otherwise
 RANDOM_TIMES = 50
-ALONE = 18
-"""How many of them are also asked for one by one, both ends among them: some four in each group of pictures."""
-IN_TURN = 60
-"""So many frames up to the last are asked for one after the other: over two keyframes, and the end."""
+ALONE = 9
+"""How many of them are also asked for one by one, both ends among them: some two in each group of pictures."""
+IN_TURN = 30
+"""So many frames up to the last are asked for one after the other: over a keyframe, and the end."""
 OTHER_DECODER = 3
 """Two builds of FFmpeg may round an MPEG-4 frame this differently."""
 Played = list[tuple[float, int, np.ndarray]]

@@ -37,7 +37,7 @@ FILMS: dict[str, tuple[str, dict[str, str]]] = {
 }
 DAMAGED_EACH = 52
 PROCESSES, SECONDS_A_FILE = 2, 60
-TIMES_S = [(index + 0.5) / FPS for index in range(0, FRAMES, 3)]
+TIMES_S = [(index + 0.5) / FPS for index in range(0, FRAMES, 4)]
 
 
 def damages(whole: bytes, other: bytes, pictures: set[int], seed: str) -> Iterator[tuple[str, bool, bytes]]:

@@ -45,7 +45,7 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(material, "PAINTED", ((160, 90),))
     folder = tmp_path / "material"
     material.write_material(folder, 2)
-    teach = [python, str(LEARN), str(folder), "--groups", "2"]
+    teach = [python, str(LEARN), str(folder), "--groups", "2", "--threads", "1"]
     command = [*teach, str(tmp_path / "out"), "--share", "0.008", "--keep", "1"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     kept = tmp_path / "out" / "mind.ckpt"

@@ -28,7 +28,7 @@ from atlaskit.errors import InputError, ModelError, ServerError, Unrecorded
 from atlaskit.events import Event
 from atlaskit.model import MOST_IMAGES, NANO, Message, Request
 from atlaskit.search import ask
-from atlaskit.serve import Flags, Server, serve, served_name
+from atlaskit.serve import Flags, Server, quick_dtype, serve, served_name
 from atlaskit.vllm_log import reason_in, stage
 
 ROOM = sys.modules["atlaskit.serve"]  # the package's own `serve` is the function
@@ -382,7 +382,22 @@ def test_the_flags(tmp_path: Path) -> None:
     ]
     assert not {"--enforce-eager", "--dtype"} & told.keys()
     cpu = flags_of(Flags().command("python", "a/model", "name", 8123, tmp_path, "serve-cpu"))
-    assert cpu["--dtype"] == "bfloat16" and "--enforce-eager" in cpu
+    assert cpu["--dtype"] == quick_dtype() and "--enforce-eager" in cpu
+
+
+@pytest.mark.parametrize(
+    ("told", "dtype"),
+    [
+        ("flags\t\t: fpu sse2 avx2\n", "float32"),
+        ("flags\t\t: fpu sse2 avx2 avx512f avx512bw\n", "bfloat16"),
+        ("Features\t: fp asimd bf16\n", "bfloat16"),
+        (None, "bfloat16"),
+    ],
+)
+def test_a_processor_is_given_the_numbers_it_is_quick_with(tmp_path: Path, told: str | None, dtype: str) -> None:
+    if told is not None:
+        (tmp_path / "cpuinfo").write_text(told)
+    assert quick_dtype(tmp_path / "cpuinfo") == dtype
 
 
 LOGS = {

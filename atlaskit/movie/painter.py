@@ -17,7 +17,7 @@ from atlaskit.plots.runs import DEAD, FOUND
 from atlaskit.question import Span
 from atlaskit.render import Picture, Sheet, View, burn, clock, read_tiles
 from atlaskit.replay import Shown
-from atlaskit.result import Result
+from atlaskit.result import Result, verdict
 from atlaskit.walk.steps import WHAT
 
 SIZE = (1280, 720)
@@ -69,8 +69,7 @@ class Painter:
         """Return the last still: the answer, and what it rests on."""
         still, pen = self._begin()
         result = self._result
-        verdict = {True: "The answer, which is right", False: "The answer, which is wrong", None: "The answer"}
-        write(pen, (RIGHT_X, BODY_Y - 4), verdict[result.is_right], 18, RIGHT_PX, 1, QUIET)
+        write(pen, (RIGHT_X, BODY_Y - 4), f"The answer{verdict(result.is_right)}", 18, RIGHT_PX, 1, QUIET)
         answer = result.answer if result.answer is not None else f"None could be had: {result.failure or result.stop}"
         y = write(pen, (RIGHT_X, BODY_Y + 22), answer, 30, RIGHT_PX, 3)
         write(pen, (RIGHT_X, y + 8), result.reasoning, 17, RIGHT_PX, 4)

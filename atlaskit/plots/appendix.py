@@ -18,7 +18,7 @@ from atlaskit.memory import Evidence
 from atlaskit.plots.logs import black_cells, log
 from atlaskit.plots.style import STYLE
 from atlaskit.render import View, clock, read_tiles
-from atlaskit.result import Result
+from atlaskit.result import Result, verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,10 +146,10 @@ def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Imag
 
 
 def _ends(result: Result) -> list[str]:
-    total, verdict = result.total, {True: ", which is right", False: ", which is wrong", None: ""}[result.is_right]
-    answer = "none" if result.answer is None else printable(result.answer, 400)
+    total, answer = result.total, "none" if result.answer is None else printable(result.answer, 400)
+    answer += verdict(result.is_right)
     cost = f"{total.calls:,} calls, {total.tokens:,} tokens, {len(result.evidence)} frames of evidence"
-    return [f"answer      {answer}{verdict}", f"stopped     {printable(result.stop)}", f"cost        {cost}"]
+    return [f"answer      {answer}", f"stopped     {printable(result.stop)}", f"cost        {cost}"]
 
 
 def _wrapped(lines: Iterable[str]) -> list[str]:

@@ -10,12 +10,12 @@ from typing import Any
 from atlaskit.displays.markup import told
 from atlaskit.memory import Evidence
 from atlaskit.render import clock
+from atlaskit.result import verdict
 from atlaskit.walk.regions import regions
 from atlaskit.walk.runs import Run, start_of
 from atlaskit.walk.steps import MOST_STEPS, Finders
 
 MOST_EVIDENCE = 400
-VERDICTS = {True: ", which is right", False: ", which is wrong", None: ""}
 
 
 def head(run: Run, most_steps: int = MOST_STEPS) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _answer(run: Run) -> str:
     stopped = f"; stopped by: {run.stop}" if run.stop else ""
     if run.answer is None:
         return f"No answer could be had{stopped}."
-    return f"Answer: {run.answer}{VERDICTS[run.is_right]}{stopped}"
+    return f"Answer: {run.answer}{verdict(run.is_right)}{stopped}"
 
 
 def _found(item: Evidence, place: int | None, count: int) -> tuple[str, int | None]:
