@@ -15,7 +15,7 @@ from media import cut, make
 SMALL = (160, 90)
 ODD = (161, 91)
 TALLER = (160, 96)
-FRAMES, FPS, GOP = 110, 25, 25
+FRAMES, FPS, GOP = 85, 25, 25
 
 ENCODERS: dict[str, tuple[str, dict[str, str]]] = {
     "H.264": ("libx264", {"preset": "veryfast"}),

@@ -21,7 +21,7 @@ from atlaskit.opening import open_video
 from atlaskit.video import ReaderName
 
 os.environ.setdefault("SVT_LOG", "1")  # the AV1 encoder tells its life otherwise
-RANDOM_TIMES = 50
+RANDOM_TIMES = 36
 ALONE = 9
 """How many of them are also asked for one by one, both ends among them: some two in each group of pictures."""
 IN_TURN = 30

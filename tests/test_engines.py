@@ -114,7 +114,7 @@ def cluster(head: Any) -> Any:
     """The same with two nodes that take tasks; one that an earlier test lost is added anew."""
     for name in ("one", "two"):
         if head.ours.get(name) not in head.list_all_nodes():
-            head.ours[name] = head.add_node(num_cpus=2, node_name=name, **small())
+            head.ours[name] = head.add_node(num_cpus=1, node_name=name, **small())
     head.wait_for_nodes()
     return head
 
