@@ -53,7 +53,7 @@ def cells_told(observation: Observation) -> str:
     This varies with the picture only, so it stands right behind it: calls about one picture have the start in common.
     """
     view, lines = observation.view, observation.subtitles
-    said = {index: list(map(quoted, each)) for index, each in listed_in(observation).items()}
+    said = listed_in(observation)
     much = [] if lines else [SILENCE]
     if not said and said_in(observation):
         much = [f"{len(lines)} lines are said in this time, too many to list."]
@@ -64,10 +64,13 @@ def cells_told(observation: Observation) -> str:
     return "\n".join([*ruled_out, *said_by_cell(said), *much])
 
 
-def said_by_cell(said: Mapping[int, Sequence[str]]) -> list[str]:
-    """Tell what is said in each cell, a line a cell; nothing where nothing is said."""
-    told = [f"Cell {index}: {' '.join(texts)}" for index, texts in said.items()]
-    return ["Said in this time, by cell:", *told] if told else []
+def said_by_cell(said: Mapping[int, Sequence[Line]]) -> list[str]:
+    """Tell what is said in each cell, a row for each line; nothing where nothing is said.
+
+    A cell's number stands right before the words: small models find it by them, and lose it over the digits of a time.
+    """
+    told = [f"{index}: {quoted(line)}" for index, lines in said.items() for line in lines]
+    return ["Said in this time, each line after the number of its cell:", *told] if told else []
 
 
 def said_in(observation: Observation) -> dict[int, list[Line]]:
@@ -90,8 +93,9 @@ def listed_in(observation: Observation) -> dict[int, list[Line]]:
     return said if sum(len(quoted(line)) for lines in said.values() for line in lines) <= MOST_SUBTITLES else {}
 
 
-def _one_cell(view: View, cell: Cell, said: Sequence[str]) -> str:
-    told = "ruled out" if cell.index in view.dead else " ".join([f"frame at {view.moments[cell.index]:.3f} s", *said])
+def _one_cell(view: View, cell: Cell, said: Sequence[Line]) -> str:
+    shown = [f"frame at {view.moments[cell.index]:.3f} s", *map(quoted, said)]
+    told = "ruled out" if cell.index in view.dead else " ".join(shown)
     return f"Cell {cell.index}, {cell.start_s:.3f}–{cell.end_s:.3f} s: {told}"
 
 
@@ -101,8 +105,8 @@ def heard(time_s: float, lines: Sequence[Line]) -> str:
 
 
 def quoted(line: Line) -> str:
-    """Tell a line with its times."""
-    return f"[{line.start_s:.1f}–{line.end_s:.1f} s] {json.dumps(line.text, ensure_ascii=False)}"
+    """Tell a line, and its times behind it."""
+    return f"{json.dumps(line.text, ensure_ascii=False)} [{line.start_s:.1f}–{line.end_s:.1f} s]"
 
 
 def kept(scratchpad: Scratchpad, left_out: int = 0) -> str:

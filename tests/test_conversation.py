@@ -138,11 +138,11 @@ def test_only_cells_with_something_to_tell_are_listed(world: World, shared_cache
     assert told(dead)[0] == "Ruled out, and black: 0–1, 4."
     long = said(quiet, Line(30.0, 80.0, "Long."), Line(599.0, 599.5, "Late."))
     assert told(long) == [
-        "Said in this time, by cell:",
-        'Cell 0: [30.0–80.0 s] "Long."',
-        'Cell 15: [599.0–599.5 s] "Late."',
+        "Said in this time, each line after the number of its cell:",
+        '0: "Long." [30.0–80.0 s]',
+        '15: "Late." [599.0–599.5 s]',
     ]
-    assert told(said(dead, Line(30.0, 80.0, "Long.")))[2] == 'Cell 2: [30.0–80.0 s] "Long."', "the first that is open"
+    assert told(said(dead, Line(30.0, 80.0, "Long.")))[2] == '2: "Long." [30.0–80.0 s]', "the first that is open"
     assert "Short" not in "\n".join(told(said(dead, Line(1.0, 2.0, "Short.")))), "all of it lies in what is ruled out"
 
 
@@ -152,8 +152,8 @@ def test_the_papers_form_lists_every_cell(world: World, shared_cache: Cache) -> 
     assert len(lines) == 17
     assert lines[1:4] == [
         "Cell 0, 0.000–37.500 s: ruled out",
-        'Cell 1, 37.500–75.000 s: frame at 56.250 s [30.0–80.0 s] "Long."',
-        'Cell 2, 75.000–112.500 s: frame at 93.750 s [30.0–80.0 s] "Long."',
+        'Cell 1, 37.500–75.000 s: frame at 56.250 s "Long." [30.0–80.0 s]',
+        'Cell 2, 75.000–112.500 s: frame at 93.750 s "Long." [30.0–80.0 s]',
     ]
     with pytest.raises(InputError, match="'sparse'"):
         observed(world, shared_cache, cells="sparse")
