@@ -43,7 +43,7 @@ def run_all(
     *,
     scale: str = "small",
     only: Sequence[str] = (),
-    model: str = ORACLE,
+    model: str = "",
     data: str = "",
     workers: int | None = None,
     replay: bool = False,
@@ -51,9 +51,10 @@ def run_all(
     """Run the notebooks of a folder in the order of their names, and write `index.html` beside what they made; what is
     not run this time stays on the page as it was.
 
-    `only` names some by how their names begin. `model` is served once for all of them; of an oracle, which is a
-    program, nothing has to be recorded, so `replay` is for what else is asked. Raises InputError before anything runs:
-    for an unknown scale, no such notebook, or a parameter that none has; ServerError where the model cannot be served.
+    `only` names some by how their names begin. `model` is served once for all of them; without it, each asks whom it
+    names itself. Of an oracle, which is a program, nothing has to be recorded, so `replay` is for what else is asked.
+    Raises InputError before anything runs: for an unknown scale, no such notebook, or a parameter that none has;
+    ServerError where the model cannot be served.
     """
     if scale not in SCALES:
         raise InputError(f"A scale is {', '.join(SCALES)}, got {scale!r:.40}.")
@@ -68,11 +69,12 @@ def run_all(
     ran = []
     with _served(model, replay) as address:
         for number, notebook in enumerate(notebooks, start=1):
-            parameters = {**SCALES[scale], **given, "model": address}
-            is_recorded = replay and (model != ORACLE or "model" not in declared[notebook])
-            parameters |= {"replay": True} if is_recorded else {}
-            parameters = {name: value for name, value in parameters.items() if name in declared[notebook]}
-            done = _run(notebook, out, parameters, {"scale": scale, "model": model, "replay": replay})
+            own = declared[notebook]
+            parameters = {**SCALES[scale], **given, **({"model": address} if model else {})}
+            parameters = {name: value for name, value in parameters.items() if name in own}
+            asks_oracle = parameters.get("model", own.get("model", "").strip("\"'")) == ORACLE
+            parameters |= {"replay": True} if replay and "replay" in own and not asks_oracle else {}
+            done = _run(notebook, out, parameters, {"scale": scale, "model": model or "its own", "replay": replay})
             ran.append(done)
             write_index(out, [done])  # at once: who is killed finds what was done
             print(f"[{number}/{len(notebooks)}] {notebook.stem}: {_told(done)}", flush=True)
@@ -92,9 +94,9 @@ def _chosen(folder: Path, only: Sequence[str]) -> list[Path]:
 
 @contextmanager
 def _served(model: str, replay: bool) -> Iterator[str]:
-    """Serve a model while notebooks run; yield what they are told of it. Nothing is started for an oracle, or where all
-    replies are recorded."""
-    if model == ORACLE or replay:
+    """Serve a model while notebooks run; yield what they are told of it. Nothing is started for an oracle, for none, or
+    where all replies are recorded."""
+    if model in (ORACLE, "") or replay:
         yield model
         return
     with serve(model) as vlm:
@@ -138,7 +140,9 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
     running.add_argument("--scale", default="small", help="smoke, small or full (small)")
     running.add_argument("--only", default="", metavar="03,08", help="those whose names begin so")
     running.add_argument(
-        "--model", default=ORACLE, help="oracle, or what vLLM serves: nano, a folder, a name, an address"
+        "--model",
+        default="",
+        help="for all of them: oracle, or what vLLM serves: nano, a folder, a name, an address (each its own)",
     )
     running.add_argument(
         "--data", default="", metavar="FOLDER", help="of LongVideoBench or Video-MME, for the benchmarks"
@@ -153,7 +157,7 @@ def _experiments(options: argparse.Namespace) -> int:
         options.out,
         scale=options.scale,
         only=[start for start in options.only.split(",") if start],
-        model=str(Path(options.model).resolve()) if Path(options.model).is_dir() else options.model,
+        model=str(Path(options.model).resolve()) if options.model and Path(options.model).is_dir() else options.model,
         data=str(Path(options.data).resolve()) if options.data else "",
         workers=options.workers,
         replay=options.replay,

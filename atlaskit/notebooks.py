@@ -20,14 +20,16 @@ class NotebookError(AtlasError):
     """A notebook that stopped at one of its cells."""
 
 
-def declared_in(path: Path) -> set[str]:
-    """Return the parameters that a notebook declares; raise InputError for what is no notebook."""
+def declared_in(path: Path) -> dict[str, str]:
+    """Return the parameters that a notebook declares, and their values as they are written there; raise InputError for
+    what is no notebook."""
     import papermill
 
     if not path.is_file():
         raise InputError(f"There is no notebook {path}.")
     try:
-        return set(papermill.inspect_notebook(str(path)))
+        declared = papermill.inspect_notebook(str(path))
+        return {name: str(each["default"]) for name, each in declared.items()}
     except (ValueError, KeyError) as error:  # what is not JSON, not a notebook, or names no language
         raise InputError(f"{path} is not a notebook that can be run ({error}).") from error
 
@@ -44,7 +46,7 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
 
     parameters = dict(parameters or {})
     declared = declared_in(path)
-    unknown = sorted(set(parameters) - declared)
+    unknown = sorted(parameters.keys() - declared)
     if unknown:
         raise InputError(f"{path.name} has no parameter {unknown[0]!r}; it has {', '.join(sorted(declared))}.")
     out.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ def books(tmp_path: Path) -> Path:
     write_notebook(folder / "02_b.ipynb", "model = 'x'\nworkers = 1", "print(model, workers)", "[][workers]")
     write_notebook(
         folder / "03_c.ipynb",
-        "model = 'x'\nreplay = False\nfigures_dir = '../figures'",
+        "model = 'oracle'\nreplay = False\nfigures_dir = '../figures'",
         "print(model, replay)",
         f"open(f'{{figures_dir}}/03_c.csv', 'w').write('name,score\\n{HOSTILE},0.123456\\n')",
     )
@@ -61,7 +61,7 @@ def test_each_gets_what_it_declares_and_a_failure_stops_nothing(books: Path, cap
     ran = run_all(books, out, scale="smoke", workers=7, replay=True)
     told = capfd.readouterr().out
     assert "worlds 2 True" in told, "a notebook without a model is replayed"
-    assert "oracle 7" in told and "oracle False" in told, "an oracle is not: nothing of it is recorded"
+    assert "x 7" in told and "oracle False" in told, "an oracle is not: nothing of it is recorded"
     assert [each.name for each in ran] == ["01_a", "02_b", "03_c"]
     assert [bool(each.failure) for each in ran] == [False, True, False]
     assert re.match(r"02_b.ipynb failed in cell \d: IndexError", ran[1].failure)
@@ -142,6 +142,9 @@ def test_a_model_is_served_once_for_all(books: Path, monkeypatch: pytest.MonkeyP
     run_all(books, books.parent, model="some/model", replay=True)
     assert served == ["some/model", "stopped"], "nothing is started where all is recorded"
     assert [each.get("replay") for each in given] == [True, None, True]
+    given.clear()
+    run_all(books, books.parent)
+    assert [each.get("model") for each in given] == [None, None, None], "each asks whom it names itself"
 
 
 def test_a_scale_names_parameters_that_notebooks_have() -> None:
@@ -150,7 +153,7 @@ def test_a_scale_names_parameters_that_notebooks_have() -> None:
     for notebook in NOTEBOOKS:
         names = declared_in(notebook)
         assert "figures_dir" in names
-        assert "model" not in names or {"workers", "replay"} <= names or "worker_counts" in names, notebook.stem
+        assert "model" not in names or {"workers", "replay"} <= names.keys() or "worker_counts" in names, notebook.stem
 
 
 def test_the_page_of_nothing(tmp_path: Path) -> None:
