@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
@@ -29,6 +28,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.cache import Cache, default_cache
 from atlaskit.errors import InputError, check_whole
+from atlaskit.install import cpuinfo
 from atlaskit.memory import DeadZones
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, Role, Watched
 from atlaskit.question import Question
@@ -297,10 +297,7 @@ def conclusions(table: pd.DataFrame) -> list[str]:
 
 def processor() -> str:
     """Return which processor this is and how many cores it has, as far as the system tells: times depend on it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
+    lines = cpuinfo().splitlines()
     named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
     return f"{named or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
 

@@ -36,19 +36,11 @@ from atlaskit.vlm import USUAL, VLM
 USUAL_PORT = 8000
 """Where `make serve` puts a server, and where one is looked for that runs already."""
 LOOK_S = 0.25
+PROSE = {".md", ".csv"}
+"""Of files beside a model's weights that tell of it: replies do not depend on them."""
 SHIPPED = {"nano": Path(__file__).parent / "nano" / "weights"}
 """Models that come with the kit, by name, and where their weights lie."""
 SETTLED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
-
-
-def quick_dtype(told: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the numbers that a processor reckons with at its quickest, by what Linux tells of it: one of Intel's or
-    AMD's without AVX-512 takes twice as long for a call in bfloat16 as in 32 bits."""
-    try:
-        traits = set(told.read_text(encoding="utf-8", errors="replace").split())
-    except OSError:
-        traits = set()
-    return "float32" if "sse2" in traits and "avx512f" not in traits else "bfloat16"
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,7 @@ class Flags:
             "uvicorn-log-level": "warning",
         }
         if build == "serve-cpu":
-            flags["dtype"] = quick_dtype()
+            flags["dtype"] = install.quick_dtype()
         switches = ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
         switches += ["--enforce-eager"] if build == "serve-cpu" else []
         # `vllm serve` of the CPU wheel dies looking up its own version; the module works in both builds.
@@ -365,13 +357,14 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
     """Return the name a model is served under: since replies are kept by it, it holds a hash of what else they depend
     on, which is a folder's content, and the arguments that vLLM is given.
 
-    A folder that is trained on is another model each time, and one that is copied or moved stays the same.
+    A folder that is trained on is another model each time, and one that is copied, moved or described stays the same.
     """
     folder, whole = Path(model), hashlib.sha256(json.dumps(list(arguments)).encode())
     if folder.is_dir():
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder)
-            if path.is_file() and not any(part.startswith(".") for part in name.parts):
+            is_hidden = any(part.startswith(".") for part in name.parts)
+            if path.is_file() and not is_hidden and path.suffix not in PROSE:
                 with path.open("rb") as file:
                     whole.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     elif not arguments:

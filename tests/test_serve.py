@@ -21,14 +21,14 @@ import pytest
 from loopback import loopback
 from pydantic import BaseModel
 
-from atlaskit import keeper
+from atlaskit import install, keeper
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError, ModelError, ServerError, Unrecorded
 from atlaskit.events import Event
 from atlaskit.model import MOST_IMAGES, NANO, Message, Request
 from atlaskit.search import ask
-from atlaskit.serve import Flags, Server, quick_dtype, serve, served_name
+from atlaskit.serve import Flags, Server, serve, served_name
 from atlaskit.vllm_log import reason_in, stage
 
 ROOM = sys.modules["atlaskit.serve"]  # the package's own `serve` is the function
@@ -337,7 +337,8 @@ def test_a_folder_that_was_trained_on_is_another_model(tmp_path: Path) -> None:
     second = served_name(str(model))
     (tmp_path / "there").mkdir()
     moved = model.rename(tmp_path / "there" / "model")
-    assert first != second == served_name(str(moved))
+    (moved / "README.md").write_text("A model card.")
+    assert first != second == served_name(str(moved)), "what is written of it changes no reply"
     assert served_name("Qwen/Qwen3-VL-8B-Instruct") == "Qwen/Qwen3-VL-8B-Instruct"
     names = {served_name(str(moved), arguments) for arguments in ((), ("--dtype", "float16"), ("--dtype", "float32"))}
     assert len(names) == 3 and second in names
@@ -382,7 +383,7 @@ def test_the_flags(tmp_path: Path) -> None:
     ]
     assert not {"--enforce-eager", "--dtype"} & told.keys()
     cpu = flags_of(Flags().command("python", "a/model", "name", 8123, tmp_path, "serve-cpu"))
-    assert cpu["--dtype"] == quick_dtype() and "--enforce-eager" in cpu
+    assert cpu["--dtype"] == install.quick_dtype() and "--enforce-eager" in cpu
 
 
 @pytest.mark.parametrize(
@@ -397,7 +398,7 @@ def test_the_flags(tmp_path: Path) -> None:
 def test_a_processor_is_given_the_numbers_it_is_quick_with(tmp_path: Path, told: str | None, dtype: str) -> None:
     if told is not None:
         (tmp_path / "cpuinfo").write_text(told)
-    assert quick_dtype(tmp_path / "cpuinfo") == dtype
+    assert install.quick_dtype(tmp_path / "cpuinfo") == dtype
 
 
 LOGS = {

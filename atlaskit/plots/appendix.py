@@ -146,8 +146,8 @@ def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Imag
 
 
 def _ends(result: Result) -> list[str]:
-    total, answer = result.total, "none" if result.answer is None else printable(result.answer, 400)
-    answer += verdict(result.is_right)
+    total = result.total
+    answer = ("none" if result.answer is None else printable(result.answer, 400)) + verdict(result.is_right)
     cost = f"{total.calls:,} calls, {total.tokens:,} tokens, {len(result.evidence)} frames of evidence"
     return [f"answer      {answer}", f"stopped     {printable(result.stop)}", f"cost        {cost}"]
 
