@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 
 import eyes
+import guide
 import mind
 import torch
 import words
@@ -37,9 +38,9 @@ def main() -> None:
         passes = [
             model.model.text_model(inputs_embeds=each, use_cache=False).last_hidden_state[0, 11:] for each in whole
         ]
-        wanted = torch.rand(15) < 0.6
-        states = mind.think(model, start, torch.cat(rests), [7, 3, 5], wanted)
-        found["mind"] = float((states - torch.cat(passes)[wanted]).abs().max())
+        taken = torch.rand(15) < 0.6
+        states = mind.think(model, start, torch.cat(rests), [7, 3, 5], taken)
+        found["mind"] = float((states - torch.cat(passes)[taken]).abs().max())
         tiles = torch.randn(2, 3, CELL, CELL)
         mask = torch.ones(1, 2, CELL, CELL, dtype=torch.bool)
         seen = model.model.get_image_features(tiles[None], pixel_attention_mask=mask)
@@ -50,6 +51,14 @@ def main() -> None:
     found["words"] = tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids) == text
     found["objects"] = [len(tokenizer(f"{a}red circle", add_special_tokens=False).input_ids) for a in ("", " ")]
     found["cells"] = [len(tokenizer(f'"cell":{n}', add_special_tokens=False).input_ids) for n in (3, 12)]
+    slopes = torch.randn(3, 24, 8) * torch.logspace(-2, 0, 8)  # some directions are a hundred times fainter
+    found["evened"] = [float(each) for each in torch.linalg.svdvals(guide.evened(slopes)).flatten().aminmax()]
+    weight = torch.nn.Parameter(torch.zeros(24, 8))
+    wanted, leads = torch.randn(24, 8), guide.Guide(guide.Muon([{"params": [weight]}], lr=0.02, decay=0.0))
+    for _ in range(300):
+        weight.grad = weight.detach() - wanted
+        leads.step()
+    found["led"] = float((weight.detach() - wanted).norm() / wanted.norm())
     print(json.dumps(found))
 
 

@@ -23,9 +23,9 @@ from atlaskit.nano.sights import VALUES, Sight, codes
 from atlaskit.nano.sweep import Sweep, sweep
 from atlaskit.question import Question, with_article
 from atlaskit.render import clock
-from atlaskit.schemas import decision_schema, probe_schema, review_schema, step_schema
+from atlaskit.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
 from atlaskit.subtitles import Line
-from atlaskit.wording import SILENCE, asked, kept, listed, map_intro, quoted, said_by_cell
+from atlaskit.wording import SILENCE, asked, kept, listed, map_intro, said_by_cell
 
 K = 4
 CELLS = tuple(range(K * K))
@@ -36,8 +36,8 @@ READ = {"place": 1, "light": 1, "colour": 1, "shape": 1, "word": 6, "object": 2,
 CALLED = {part: values[1:] for part, values in VALUES.items()}
 """What each part of a sight is called, where there is one."""
 SEARCHED: dict[Asks, int] = {
-    "object": 2,
-    "colour": 2,
+    "object": 3,
+    "colour": 3,
     "text": 1,
     "neighbour": 3,
     "first": 4,
@@ -87,36 +87,71 @@ def searching(rng: random.Random, count: int = 4) -> Row:
     depth = rng.choice((0, 1, 1, 1, 2))
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     lines = _lines(rng, sights, grid)
-    heard = "\n".join(said_by_cell({cell: list(map(quoted, said)) for cell, said in lines.items()}) or [SILENCE])
+    heard = "\n".join(said_by_cell(lines) or [SILENCE])
     named = {cell: [name for line in lines[cell] for name in named_in(line.text)] for cell in lines}
-    # In some, to go as deep as that is not allowed.
-    legal = LegalSet(CELLS if rng.random() < 0.7 else (), depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
-    examples = []
-    for _ in range(count):
+    legal = LegalSet(CELLS, depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
+    examples: list[Row] = []
+    while len(examples) < count:
         question = _question(rng, SEARCHED, _target(rng, sights), [line for said in lines.values() for line in said])
         quest = quest_of(question.text)
         assert quest is not None, question.text
-        swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=length_s > LONGEST_S)
         words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
-        if rng.random() < PROBES:
-            examples.append(_example("drill", *_probe(rng, swept, words)))
+        is_probe, open_cells = rng.random() < PROBES, _open(rng, sights)
+        there = {cell for cell in CELLS if sights[cell] is not None}
+        opened = there - set(open_cells) if not is_probe and rng.random() < 0.4 else set()
+        cell_s, is_long = grid.resolution_s, length_s > LONGEST_S
+        swept = sweep(quest, sights, named, cell_s=cell_s, is_long=is_long, opened=opened)
+        if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
-        action = act(swept, sights, legal, first=True, cell_s=grid.resolution_s)
-        meant = step_schema(legal).model_validate({"thought": swept.thought, "action": action})
+        if is_probe:
+            examples.append(_example("drill", *_probe(rng, swept, open_cells, words)))
+            continue
+        meant = step_schema(legal).model_validate({"thought": swept.thought, "action": act(swept, sights, legal, True)})
         reply = spelt(meant)
         if rng.random() < 0.3:  # to go on to the action each time would make steps longer
             reply = reply[: reply.index('","action"')]
         where = f"You were sent to {clock(0)}–{clock(length_s)} of a video of {clock(length_s)}."
-        can = "Possible now: expand 0–15; finished." if legal.expand else "Possible now: finished."
-        examples.append(_example("drill", f"{words}{where}\n{can}", reply))
+        before = f"Opened before: {listed(sorted(opened))}.\n" if opened else ""
+        can = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
+        examples.append(_example("drill", f"{words}{where}\n{before}{can}", reply))
     return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)
 
 
-def _probe(rng: random.Random, swept: Sweep, words: str) -> tuple[str, str]:
+def hearing(rng: random.Random, count: int = 10) -> Row:
+    """Return what is said in the cells of a sheet, without a picture, and drills to find in which of them something is
+    named: the beginning of a thought."""
+    grid = Grid(0.0, rng.choice(LENGTHS_S), K, (rng.choice(CELLS),))
+    lines = _lines(rng, sheet(rng), grid)
+    while not lines:
+        lines = _lines(rng, sheet(rng), grid)
+    heard = "\n".join(said_by_cell(lines))
+    names = {cell: [name for line in lines[cell] for name in named_in(line.text)] for cell in lines}
+    every = [line for said in lines.values() for line in said]
+    examples = []
+    for _ in range(count):
+        question = _question(rng, {"line": 1}, _sight(rng), every)
+        quest = quest_of(question.text)
+        assert quest is not None, question.text
+        cells = range(K * K)
+        said = sweep(quest, [None for _ in cells], names, cell_s=grid.resolution_s, is_long=False).thought
+        words = f"{asked(question)}\nWhat to look for: {quest.task}"
+        examples.append(_example("drill", words, f'{{"thought":"{said[: said.index(": ") + 2]}'))
+    return _group(f"<|user|>{map_intro(grid)}\n{heard}", [], examples)
+
+
+def _open(rng: random.Random, sights: Sequence[Sight | None]) -> tuple[int, ...]:
+    """Draw the cells that can be searched: those that are not black, and in some sheets not a few others, which are
+    being searched already."""
+    there = [cell for cell in CELLS if sights[cell] is not None]
+    busy = set(rng.sample(there, rng.randint(1, min(4, len(there))))) if there and rng.random() < 0.5 else set()
+    if there and rng.random() < 0.3:
+        busy = set(there[: rng.randint(0, len(there) - 1)])
+    return tuple(cell for cell in there if cell not in busy) or CELLS
+
+
+def _probe(rng: random.Random, swept: Sweep, open_cells: tuple[int, ...], words: str) -> tuple[str, str]:
     """Return what is asked for a list of the cells to search, and the reply."""
-    most, open_cells = rng.choice(MOST_PROBED), CELLS
-    if rng.random() < 0.4:
-        open_cells = tuple(sorted(rng.sample(CELLS, rng.randint(4, 15))))
+    most = rng.choice(MOST_PROBED)
     reply = probe_schema(open_cells, most).model_validate(probe(swept, open_cells, most))
     named = f"Name up to {most} of these cells, best first: {listed(open_cells)}."
     return f"{words}No evidence is kept yet.\n{named}", spelt(reply)
@@ -141,7 +176,8 @@ def _judgement(rng: random.Random) -> Row:
         line = rng.choice(EVENT_LINES).format(object=with_article(rng.choice(names))) if rng.random() < 0.2 else ""
         span_s = max(0.0, time_s - half_s), min(length_s, time_s + half_s)
         found.append(Evidence(time_s, *span_s, told(shows), 0.9, line))
-    rng.shuffle(found)
+    if rng.random() < 0.7:  # found by several at once
+        rng.shuffle(found)
     scratchpad = Scratchpad().add(found)
     items, labels = list(scratchpad), scratchpad.labels
     words = f"{asked(question)}\n{kept(scratchpad)}"

@@ -8,7 +8,7 @@ its thought goes over the cells one by one, and the action follows from the thou
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,7 +22,7 @@ from atlaskit.memory import Evidence
 from atlaskit.model import MAX_ATTEMPTS, NANO, Reply, Request
 from atlaskit.nano.quest import Quest, named_in, quest_of, told
 from atlaskit.nano.sights import Sight, sight_at
-from atlaskit.nano.sweep import COARSE_S, Sweep, sweep
+from atlaskit.nano.sweep import Sweep, sweep
 from atlaskit.nano.weigh import NUMBERS, weigh
 from atlaskit.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.question import Question
@@ -31,8 +31,6 @@ from atlaskit.wording import listed_in
 
 SETTINGS = asdict(NANO)
 """Of `ask`: what the teacher is used to, and with it nano."""
-SHORT_S = 1.0
-"""What does not show in cells as short as that is taken not to be there."""
 MOST_UNKNOWN = 4
 """Cells that a probe names where none is better than another."""
 
@@ -80,13 +78,13 @@ class Expert:
             None if index in view.dead else sight_at(self.script, moment) for index, moment in enumerate(view.moments)
         ]
 
-    def sweep(self, quest: Quest, seen: Observation) -> Sweep:
+    def sweep(self, quest: Quest, seen: Observation, opened: Collection[int] = ()) -> Sweep:
         """Go over the cells of a view, with what is said in them."""
         named = {
             index: [name for line in lines for name in named_in(line.text)] for index, lines in listed_in(seen).items()
         }
-        is_long = self.script.duration_s > LONGEST_S
-        return sweep(quest, self.sights(seen), named, cell_s=seen.view.grid.resolution_s, is_long=is_long)
+        is_long, cell_s = self.script.duration_s > LONGEST_S, seen.view.grid.resolution_s
+        return sweep(quest, self.sights(seen), named, cell_s=cell_s, is_long=is_long, opened=opened)
 
     def _probe(self, call: ProbeCall, quest: Quest) -> dict[str, Any]:
         return probe(self.sweep(quest, call.observation), call.open_cells, call.top)
@@ -94,10 +92,8 @@ class Expert:
     def _step(self, call: StepCall, quest: Quest) -> dict[str, Any]:
         seen = call.observation
         first = len(call.earlier) <= 2  # the view is new; otherwise it was gone over already
-        swept = self.sweep(quest, seen)
-        action = act(
-            swept, self.sights(seen), seen.legal, first=first, opened=call.opened, cell_s=seen.view.grid.resolution_s
-        )
+        swept = self.sweep(quest, seen, call.opened)
+        action = act(swept, self.sights(seen), seen.legal, first)
         return {"thought": swept.thought if first else "Go on.", "action": action}
 
     def _glance(self, call: GlanceCall, quest: Quest) -> dict[str, Any]:
@@ -116,38 +112,28 @@ def spelt(answer: BaseModel) -> str:
 
 
 def probe(swept: Sweep, open_cells: Sequence[int], top: int) -> dict[str, Any]:
-    """Return the cells to search that follow from a sweep, as far as they are open: in order of time, as they were
-    found."""
-    worth = {**dict.fromkeys(swept.near, 0.6), **dict.fromkeys(swept.keep, 0.9)}
-    best = sorted((cell for cell in worth if cell in open_cells), key=lambda cell: -worth[cell])[:top]
-    named = sorted(best) or list(open_cells)[: min(top, MOST_UNKNOWN)]
-    return {
-        "reasoning": swept.thought,
-        "top": [{"cell": cell, "score": worth.get(cell, 0.1)} for cell in named],
-    }
+    """Return the cells to search that follow from a sweep, as far as they are open: best first, and of two that are as
+    good the later, since from there a link leads to the other."""
+    found = [(cell, 0.9) for cell in reversed(swept.keep)] + [(cell, 0.6) for cell in reversed(swept.near)]
+    ranked = [(cell, score) for cell, score in found if cell in open_cells]
+    named = ranked or [(cell, 0.1) for cell in open_cells[:MOST_UNKNOWN]]
+    return {"reasoning": swept.thought, "top": [{"cell": cell, "score": score} for cell, score in named[:top]]}
 
 
-def act(
-    swept: Sweep,
-    sights: Sequence[Sight | None],
-    legal: LegalSet,
-    *,
-    first: bool,
-    opened: Sequence[int] = (),
-    cell_s: float,
-) -> dict[str, Any]:
-    """Return the action that follows from a sweep: keep what is wanted; then open the first cell where it may lie."""
-    if first and (picked := [cell for cell in swept.keep if cell in legal.add]):
+def act(swept: Sweep, sights: Sequence[Sight | None], legal: LegalSet, first: bool) -> dict[str, Any]:
+    """Return the action that follows from a sweep, the last first: keep what is wanted, in a view that is new; then
+    open the cells where it may lie, one after another."""
+    keep = [cell for cell in reversed(swept.keep) if cell in legal.add]
+    if first and keep:
         items = [
             {"cell": cell, "description": told(sight), "confidence": 0.9}
-            for cell in picked[:MOST_ITEMS]
+            for cell in keep[:MOST_ITEMS]
             if (sight := sights[cell]) is not None
         ]
         return {"action": "add_to_scratchpad", "items": items}
-    if cell_s > SHORT_S and not (swept.keep and cell_s < COARSE_S):
-        near = [cell for cell in swept.near if cell in legal.expand and cell not in opened]
-        if near:
-            return {"action": "expand", "cell": near[0]}
+    near = [cell for cell in reversed(swept.near) if cell in legal.expand]
+    if near:
+        return {"action": "expand", "cell": near[0]}
     return {"action": "backtrack" if legal.backtrack else "finished"}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from atlaskit.errors import InputError
 from atlaskit.install import interpreter
 
-WHOLE_MINUTES = 120.0
+WHOLE_MINUTES = 180.0
 """What the whole recipe is meant to take on two cores."""
 KEPT_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),

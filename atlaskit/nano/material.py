@@ -33,7 +33,12 @@ SHARD = 10
 DURATIONS_S = (300, 600, 600, 600, 600, 900, 1200, 3600, 10_800, 36_000, 36_000)
 PAINTED = ((320, 180), (320, 180), (640, 360))
 """Sizes of the films whose frames are made small, by turns."""
-DRILLS = {"reading": (drills.reading, 80), "searching": (drills.searching, 250), "judging": (drills.judging, 250)}
+DRILLS = {
+    "reading": (drills.reading, 80),
+    "hearing": (drills.hearing, 100),
+    "searching": (drills.searching, 250),
+    "judging": (drills.judging, 250),
+}
 """The kinds of drills, and how many of each make a shard."""
 _SEEN = TRAINING_SEED + 500_000
 """The first of the worlds that are painted."""

@@ -1,13 +1,16 @@
 """Going over the cells of a view one by one, in writing: what each shows, what is said in it, and what follows.
 
 The thought is what makes the search easy to learn, so every sign in it follows from what stands before it, and nothing
-waits for a cell that comes later: "0-1-2red~circle~=2+3blue,circle~-". Each word is followed by whether it is one that
-is looked for ("~") or not (","). Then comes "-" for nothing, or "=", the number of a cell, and "+" for what is wanted
-or "~" for where it may lie: a number is found easily right beside its sign, and hardly anywhere else.
+waits for a cell that comes later: "0-1-2red~circle~+2/.3red~circle~^4blue,circle~-". Each word is followed by whether
+it is one that is looked for ("~") or not (","). Then comes "-" for nothing, "^" for more of the same, or a sign, the
+number of the cell, and the number of the cell that had the same sign before ("." for none): "+" for what is wanted,
+"=" for where it may lie. The last words are those of both that are to be done next, ". +2=-", from which all else is
+read off link by link: a small mind finds what stood behind the same number before, and hardly anything else.
 
-What has to be looked up elsewhere is said before the cells, and found again behind the same words. Where a spoken line
-matters, those cells come first in which it names what is wanted: "1“: 0-1“=1~2red,circle,=2+". Of several objects that
-are looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0=0+1red~star~ red star-".
+What has to be looked up elsewhere is said before the cells, and found again behind the same words. Cells that were
+opened before are named ("Not 0,1: ") and marked ("1*sea~noon~-"). Where a spoken line matters, what it names comes
+first, and the cells in which that is named: "“ red circle1: 0-1“=1/.2red,circle,+2/.". Of several objects that are
+looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0+0/.".
 """
 
 from __future__ import annotations
@@ -19,13 +22,22 @@ from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
 from atlaskit.nano.quest import Quest
 from atlaskit.nano.sights import Sight
 
-HERE, NEAR, OTHER, NOTHING = "+", "~", ",", "-"
-"""What there is to say of a cell: what is wanted is here, may lie within, or is not; and of a word."""
+WANTED, OTHER = "~", ","
+"""What there is to say of a word: it is looked for, or not."""
+HERE, NEAR, MORE, NOTHING = "+", "=", "^", "-"
+"""What there is to say of a cell: what is wanted is seen, or may lie within; that is so, and needs no other look; or
+nothing."""
+BEFORE, FIRST = "/", "."
+"""Stand before the cell that had the same sign before, and for none."""
 NAMED = "“"
 """Of a cell in whose time what is wanted is named."""
 COARSE_S, FINE_S = 20.0, 4.0
 """Cells longer than the first show too little to pass over a scene that no filler has; in cells shorter than the
 second, what is named in them shows in them or in the next."""
+OPENED = "*"
+"""Of a cell that was opened before."""
+SHORT_S = 1.0
+"""What does not show in cells as short as that is taken not to be there."""
 HEARD_S = 3.0
 """How long after its name begins to be said, something comes into sight."""
 
@@ -48,22 +60,29 @@ def sweep(
     *,
     cell_s: float,
     is_long: bool,
+    opened: Collection[int] = (),
 ) -> Sweep:
     """Go over the cells of a view: what each shows (None for a black one), and the objects that lines in it name.
 
-    `cell_s` is how long a cell lasts; `is_long` tells whether there is filler between the scenes.
+    `cell_s` is how long a cell lasts; `is_long` tells whether there is filler between the scenes; `opened` cells
+    were opened before, from this view, in which then all was kept that is wanted.
     """
-    walk = _Walk(quest, cell_s, is_long)
+    walk = _Walk(quest, cell_s, is_long, frozenset(opened))
     scenes = quest.scene is not None or cell_s > COARSE_S
     heard = [index for index in sorted(named) if quest.line and not set(quest.named).isdisjoint(named[index])]
-    thought = "".join(f"{index}{NAMED}" for index in heard) + ": " * bool(heard)
-    thought += listed(quest.objects) if len(quest.objects) > 1 else ""
+    thought = f"Not {','.join(map(str, sorted(opened)))}: " if opened else ""
+    if quest.line:
+        thought += f"{NAMED} {', '.join(quest.named)}{','.join(map(str, heard)) or NOTHING}: "
+    if len(quest.objects) > 1:
+        thought += listed(quest.objects)
     for index, sight in enumerate(sights):
         is_named = index in heard and sight is not None
-        here, near = walk.step(index, sight, is_named)
-        signs = "".join([f"={cell}{HERE}" for cell in here] + [f"={cell}{NEAR}" for cell in near])
-        thought += f"{index}{NAMED * is_named}{shown(sight, quest, scenes=scenes)}{signs or NOTHING}"
-    return Sweep(thought, tuple(sorted(set(walk.keep))), tuple(sorted(set(walk.near))))
+        signs = walk.step(index, sight, is_named)
+        marks = OPENED * (index in opened) + NAMED * is_named
+        thought += f"{index}{marks}{shown(sight, quest, scenes=scenes)}{signs or NOTHING}"
+    keep, near = [] if opened else walk.signed[HERE], [] if walk.is_done else walk.signed[NEAR]
+    last = "".join(f"{sign}{cells[-1] if cells else NOTHING}" for sign, cells in ((HERE, keep), (NEAR, near)))
+    return Sweep(f"{thought}. {last}", tuple(keep), tuple(near))
 
 
 def shown(sight: Sight | None, quest: Quest, *, scenes: bool) -> str:
@@ -86,7 +105,7 @@ def listed(names: Sequence[str]) -> str:
 
 def marked(words: Sequence[str], wanted: Collection[str]) -> str:
     """Say words, and of each whether it is looked for."""
-    return "".join(f"{word}{NEAR if word in wanted else OTHER}" for word in words)
+    return "".join(f"{word}{WANTED if word in wanted else OTHER}" for word in words)
 
 
 @dataclass
@@ -96,8 +115,11 @@ class _Walk:
     quest: Quest
     cell_s: float
     is_long: bool
-    keep: list[int] = field(default_factory=list)
-    near: list[int] = field(default_factory=list)
+    opened: frozenset[int]
+    signed: dict[str, list[int]] = field(default_factory=lambda: {HERE: [], NEAR: []})
+    """The cells that have each sign so far."""
+    is_done: bool = False
+    """What is wanted was seen, and in cells as fine as these that is all there is to find."""
     before: Sight | None = None
     """The cell before; None at first, and after a black one."""
     beside: int | None = None
@@ -107,19 +129,30 @@ class _Walk:
     heard: int | None = None
     """Where what is wanted was named last, and has not come into sight since."""
 
-    def step(self, index: int, sight: Sight | None, is_named: bool) -> tuple[list[int], list[int]]:
-        """Go on to a cell; return the cells in which what is wanted is seen now, or else may lie."""
+    def step(self, index: int, sight: Sight | None, is_named: bool) -> str:
+        """Go on to a cell; return the signs of what is seen, or else may lie, in it and those before."""
         if sight is None:
             self.before, self.beside, self.due, self.heard = None, None, False, None
-            return [], []
+            return ""
         if is_named:
             self.heard = index
-        here = self._here(index, sight)
-        near = [] if here else self._near(index, sight, is_named)
-        self.keep += here if self.quest.asks == "when" or not self._goes_on(sight) else []
-        self.near += near
+        here, near = self._here(index, sight), list[int]()
+        if here:
+            self.is_done = self.cell_s < COARSE_S
+        elif self.cell_s > SHORT_S:
+            near = self._near(index, sight, is_named)
+        kept = here if self.quest.asks == "when" or not self._goes_on(sight) else []
         self.before = sight
-        return here, near
+        signs = "".join([self._sign(HERE, cell) for cell in kept] + [self._sign(NEAR, cell) for cell in near])
+        return signs or MORE * bool(here)
+
+    def _sign(self, sign: str, cell: int) -> str:
+        if any(cell in cells for cells in self.signed.values()) or (sign == NEAR and cell in self.opened):
+            return ""
+        others = self.signed[sign]
+        link = others[-1] if others else ""
+        others.append(cell)
+        return f"{sign}{cell}{BEFORE}{link}{FIRST}"
 
     def _goes_on(self, sight: Sight) -> bool:
         return self.before is not None and self.before.object == sight.object

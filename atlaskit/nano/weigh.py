@@ -1,8 +1,9 @@
 """Going over evidence, in writing: what each piece shows, which choice that speaks for, and so the answer.
 
-"Of blue star0, red circle1: [A] red circle1+[B] white star-. red circle1": the number of a choice stands right behind
-its words, so that it is found where the same words stood before. What is looked for is marked as in a thought: "[A]red~
-star~ HARBOR2+[B]red~circle,-".
+"Of blue star0, red circle1: [A] red circle1+[B] white star-. [A] red circle1": the number of a choice stands right
+behind its words, so that it is found where the same words stood before. What is looked for is marked as in a thought:
+"[A]red~star~ HARBOR2+[B]red~circle,-". The pieces are gone over by their labels, one letter after another, and the last
+that counts says the answer. Where time matters, what is earliest or last stands first or last in the list of evidence.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from atlaskit.memory import Evidence
 from atlaskit.nano.quest import Quest, sight_told
@@ -18,7 +20,7 @@ from atlaskit.nano.sweep import HERE, NOTHING, listed, marked
 from atlaskit.question import Question, without_article
 
 MOST_WEIGHED = 16
-"""Items of evidence that a judgement goes over, the earliest."""
+"""Items of evidence that a judgement goes over."""
 NUMBERS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen"),
@@ -35,17 +37,17 @@ class Weighed:
     words: str
     choice: int | None
     proof: tuple[str, ...]
-    """Labels of what supports that."""
+    """Labels of what supports that: of the last that says so; where the question is when, of the first and the last."""
     suffices: bool
     span_s: tuple[float, float] | None = None
     """From the first to the last, where the question is when."""
 
 
 def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighed:
-    """Go over evidence in order of time, so that the answer can be read off what was said."""
+    """Go over evidence as it was found, so that the answer can be read off what was said last."""
     among = [_short(quest, choice) for choice in question.choices]
     steps, counted, said = [], list[Evidence](), list[str]()
-    for item in sorted(found, key=lambda item: item.timestamp_s)[:MOST_WEIGHED]:
+    for item in _in_turn(quest, found):
         shown, says = _said(quest, sight_told(item.description), len(counted))
         is_choice = says in among
         counts = bool(says) and (is_choice or not among or quest.asks in ("count", "course"))
@@ -58,21 +60,34 @@ def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighe
     match quest.asks:
         case _ if not counted:
             words = ""
-        case "count":
-            words = said[-1]
         case "course":
             words = ", then ".join(name for name, _ in groupby(said))
         case _:
-            words = said[0]
+            words = said[-1]
     choice = among.index(words) if words in among else None
-    many = quest.asks in ("count", "when", "course", "first")
-    proof = [i.label for i, says in zip(counted, said, strict=True) if many or says == words][: 4 if many else 2]
+    proving = counted if quest.asks == "when" else counted[-1:]
+    proof = tuple(item.label for item in proving)
     suffices = bool(proof) and (choice is not None or not among) and quest.asks not in ("count", "course")
     if quest.asks == "first":
         suffices = suffices and set(quest.objects) <= set(said)
-    answer = f"{words or 'nothing'}{'' if choice is None else choice}"
+    marks = "".join(f"[{label}]" for label in proof)
+    answer = f"{marks} {words}{'' if choice is None else choice}" if words else "nothing"
     span_s = (counted[0].start_s, counted[-1].end_s) if counted and quest.asks == "when" else None
-    return Weighed(f"{listed(among)}{''.join(steps)}. {answer}", words, choice, tuple(proof), suffices, span_s)
+    return Weighed(f"{listed(among)}{''.join(steps)}. {answer}", words, choice, proof, suffices, span_s)
+
+
+def _in_turn(quest: Quest, found: Sequence[Evidence]) -> list[Evidence]:
+    """Return the evidence in the order in which it is gone over: of when, the first and the last in time; of what is
+    first, the first in time once more at the end."""
+    in_time = sorted(found, key=attrgetter("timestamp_s"))[:MOST_WEIGHED]
+    match quest.asks:
+        case "when":
+            return [in_time[0], in_time[-1]][: len(in_time)] if in_time else []
+        case "course":
+            return in_time
+        case "first" if len(in_time) > 1:
+            return [*found[: MOST_WEIGHED - 1], in_time[0]]
+    return list(found[:MOST_WEIGHED])
 
 
 def counted_in_words(number: int) -> str:

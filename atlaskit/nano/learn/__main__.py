@@ -28,9 +28,10 @@ import numpy as np
 import torch
 import words
 from form import CELL, CONTEXT, K, config, look
+from guide import Guide, Muon
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 2400, 2000
+EYES_STEPS, MIND_STEPS = 2400, 3000
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -38,11 +39,15 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.45, "probe": 0.2, "review": 0.15, "decision": 0.15, "task": 0.05}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING, DRILLED, JUDGING = 0.1375, 0.385, 0.2, 0.3
-"""Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
-and after that those on sheets keep the third share of the groups, and those to judge what was found the last."""
+READING, DRILLING = 0.09, 0.257
+"""Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills."""
+DRILLED, JUDGING, HEARING = 0.18, 0.22, 0.12
+"""Shares of the groups: of drills on sheets, once there are lessons; of those to judge what was found, and of those to
+find what was said, from the second part on."""
 READS_FIRST, READS = 0.85, 0.2
 """Of the drills on sheets, in the first part and after it."""
+BOLD = 2.5
+"""How much further Muon goes than AdamW."""
 GOING_ON = 0.7
 """Of the pace of learning, for a model that has learned before."""
 TOLD = 10
@@ -61,7 +66,9 @@ class Lot:
     counts: list[str]
     """Numbers in words, from zero."""
     rows: list[dict[str, Any]]
+    """Groups of lessons from searches."""
     held: list[dict[str, Any]]
+    """Groups that are not learned from: lessons and drills."""
     drills: dict[str, list[dict[str, Any]]]
     frames: np.ndarray
     codes: np.ndarray
@@ -89,14 +96,22 @@ class Lot:
 
 
 def material(folder: Path) -> Lot:
-    """Read the material; every fiftieth group of lessons is held back, to see how it goes."""
-    rows = _rows(folder, "lessons")
-    random.Random(1).shuffle(rows)
-    drills = {kind: _rows(folder, kind) for kind in ("reading", "searching", "judging")}
-    held = rows[: max(20, min(80, len(rows) // 50))]
+    """Read the material; a fiftieth of the lessons and of each kind of drills is held back, to see how it goes."""
+    rows, held = _parted(_rows(folder, "lessons"), 80)
+    drills = {}
+    for kind in ("reading", "hearing", "searching", "judging"):
+        drills[kind], more = _parted(_rows(folder, kind), 15)
+        held += more
     parts = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
     values, varying, counts = (json.loads((folder / f"{n}.json").read_text()) for n in ("values", "varying", "counts"))
-    return Lot(values, [*varying, *counts], counts, rows[len(held) :], held, drills, *parts)
+    return Lot(values, [*varying, *counts], counts, rows, held, drills, *parts)
+
+
+def _parted(rows: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Shuffle groups of lessons, and hold some back: a fiftieth, at least one and at most so many."""
+    random.Random(1).shuffle(rows)
+    held = max(1, min(most, len(rows) // 50))
+    return rows[held:], rows[:held]
 
 
 def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
@@ -124,7 +139,7 @@ class Diary:
 
 
 def resumable(
-    name: str, out: Path, model: torch.nn.Module, guide: torch.optim.Optimizer
+    name: str, out: Path, model: torch.nn.Module, guide: torch.optim.Optimizer | Guide
 ) -> tuple[int, Callable[[int], None]]:
     """Return the step at which a stage goes on, and what writes that down."""
     path = out / f"{name}.ckpt"
@@ -144,9 +159,10 @@ def resumable(
     return step, keep
 
 
-def paced(guide: torch.optim.Optimizer, peak: float, step: int, steps: int) -> None:
+def paced(guide: torch.optim.Optimizer | Guide, peak: float, step: int, steps: int) -> None:
     """Set the pace of learning: up at first, the same for long, since what has to be found is found late, then down."""
-    pace = max(0.02, min(1.0, (step + 1) / 100, (steps - step) / (0.3 * steps)))
+    part = 0.3 * steps
+    pace = max(0.02, min(1.0, (step + 1) / min(100, part), (steps - step) / part))
     for group in guide.param_groups:
         group["lr"] = peak * pace * group.get("share", 1.0)
 
@@ -203,9 +219,11 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
     Few of a group, and many groups: one step must see many sheets, or it learns nothing for long.
     """
     drawn = rng.random()
-    if done >= READING and drawn < JUDGING:
+    if done >= READING and drawn < HEARING:
+        return rng.choice(lot.drills["hearing"]), 10
+    if done >= READING and drawn < HEARING + JUDGING:
         return rng.choice(lot.drills["judging"]), 5
-    if done < DRILLING or drawn < JUDGING + DRILLED:
+    if done < DRILLING or drawn < HEARING + JUDGING + DRILLED:
         reads = rng.random() < (READS_FIRST if done < READING else READS)
         return rng.choice(lot.drills["reading" if reads else "searching"]), 3
     (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
@@ -238,10 +256,9 @@ def teach_mind(
     learnt = list(thinker.parameters())
     firm = [weight for weight in learnt if weight.ndim > 1 and weight is not table]
     loose = [weight for weight in learnt if weight.ndim < 2 or weight is table]
-    guide = torch.optim.AdamW(
-        [{"params": firm, "weight_decay": 0.05}, {"params": loose, "weight_decay": 0.0}],
-        lr=mind.PEAK,
-        betas=(0.9, 0.98),
+    guide = Guide(
+        Muon([{"params": firm, "share": BOLD}], lr=mind.PEAK, decay=0.05 / BOLD),
+        torch.optim.AdamW(loose, lr=mind.PEAK, betas=(0.9, 0.98), weight_decay=0.0),
     )
     step, keep = resumable("mind", out, thinker, guide)
     image = tokenizer.convert_tokens_to_ids("<image>")
@@ -292,9 +309,8 @@ def judge_mind(
     that are as the teacher's, given what the teacher said before."""
     rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), eyes.directions(lot.sizes)
     sums: dict[str, list[float]] = {}
-    signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+~"}
-    drills = [row for kind in lot.drills.values() for row in kind[:15]]
-    for row in [*lot.held, *drills]:
+    signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+=^"}
+    for row in lot.held:
         for example in row["examples"][:5]:
             group = mind.group_of({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)
             _, right, told = mind.lost(model, group, image, lot.sizes, book)

@@ -84,7 +84,7 @@ def group_of(
 
 def is_eventful(example: dict[str, Any]) -> bool:
     """Tell whether a reply says more than that there is nothing."""
-    return example["step"] != "step" or "=" in example["reply"]
+    return example["step"] != "step" or "+-=-" not in example["reply"]
 
 
 def features(tiles: Sequence[list[int] | None], sizes: list[int], book: torch.Tensor, blur: float) -> torch.Tensor:

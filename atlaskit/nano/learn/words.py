@@ -47,7 +47,7 @@ def expanded(columns: int, rows: int) -> str:
 def fragments(texts: Iterable[str], varying: Iterable[str], most: int = FRAGMENTS) -> list[str]:
     """Return the longest pieces of text that stay the same, the most frequent first."""
     words = "|".join(sorted(map(re.escape, varying), key=len, reverse=True))
-    cut = re.compile(rf"<[^>]*>|\n|\d+|[–+=~-]|“|”|\b[A-Z]{{1,2}}\b|(?<![A-Za-z])(?:{words})(?![A-Za-z])")
+    cut = re.compile(rf"<[^>]*>|\n|\d+|[–+=~^/-]|“|”|\b[A-Z]{{1,2}}\b|(?<![A-Za-z])(?:{words})(?![A-Za-z])")
     counts: Counter[str] = Counter()
     seen = 0
     for text in texts:
@@ -64,7 +64,7 @@ def make(
     """Make the tokenizer from texts, and save it."""
     fixed = fragments(texts, [*varying, *objects])
     tokenizer = Tokenizer(models.BPE())
-    digits = pre_tokenizers.Split(Regex(r"\d{1,2}|\n|[+=~-]"), "isolated")
+    digits = pre_tokenizers.Split(Regex(r"\d{1,2}|\n|[+=~^/-]"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [digits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]
     )
