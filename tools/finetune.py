@@ -54,10 +54,10 @@ def taught(model: PreTrainedModel, processor: ProcessorMixin, chats: Dataset, ou
         **given,
     }
     # No `max_length`: what cuts a chat short cuts the tokens of its images too.
-    config = SFTConfig(str(out / "checkpoints"), max_length=None, **settings)
+    kept = out / ".checkpoints"  # hidden: what is served goes by the hash of the other files
+    config = SFTConfig(str(kept), max_length=None, **settings)
     trainer = SFTTrainer(model, config, train_dataset=chats, processing_class=processor, peft_config=LORA)
-    last = any((out / "checkpoints").glob("checkpoint-*"))
-    trainer.train(resume_from_checkpoint=last)
+    trainer.train(resume_from_checkpoint=any(kept.glob("checkpoint-*")))
     trainer.model.merge_and_unload().save_pretrained(out)
     processor.save_pretrained(out)
     return trainer
