@@ -28,6 +28,9 @@ thought, which stands behind a number or a sign, and from the same thing seen.""
 
 WHOLE, PARTS = 0.8, 0.6
 """How much an object is a thing of its own, and how much a colour and a shape."""
+GRAIN = 32
+"""Lengths are filled up to multiples of it: a processor's library compiles a product of matrices for its shape, which
+took nearly as long as all products, where no two groups had one shape."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +112,23 @@ def think(
     after another and so long each, and T times whether it is wanted, to (wanted, D).
 
     The same as the language model's own pass over each start and rest in one, but the start is gone over once, and what
-    is not wanted is left out of the last layer. Rests are filled up to the same length for attention alone.
+    is not wanted is left out of the last layer. Rests are filled up to the same length for attention alone, and all
+    lengths to a multiple of GRAIN, with what nothing attends to.
     """
     mind = model.model.text_model
-    p, s, length = len(start), len(lengths), max(lengths)
+    p, t, s, n = len(start), len(rests), len(lengths), int(wanted.sum())
     heads, size = mind.config.num_attention_heads, mind.config.head_dim
+    first, length = filled(p), filled(max(lengths))
     within_rest = torch.cat([torch.arange(each) for each in lengths])
     flat = (torch.repeat_interleave(torch.arange(s) * length, torch.tensor(lengths)) + within_rest).to(start.device)
-    places = torch.cat([torch.arange(p), p + within_rest])[None].to(start.device)
-    cos, sin = mind.rotary_emb(start, places)
-    x = torch.cat([start, rests])
-    before = torch.ones(p, p, dtype=torch.bool, device=start.device).triu(1)
+    places = torch.cat([torch.arange(first), p + within_rest, torch.zeros(filled(t) - t, dtype=torch.long)])
+    cos, sin = mind.rotary_emb(start, places[None].to(start.device))
+    x = torch.cat([F.pad(start, (0, 0, 0, first - p)), F.pad(rests, (0, 0, 0, filled(t) - t))])
+    back_from = F.pad(flat, (0, filled(t) - t))
+    taken = F.pad(wanted.nonzero()[:, 0], (0, filled(n) - n))
+    before = torch.ones(first, first, dtype=torch.bool, device=start.device).triu(1)
     within = torch.ones(length, length, dtype=torch.bool, device=start.device).triu(1)
+    beyond = torch.arange(first, device=start.device) >= p
     for layer in mind.layers:
         normed, own = layer.input_layernorm(x), layer.self_attn
         q, k, v = (
@@ -128,21 +136,32 @@ def think(
         )
         q, k = apply_rotary_pos_emb(q, k, cos.to(q.dtype), sin.to(q.dtype))
         q = q * size**-0.5
-        filled = (part.new_zeros(heads, s * length, size).index_copy(1, flat, part[0, :, p:]) for part in (q, k, v))
-        qs, ks, vs = (part.view(heads, s, length, size) for part in filled)
-        back = (qs.view(heads, s * length, size) @ k[0, :, :p].transpose(1, 2)).view(heads, s, length, p)
+        spread = (
+            part.new_zeros(heads, s * length, size).index_copy(1, flat, part[0, :, first : first + t])
+            for part in (q, k, v)
+        )
+        qs, ks, vs = (part.view(heads, s, length, size) for part in spread)
+        back = qs.view(heads, s * length, size) @ k[0, :, :first].transpose(1, 2)
+        back = back.masked_fill(beyond, -1e4).view(heads, s, length, first)
         near = (qs @ ks.transpose(2, 3)).masked_fill(within, -1e4)
         both = torch.cat([back, near], -1).float().softmax(-1).to(v.dtype)
-        told = (both[..., :p].reshape(heads, s * length, p) @ v[0, :, :p]).view(heads, s, length, size)
-        told = (told + both[..., p:] @ vs).permute(1, 2, 0, 3).reshape(s * length, heads * size)[flat]
+        told = (both[..., :first].reshape(heads, s * length, first) @ v[0, :, :first]).view(heads, s, length, size)
+        told = (told + both[..., first:] @ vs).permute(1, 2, 0, 3).reshape(s * length, heads * size)[back_from]
         if layer is mind.layers[-1]:
-            x, told = x[p:][wanted], told[wanted]
+            x, told = x[first:][taken], told[taken]
         else:
-            first = (q[0, :, :p] @ k[0, :, :p].transpose(1, 2)).masked_fill(before, -1e4).float().softmax(-1)
-            told = torch.cat([(first.to(v.dtype) @ v[0, :, :p]).transpose(0, 1).reshape(p, heads * size), told])
+            own_start = (q[0, :, :first] @ k[0, :, :first].transpose(1, 2)).masked_fill(before, -1e4)
+            seen = own_start.float().softmax(-1).to(v.dtype) @ v[0, :, :first]
+            seen = seen.transpose(0, 1).reshape(first, heads * size)
+            told = torch.cat([seen, told])
         x = x + own.o_proj(told)
         x = x + layer.mlp(layer.post_attention_layernorm(x))
-    return mind.norm(x)
+    return mind.norm(x)[:n]
+
+
+def filled(length: int) -> int:
+    """Return a length, filled up."""
+    return -(-length // GRAIN) * GRAIN
 
 
 def lost(
@@ -173,7 +192,8 @@ def lost(
         wanted[end - reply - 1 : end - 1] = True  # each token follows from the state of the one before
     told, wanted = told.to(device), wanted.to(device)
     with quickly(device):
-        scores = model.lm_head(think(model, start, rests, lengths, wanted))
+        states = think(model, start, rests, lengths, wanted)
+        scores = model.lm_head(F.pad(states, (0, 0, 0, filled(len(told)) - len(told))))[: len(told)]
     loss = F.cross_entropy(scores.float(), told, reduction="none")
     return loss, scores.argmax(-1) == told, told
 
