@@ -205,8 +205,8 @@ def by_workers(
                     )
                 if told is None:
                     _run(case.question, video, _at_once(model), count, pictures, settings)
-                    told, failure = _run(case.question, video, model, count, pictures, settings)
-                    if not failure:
+                    told, has_failed = _run(case.question, video, model, count, pictures, settings)
+                    if not has_failed:
                         cache.put_json(key, told.model_dump(), paid=True)
                 rows.append({"id": case.question.id, "video": case.video, "workers": count, **told.model_dump()})
                 bar.update()
@@ -334,8 +334,8 @@ def _check(asked: list[Case], settings: Mapping[str, Any]) -> None:
 
 def _run(
     question: Question, video: Video, model: Model, workers: int, pictures: Cache, settings: Mapping[str, Any]
-) -> tuple[Measured, str]:
-    """Ask a question by calls that are really made; return what that took, and how a call failed, if one did.
+) -> tuple[Measured, bool]:
+    """Ask a question by calls that are really made; return what that took, and whether a call failed.
 
     Only what is no reply comes out of the cache.
     """
@@ -357,7 +357,7 @@ def _run(
         worker_calls=len(by_workers),
         worker_seconds=sum(call.ended_s - call.began_s for call in by_workers),
     )
-    return told, result.failure
+    return told, any(call.failure for call in result.calls)
 
 
 def _kept(cache: Cache, key: str) -> Measured | None:
