@@ -65,7 +65,8 @@ class Result:
     stop: str
     """Which of the search's stops ended it."""
     failure: str
-    """The last failure of a model call, in words; empty if there was none."""
+    """The last failure of a call of the Master's, or of a round in which no worker got an answer, in words; empty if
+    there was none. Each failed call, also one that a worker went on from, is in `calls`."""
     rounds: int
     usage: dict[Role, Usage]
     """What the answers cost when they were made, by role."""

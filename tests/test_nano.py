@@ -24,6 +24,7 @@ from atlaskit.memory import Evidence
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.nano import drills, expert, material
 from atlaskit.nano import export as exporting
+from atlaskit.nano import improve as improving
 from atlaskit.nano import judge as judging
 from atlaskit.nano.expert import Expert
 from atlaskit.nano.export import export
@@ -143,6 +144,21 @@ def test_lessons_say_what_each_cell_shows(asked: World) -> None:
             assert len(image["tiles"]) % image["columns"] == 0
             for tile in filter(None, image["tiles"]):
                 assert all(0 <= value < size for value, size in zip(tile, sizes, strict=True))
+
+
+def test_a_pupil_is_taught_its_own_searches_where_they_were_rewarded(asked: World, tmp_path: Path) -> None:
+    few = replace(asked, questions=asked.questions[:4])
+    own = tmp_path / "own.jsonl"
+    said = improving.write_own(own, Expert(few.script), [few])
+    kept = [one for tried in improving.searches(Expert(few.script), [few]) if (one := improving.best(tried))]
+    assert kept and all(one.score >= improving.REWARDED and one.calls == len(one.lessons) for one in kept)
+    groups = [json.loads(line) for line in own.open()]
+    assert sum(len(group["examples"]) for group in groups) <= sum(one.calls for one in kept)
+    taught = {(group["prefix"] + each["rest"], each["reply"]) for group in groups for each in group["examples"]}
+    assert taught == {(each["text"], each["reply"]) for one in kept for each in one.lessons}
+    assert said.startswith("4 questions, asked the first way: ") and f"in one of 3 ways: {len(kept) / 4:.0%}" in said
+    wrong, slow, quick = (improving.Tried(score, calls, []) for score, calls in ((0.4, 1), (1.0, 9), (0.6, 7)))
+    assert improving.best([wrong, slow, quick]) is quick and improving.best([wrong]) is None
 
 
 SIGHTS = st.builds(Sight, *(st.sampled_from(values[1:]) for values in VALUES.values()))

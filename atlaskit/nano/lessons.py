@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,8 +131,13 @@ def lessons(
     """Yield the lessons of one world: groups of calls that begin with the same words and pictures."""
     recorder = Recorder(Expert(world.script), slip, random.Random(seed))
     write_down(recorder, world, share=share, workers=workers, subtitles=subtitles)
+    yield from grouped(recorder.lessons)
+
+
+def grouped(lessons: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield lessons in groups that begin with the same words and pictures."""
     groups: dict[str, list[dict[str, Any]]] = {}
-    for lesson in recorder.lessons:
+    for lesson in lessons:
         start = json.dumps([lesson["text"][: lesson["prefix"]], lesson["images"][:1]])
         groups.setdefault(start, []).append(lesson)
     for group in groups.values():

@@ -1,0 +1,138 @@
+"""One round of self-improvement: nano searches, and those of its searches that were rewarded are its lessons.
+
+`python -m atlaskit.nano.improve nano cache/nano/whole/material OUT` asks it about worlds to learn from, in some ways;
+keeps for each question the search that found the answer in the fewest calls, if one did; and goes on teaching with
+these and with the drills of the material. OUT/nano is the model that comes of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.budget import Budget
+from atlaskit.cache import Cache
+from atlaskit.install import interpreter
+from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.nano.expert import SETTINGS, Expert
+from atlaskit.nano.lessons import Recorder, grouped
+from atlaskit.nano.make import KEEPING, LEARN
+from atlaskit.nano.sights import TRAINING_SEED
+from atlaskit.question import Question
+from atlaskit.search import ask
+from atlaskit.serve import SHIPPED, serve
+
+FIRST = TRAINING_SEED + 900_000
+"""Of the worlds that are asked about, from which nothing was learned yet."""
+TRIES = ({"traversal": "dfs", "workers": 4}, {"traversal": "auto", "workers": 2}, {"traversal": "dfs", "workers": 1})
+"""How each question is searched: the model says the same of the same, so that its searches differ by these alone."""
+REWARDED = 0.5
+"""From which score on a search counts as successful."""
+MOST_CALLS = 80
+
+
+@dataclass
+class Pupil(Recorder):
+    """A model that answers by itself, with the recorder's notebook."""
+
+    model: Model = field(kw_only=True)
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Let the model answer, and write it down."""
+        reply = self.model.complete(request, max_attempts=max_attempts)
+        self.lessons.append(self.lesson(request, reply))
+        return reply
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One search for the answer to a question."""
+
+    score: float
+    calls: int
+    lessons: list[dict[str, Any]] = field(repr=False)
+
+
+def search(vlm: Model, world: World, question: Question, how: dict[str, Any]) -> Tried:
+    """Ask a question once, and write down every call."""
+    pupil = Pupil(Expert(world.script), 0.0, random.Random(0), name=vlm.name, parameters=vlm.parameters, model=vlm)
+    given = {**SETTINGS, "budget": Budget(calls=MOST_CALLS), "cache": Cache(None), **how}
+    result = ask(world.drawn, question, vlm=pupil, **given)
+    return Tried(question.score(result.prediction), result.spent.calls, pupil.lessons)
+
+
+def best(tried: list[Tried]) -> Tried | None:
+    """Return the successful search of the fewest calls, if one was successful."""
+    return min((each for each in tried if each.score >= REWARDED), key=lambda each: each.calls, default=None)
+
+
+def searches(vlm: Model, worlds: Sequence[World], in_flight: int = 6) -> Iterator[list[Tried]]:
+    """Yield what was tried for each question about some worlds, so many searches at a time."""
+    asked = [(world, question, how) for world in worlds for question in world.questions for how in TRIES]
+    with ThreadPoolExecutor(in_flight) as pool:
+        done = pool.map(lambda each: search(vlm, *each), asked)
+        bar = tqdm(done, total=len(asked), desc="searches", unit="search")
+        yield from map(list, zip(*[iter(bar)] * len(TRIES), strict=True))
+
+
+def write_own(path: Path, vlm: Model, worlds: Sequence[World]) -> str:
+    """Write the lessons of the best searches, a group a line; return in a sentence what was found."""
+    found = list(searches(vlm, worlds))
+    kept = [one for tried in found if (one := best(tried))]
+    draft = path.with_suffix(".part")
+    with draft.open("w", encoding="utf-8") as file:
+        for group in (group for one in kept for group in grouped(one.lessons)):
+            file.write(json.dumps(group, ensure_ascii=False) + "\n")
+    draft.replace(path)
+    first, mean = [tried[0] for tried in found], statistics.fmean
+    right, calls = mean(each.score >= REWARDED for each in first), mean(each.calls for each in first)
+    told = f"{len(found)} questions, asked the first way: {right:.0%} right in {calls:.1f} calls on average; "
+    fewest = mean(one.calls for one in kept) if kept else 0.0
+    return f"{told}in one of {len(TRIES)} ways: {len(kept) / len(found):.0%}, at best in {fewest:.1f}."
+
+
+def improve(model: str, material: Path, out: Path, worlds: int, share: float) -> Path:
+    """Teach a model its own best searches in so many ten-minute worlds, for a share of the steps of the whole recipe;
+    return the folder of the new weights."""
+    lessons, folder = out / "material", Path(SHIPPED.get(model, model))
+    lessons.mkdir(parents=True, exist_ok=True)
+    for path in material.resolve().iterdir():
+        if not path.name.startswith("lessons-") and not (lessons / path.name).exists():
+            (lessons / path.name).symlink_to(path)
+    own = lessons / "lessons-own.jsonl"
+    if not own.exists():
+        asked = [atlasworld(FIRST + number, 600.0, questions=20, size=(640, 360)) for number in range(worlds)]
+        with serve(model) as vlm:
+            print(write_own(own, vlm, asked))
+    command = [interpreter(), str(LEARN), str(lessons), str(out), "--on", str(folder), "--share", str(share)]
+    subprocess.run(command, check=True, env={**os.environ, **KEEPING})
+    return out / "nano"
+
+
+def main() -> None:
+    """Do it, as the command line says."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("model", help="nano, or a folder of weights")
+    asked.add_argument("material", type=Path, help="what `make nano` wrote, for its drills")
+    asked.add_argument("out", type=Path)
+    asked.add_argument("--worlds", type=int, default=15, help="that are asked about (15)")
+    asked.add_argument("--share", type=float, default=0.15, help="of the steps of the whole recipe (0.15)")
+    options = asked.parse_args()
+    made = improve(options.model, options.material, options.out, options.worlds, options.share)
+    print(f"Judge it by: python -m atlaskit.nano.judge {made}")
+
+
+if __name__ == "__main__":
+    main()
