@@ -387,7 +387,7 @@ def main(given: list[str]) -> None:
         table[size:] = table[ids["<pad>"]]  # which is never said
     model.generation_config.eos_token_id = ids["<end>"]
     model.generation_config.pad_token_id = ids["<pad>"]
-    model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="12MB")
+    model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="11MB")
     for diary in out.glob("*.csv"):
         shutil.copy(diary, folder)
     print(f"saved to {folder}: {sum(weight.numel() for weight in model.parameters()) / 1e6:.2f} million parameters")
