@@ -18,7 +18,7 @@ from atlaskit.environment import LegalSet
 from atlaskit.grid import Grid
 from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.nano.expert import act, decide, probe, review, spelt
-from atlaskit.nano.quest import Asks, named_in, quest_of, told
+from atlaskit.nano.quest import Asks, named_by_cell, named_in, quest_of, told
 from atlaskit.nano.sights import VALUES, Sight, codes
 from atlaskit.nano.sweep import Sweep, sweep
 from atlaskit.question import Question, with_article
@@ -88,7 +88,7 @@ def searching(rng: random.Random, count: int = 4) -> Row:
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     lines = _lines(rng, sights, grid)
     heard = "\n".join(said_by_cell(lines) or [SILENCE])
-    named = {cell: [name for line in lines[cell] for name in named_in(line.text)] for cell in lines}
+    named = named_by_cell(lines)
     legal = LegalSet(CELLS, depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
     examples: list[Row] = []
     while len(examples) < count:
@@ -125,7 +125,7 @@ def hearing(rng: random.Random, count: int = 10) -> Row:
     while not lines:
         lines = _lines(rng, sheet(rng), grid)
     heard = "\n".join(said_by_cell(lines))
-    names = {cell: [name for line in lines[cell] for name in named_in(line.text)] for cell in lines}
+    named = named_by_cell(lines)
     every = [line for said in lines.values() for line in said]
     examples = []
     for _ in range(count):
@@ -133,7 +133,7 @@ def hearing(rng: random.Random, count: int = 10) -> Row:
         quest = quest_of(question.text)
         assert quest is not None, question.text
         cells = range(K * K)
-        said = sweep(quest, [None for _ in cells], names, cell_s=grid.resolution_s, is_long=False).thought
+        said = sweep(quest, [None for _ in cells], named, cell_s=grid.resolution_s, is_long=False).thought
         words = f"{asked(question)}\nWhat to look for: {quest.task}"
         examples.append(_example("drill", words, f'{{"thought":"{said[: said.index(": ") + 2]}'))
     return _group(f"<|user|>{map_intro(grid)}\n{heard}", [], examples)

@@ -20,7 +20,7 @@ from atlaskit.benchmarks.atlasworld.script import Script
 from atlaskit.environment import LegalSet, Observation
 from atlaskit.memory import Evidence
 from atlaskit.model import MAX_ATTEMPTS, NANO, Reply, Request
-from atlaskit.nano.quest import Quest, named_in, quest_of, told
+from atlaskit.nano.quest import Quest, named_by_cell, quest_of, told
 from atlaskit.nano.sights import Sight, sight_at
 from atlaskit.nano.sweep import Sweep, sweep
 from atlaskit.nano.weigh import NUMBERS, weigh
@@ -80,9 +80,7 @@ class Expert:
 
     def sweep(self, quest: Quest, seen: Observation, opened: Collection[int] = ()) -> Sweep:
         """Go over the cells of a view, with what is said in them."""
-        named = {
-            index: [name for line in lines for name in named_in(line.text)] for index, lines in listed_in(seen).items()
-        }
+        named = named_by_cell(listed_in(seen))
         is_long, cell_s = self.script.duration_s > LONGEST_S, seen.view.grid.resolution_s
         return sweep(quest, self.sights(seen), named, cell_s=cell_s, is_long=is_long, opened=opened)
 

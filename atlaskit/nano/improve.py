@@ -8,11 +8,8 @@ these and with the drills of the material. OUT/nano is the model that comes of i
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import random
 import statistics
-import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,11 +21,11 @@ from tqdm import tqdm
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.budget import Budget
 from atlaskit.cache import Cache
-from atlaskit.install import interpreter
 from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.nano.expert import SETTINGS, Expert
 from atlaskit.nano.lessons import Recorder, grouped
-from atlaskit.nano.make import KEEPING, LEARN
+from atlaskit.nano.make import teach
+from atlaskit.nano.material import write_rows
 from atlaskit.nano.sights import TRAINING_SEED
 from atlaskit.question import Question
 from atlaskit.search import ask
@@ -91,11 +88,7 @@ def write_own(path: Path, vlm: Model, worlds: Sequence[World]) -> str:
     """Write the lessons of the best searches, a group a line; return in a sentence what was found."""
     found = list(searches(vlm, worlds))
     kept = [one for tried in found if (one := best(tried))]
-    draft = path.with_suffix(".part")
-    with draft.open("w", encoding="utf-8") as file:
-        for group in (group for one in kept for group in grouped(one.lessons)):
-            file.write(json.dumps(group, ensure_ascii=False) + "\n")
-    draft.replace(path)
+    write_rows(path, (group for one in kept for group in grouped(one.lessons)))
     first, mean = [tried[0] for tried in found], statistics.fmean
     right, calls = mean(each.score >= REWARDED for each in first), mean(each.calls for each in first)
     told = f"{len(found)} questions, asked the first way: {right:.0%} right in {calls:.1f} calls on average; "
@@ -116,9 +109,7 @@ def improve(model: str, material: Path, out: Path, worlds: int, share: float) ->
         asked = [atlasworld(FIRST + number, 600.0, questions=20, size=(640, 360)) for number in range(worlds)]
         with serve(model) as vlm:
             print(write_own(own, vlm, asked))
-    command = [interpreter(), str(LEARN), str(lessons), str(out), "--on", str(folder), "--share", str(share)]
-    subprocess.run(command, check=True, env={**os.environ, **KEEPING})
-    return out / "nano"
+    return teach(lessons, out, share, folder)
 
 
 def main() -> None:

@@ -39,9 +39,16 @@ def make(folder: Path, minutes: float = WHOLE_MINUTES) -> Path:
     share = minutes / WHOLE_MINUTES
     home = folder / (f"{minutes:g}-minutes" if share < 1 else "whole")
     write_material(home / "material", max(SHARD, round(WORLDS * share)))
-    command = [interpreter(), str(LEARN), str(home / "material"), str(home), "--share", str(share)]
+    return teach(home / "material", home, share)
+
+
+def teach(material: Path, out: Path, share: float, on: Path | None = None) -> Path:
+    """Teach by some material, for a share of the steps of the whole recipe; from nothing, or on from a folder of
+    weights. Return the folder of the new weights."""
+    command = [interpreter(), str(LEARN), str(material), str(out), "--share", str(share)]
+    command += ["--on", str(on)] if on else []
     subprocess.run(command, check=True, env={**os.environ, **KEEPING})
-    return home / "nano"
+    return out / "nano"
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -85,25 +85,33 @@ def write_lessons(folder: Path, shard: int) -> None:
     path = folder / f"lessons-{shard:04d}.jsonl"
     if path.exists():
         return
+    seeds = range(TRAINING_SEED + shard * SHARD, TRAINING_SEED + (shard + 1) * SHARD)
+    write_rows(path, (group for seed in seeds for group in _lessons_of(seed)))
+
+
+def _lessons_of(seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the lessons of one world to learn from."""
+    rng = random.Random(seed)
+    duration_s = rng.choice(DURATIONS_S)
+    is_long = duration_s > LONGEST_S
+    asked = CATEGORIES if rng.random() < 0.85 else tuple(WRITERS)
+    world = atlasworld(seed, duration_s, questions=24, categories=asked, size=(160, 90))
+    return lessons(
+        world,
+        slip=rng.choice((0.0, 0.15, 0.3)),
+        seed=seed,
+        # Of ten hours so much is said that most of the prompt would be that.
+        subtitles=rng.random() < (0.35 if is_long else 0.8),
+        workers=rng.choice((2, 4, 4, 6)),
+        share=0.6 if is_long else 1.0,
+    )
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write a file of rows, one a line: whole, or not at all."""
     draft = path.with_suffix(".part")
     with draft.open("w", encoding="utf-8") as file:
-        for seed in range(TRAINING_SEED + shard * SHARD, TRAINING_SEED + (shard + 1) * SHARD):
-            rng = random.Random(seed)
-            duration_s = rng.choice(DURATIONS_S)
-            is_long = duration_s > LONGEST_S
-            asked = CATEGORIES if rng.random() < 0.85 else tuple(WRITERS)
-            world = atlasworld(seed, duration_s, questions=24, categories=asked, size=(160, 90))
-            groups = lessons(
-                world,
-                slip=rng.choice((0.0, 0.15, 0.3)),
-                seed=seed,
-                # Of ten hours so much is said that most of the prompt would be that.
-                subtitles=rng.random() < (0.35 if is_long else 0.8),
-                workers=rng.choice((2, 4, 4, 6)),
-                share=0.6 if is_long else 1.0,
-            )
-            for group in groups:
-                file.write(json.dumps(group, ensure_ascii=False) + "\n")
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     draft.replace(path)
 
 
@@ -113,10 +121,7 @@ def write_drills(folder: Path, shard: int) -> None:
         path = folder / f"{kind}-{shard:04d}.jsonl"
         rng = random.Random(f"{kind} {shard}")
         if not path.exists():
-            draft = path.with_suffix(".part")
-            rows = (json.dumps(draw(rng), ensure_ascii=False) + "\n" for _ in range(count))
-            draft.write_text("".join(rows), encoding="utf-8")
-            draft.replace(path)
+            write_rows(path, (draw(rng) for _ in range(count)))
 
 
 def main() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from atlaskit.benchmarks.atlasworld.script import COLOURS, LIGHTS, PLACES, SHAPES
 from atlaskit.nano.sights import Sight
+from atlaskit.subtitles import Line
 
 Asks = Literal["object", "colour", "text", "neighbour", "first", "count", "line", "when", "course"]
 
@@ -93,6 +95,11 @@ def quest_of(text: str) -> Quest | None:
 def named_in(line: str) -> list[str]:
     """Return the objects that a spoken line names."""
     return [found.group() for found in _NAMED.finditer(line)]
+
+
+def named_by_cell(said: Mapping[int, Sequence[Line]]) -> dict[int, list[str]]:
+    """Return the objects that the lines of each cell name."""
+    return {cell: [name for line in lines for name in named_in(line.text)] for cell, lines in said.items()}
 
 
 def sight_told(description: str) -> Sight:
