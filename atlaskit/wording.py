@@ -119,9 +119,12 @@ def kept(scratchpad: Scratchpad, left_out: int = 0) -> str:
 
 
 def _described(item: Evidence) -> str:
+    """Tell a piece of evidence: what it shows stands right behind its label, where small models find it."""
     said = f", said: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else ""
-    stretch = f"of {item.start_s:.2f}–{item.end_s:.2f} s"
-    return f"[{item.label}] {item.timestamp_s:.2f} s {stretch}, sure to {item.confidence:.0%}: {item.description}{said}"
+    return (
+        f"[{item.label}] {item.description} ({item.start_s:.2f}–{item.end_s:.2f} s, frame at {item.timestamp_s:.2f} s, "
+        f"sure to {item.confidence:.0%}){said}"
+    )
 
 
 def listed(cells: Sequence[int]) -> str:

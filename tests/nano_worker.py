@@ -50,6 +50,7 @@ def main() -> None:
     text = "Find red circle: 0-15, 587.11 s\n“été” [A]"
     found["words"] = tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids) == text
     found["objects"] = [len(tokenizer(f"{a}red circle", add_special_tokens=False).input_ids) for a in ("", " ")]
+    found["labels"] = [len(tokenizer(f"{a}[B]", add_special_tokens=False).input_ids) for a in ("", "\n", "+")]
     found["cells"] = [len(tokenizer(f'"cell":{n}', add_special_tokens=False).input_ids) for n in (3, 12)]
     slopes = torch.randn(3, 24, 8) * torch.logspace(-2, 0, 8)  # some directions are a hundred times fainter
     found["evened"] = [float(each) for each in torch.linalg.svdvals(guide.evened(slopes)).flatten().aminmax()]

@@ -187,7 +187,7 @@ def test_a_sign_waits_for_no_cell_that_comes_later(
     whole = sweep(quest, sights, named, cell_s=cell_s, is_long=is_long)
     part = sweep(quest, sights[:cut], named, cell_s=cell_s, is_long=is_long)
     if quest.line:  # which cells it is said in is known from the words of the prompt
-        assert whole.thought.startswith("“ red star3: ")
+        assert whole.thought.startswith("“ red star3“: ")
     assert whole.thought.startswith(part.thought[: part.thought.rindex(". ")])
     signed = {sign: list(map(int, re.findall(rf"{re.escape(sign)}(\d+)/", whole.thought))) for sign in "+="}
     assert signed["+"] == list(whole.keep) and list(whole.near) in ([], signed["="])
@@ -225,7 +225,7 @@ def test_what_is_named_is_found_by_its_line() -> None:
     circle = Sight("sea", "noon", "blue", "circle")
     sights = [Sight("sea", "noon"), Sight("sea", "noon"), circle, circle]
     swept = sweep(quest, sights, {1: ["red star"]}, cell_s=2.3, is_long=False)
-    assert swept.thought == "“ red star1: 0-1“=1/.2blue,circle,+2/.3blue,circle,-. +2=-" and swept.keep == (2,)
+    assert swept.thought == "“ red star1“: 0-1“=1/.2blue,circle,+2/.3blue,circle,-. +2=-" and swept.keep == (2,)
     assert sweep(quest, sights, {1: ["red star"]}, cell_s=37.5, is_long=False).near == (1,)
 
 
@@ -308,7 +308,7 @@ def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
             assert all(told(Sight(*shown[int(cell)])) == words for cell, words in described)
 
 
-EVIDENCE = re.compile(r"\[(\w+)\] ([\d.]+) s of ([\d.]+)–([\d.]+) s, sure to 90%: (.*?)(?:, said: .*)?")
+EVIDENCE = re.compile(r"\[(\w+)\] (.*?) \(([\d.]+)–([\d.]+) s, frame at ([\d.]+) s, sure to 90%\)(?:, said: .*)?")
 
 
 @settings(max_examples=40, deadline=None)
@@ -320,7 +320,7 @@ def test_drills_judge_what_they_show(seed: int) -> None:
         asked = next(line for line in lines if line.startswith("The question: ")).removeprefix("The question: ")
         choices = tuple(line.partition(": ")[2] for line in lines if line.startswith("  "))
         matches = [re.fullmatch(EVIDENCE, line) for line in lines if line.startswith("[")]
-        found = [Evidence(float(m[2]), float(m[3]), float(m[4]), m[5], 0.9, label=m[1]) for m in matches if m]
+        found = [Evidence(float(m[5]), float(m[3]), float(m[4]), m[2], 0.9, label=m[1]) for m in matches if m]
         found.sort(key=lambda item: item.label)  # as it was found; listed in order of time
         quest = quest_of(asked)
         assert quest is not None and 1 <= len(found) == len(matches)
@@ -411,3 +411,19 @@ def test_the_teacher_is_judged_to_agree_with_itself(method: str, in_tmp: Path) -
         assert len(agreed) > 4 or method == "composite"
     assert len(rows) == 5 and all(row["calls"] >= 1 for row in rows[:-1])
     assert "choice" in judging.table(rows)
+
+
+@pytest.mark.parametrize(
+    ("model", "material", "told"),
+    [
+        ("http://127.0.0.1:8000/v1", ".", "there are no weights in 'http://127.0.0.1:8000/v1'"),
+        ("nano", "missing", "there is no folder 'missing'"),
+    ],
+)
+def test_improving_names_what_it_lacks(
+    model: str, material: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["improve", model, material, "out"])
+    with pytest.raises(SystemExit, match="2"):
+        improving.main()
+    assert told in capsys.readouterr().err

@@ -31,6 +31,7 @@ def test_short_cuts_give_the_same_numbers(python: str, tmp_path: Path) -> None:
     assert found["mind"] < 1e-4 and found["eyes"] < 1e-4 and found["book"] < 1e-5
     assert found["words"] and found["cells"][0] == found["cells"][1]
     assert found["objects"] == [1, 1]  # one word, with its blank and without
+    assert found["labels"] == [1, 2, 2]  # one word, wherever it stands
     assert found["parameters"] < 12e6
     assert 0.5 < found["evened"][0] < found["evened"][1] < 1.5  # Newton-Schulz stops near one, not at it
     assert found["led"] < 0.2

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
 from atlaskit.benchmarks.atlasworld.screenplay import CALM_LINES, CAPTION_WORDS, EVENT_LINES, LONGEST_S
 from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES
 from atlaskit.environment import LegalSet
@@ -50,7 +51,7 @@ JUDGED: dict[Asks, int] = {
     "colour": 2,
     "text": 2,
     "neighbour": 2,
-    "first": 2,
+    "first": 4,
     "count": 4,
     "line": 1,
     "when": 4,
@@ -60,7 +61,9 @@ that no other has."""
 PROBES, MOST_PROBED = 0.35, (4, 8, 12)
 """Of the drills to search, those that end in a list of cells to search, as the Master makes it; and how many of them
 there may be."""
-LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0)
+LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0, 36_000.0)
+FILLER = 0.85
+"""Of the scenes of long films."""
 Row = dict[str, Any]
 
 
@@ -83,7 +86,9 @@ def reading(rng: random.Random, count: int = 4) -> Row:
 
 def searching(rng: random.Random, count: int = 4) -> Row:
     """Return a sheet with what is said in it, and drills to search it for what answers some questions."""
-    sights, length_s = sheet(rng), rng.choice(LENGTHS_S)
+    length_s = rng.choice(LENGTHS_S)
+    is_long = length_s > LONGEST_S
+    sights = sheet(rng, FILLER if is_long else 0.0)
     depth = rng.choice((0, 1, 1, 1, 2))
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     lines = _lines(rng, sights, grid)
@@ -99,8 +104,7 @@ def searching(rng: random.Random, count: int = 4) -> Row:
         is_probe, open_cells = rng.random() < PROBES, _open(rng, sights)
         there = {cell for cell in CELLS if sights[cell] is not None}
         opened = there - set(open_cells) if not is_probe and rng.random() < 0.4 else set()
-        cell_s, is_long = grid.resolution_s, length_s > LONGEST_S
-        swept = sweep(quest, sights, named, cell_s=cell_s, is_long=is_long, opened=opened)
+        swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long, opened=opened)
         if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
         if is_probe:
@@ -212,8 +216,9 @@ def _shown_as_evidence(rng: random.Random, target: Sight, question: Question, na
     return replace(sight, colour=colour, shape=shape, word=word)
 
 
-def sheet(rng: random.Random) -> list[Sight | None]:
+def sheet(rng: random.Random, filler: float = 0.0) -> list[Sight | None]:
     """Draw what the cells of a sheet show: often the same as the cell before, or the same scene; None for a black one.
+    Of a long film, a share of the scenes is `filler`'s.
 
     In some there are few values of each part, so that much has the colour of what is looked for, but not its shape. Not
     in all: where everything comes again, what was said of it before is copied, and nobody learns to look it up.
@@ -230,6 +235,9 @@ def sheet(rng: random.Random) -> list[Sight | None]:
             cells.append(before)
             continue
         cell = _sight(rng, values)
+        if rng.random() < filler:
+            place, light = rng.choice(BANK_CAST.settings)
+            cell = replace(cell, place=place, light=light)
         if before is not None and rng.random() < stays:
             cell = replace(cell, place=before.place, light=before.light)
         if rng.random() < wordless:

@@ -121,6 +121,10 @@ def main() -> None:
     asked.add_argument("--worlds", type=int, default=15, help="that are asked about (15)")
     asked.add_argument("--share", type=float, default=0.15, help="of the steps of the whole recipe (0.15)")
     options = asked.parse_args()
+    if not (Path(SHIPPED.get(options.model, options.model)) / "config.json").is_file():
+        asked.error(f"there are no weights in {options.model!r}: name nano, or a folder that holds them")
+    if not options.material.is_dir():
+        asked.error(f"there is no folder {str(options.material)!r}: `make nano` writes what is learned from")
     made = improve(options.model, options.material, options.out, options.worlds, options.share)
     print(f"Judge it by: python -m atlaskit.nano.judge {made}")
 

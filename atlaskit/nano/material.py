@@ -101,7 +101,7 @@ def _lessons_of(seed: int) -> Iterator[dict[str, Any]]:
         slip=rng.choice((0.0, 0.15, 0.3)),
         seed=seed,
         # Of ten hours so much is said that most of the prompt would be that.
-        subtitles=rng.random() < (0.35 if is_long else 0.8),
+        subtitles=rng.random() < (0.6 if is_long else 0.8),
         workers=rng.choice((2, 4, 4, 6)),
         share=0.6 if is_long else 1.0,
     )

@@ -8,9 +8,10 @@ number of the cell, and the number of the cell that had the same sign before (".
 read off link by link: a small mind finds what stood behind the same number before, and hardly anything else.
 
 What has to be looked up elsewhere is said before the cells, and found again behind the same words. Cells that were
-opened before are named ("Not 0,1: ") and marked ("1*sea~noon~-"). Where a spoken line matters, what it names comes
-first, and the cells in which that is named: "“ red circle1: 0-1“=1/.2red,circle,+2/.". Of several objects that are
-looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0+0/.".
+opened before are named ("Not 0*1*: ") and marked alike ("1*sea~noon~-"). Where a spoken line matters, what it names
+comes first, and the cells in which that is named: "“ red circle1“: 0-1“=1/.2red,circle,+2/.". Of several objects that
+are looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0+0/.". In a long film a scene
+that no filler has is marked ("5city,night,!=4/.=5/4."): which these are is known by heart.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ COARSE_S, FINE_S = 20.0, 4.0
 second, what is named in them shows in them or in the next."""
 OPENED = "*"
 """Of a cell that was opened before."""
+STRANGE = "!"
+"""Of a scene that no filler has, where that matters."""
 SHORT_S = 1.0
 """What does not show in cells as short as that is taken not to be there."""
 HEARD_S = 3.0
@@ -67,19 +70,21 @@ def sweep(
     `cell_s` is how long a cell lasts; `is_long` tells whether there is filler between the scenes; `opened` cells
     were opened before, from this view, in which then all was kept that is wanted.
     """
-    walk = _Walk(quest, cell_s, is_long, frozenset(opened))
-    scenes = quest.scene is not None or cell_s > COARSE_S
+    minds_filler = is_long and not quest.line and cell_s > (FINE_S if quest.objects else COARSE_S)
+    walk = _Walk(quest, cell_s, minds_filler, frozenset(opened))
+    scenes = quest.scene is not None or cell_s > COARSE_S or minds_filler
     heard = [index for index in sorted(named) if quest.line and not set(quest.named).isdisjoint(named[index])]
-    thought = f"Not {','.join(map(str, sorted(opened)))}: " if opened else ""
+    thought = f"Not {_each(sorted(opened), OPENED)}: " if opened else ""
     if quest.line:
-        thought += f"{NAMED} {', '.join(quest.named)}{','.join(map(str, heard)) or NOTHING}: "
+        thought += f"{NAMED} {', '.join(quest.named)}{_each(heard, NAMED) or NOTHING}: "
     if len(quest.objects) > 1:
         thought += listed(quest.objects)
     for index, sight in enumerate(sights):
         is_named = index in heard and sight is not None
         signs = walk.step(index, sight, is_named)
         marks = OPENED * (index in opened) + NAMED * is_named
-        thought += f"{index}{marks}{shown(sight, quest, scenes=scenes)}{signs or NOTHING}"
+        odd = STRANGE * (minds_filler and sight is not None and _is_strange(sight))
+        thought += f"{index}{marks}{shown(sight, quest, scenes=scenes)}{odd}{signs or NOTHING}"
     keep, near = [] if opened else walk.signed[HERE], [] if walk.is_done else walk.signed[NEAR]
     last = "".join(f"{sign}{cells[-1] if cells else NOTHING}" for sign, cells in ((HERE, keep), (NEAR, near)))
     return Sweep(f"{thought}. {last}", tuple(keep), tuple(near))
@@ -98,6 +103,11 @@ def shown(sight: Sight | None, quest: Quest, *, scenes: bool) -> str:
     return words
 
 
+def _each(cells: Sequence[int], mark: str) -> str:
+    """Give each of some cells the mark that it gets when it is gone over: it is found there behind the same number."""
+    return "".join(f"{cell}{mark}" for cell in cells)
+
+
 def listed(names: Sequence[str]) -> str:
     """Give names their numbers, which stand right behind them; nothing where there are none."""
     return f"Of {', '.join(f'{name}{number}' for number, name in enumerate(names))}: " if names else ""
@@ -114,7 +124,8 @@ class _Walk:
 
     quest: Quest
     cell_s: float
-    is_long: bool
+    minds_filler: bool
+    """There is filler between the scenes, and what is none may hold what is wanted."""
     opened: frozenset[int]
     signed: dict[str, list[int]] = field(default_factory=lambda: {HERE: [], NEAR: []})
     """The cells that have each sign so far."""
@@ -181,7 +192,7 @@ class _Walk:
         heard_before = self.quest.line and self.heard == index - 1 and self.cell_s < COARSE_S
         in_scene = self.quest.scene is not None and (sight.place, sight.light) == self.quest.scene
         near = [index] if is_named or heard_before or in_scene else []
-        if self.is_long and not self.quest.line and self.cell_s > (FINE_S if self.quest.objects else COARSE_S):
+        if self.minds_filler:
             was_strange = self.before is not None and _is_strange(self.before)
             if _is_strange(sight):
                 may_begin_before = self.cell_s > COARSE_S and self.before is not None and not was_strange

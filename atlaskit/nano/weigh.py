@@ -52,7 +52,7 @@ def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighe
         is_choice = says in among
         counts = bool(says) and (is_choice or not among or quest.asks in ("count", "course"))
         number = among.index(says) if is_choice and quest.asks != "count" else ""
-        when = f" {item.timestamp_s:.2f} s of {item.start_s:.2f}–{item.end_s:.2f}:" if quest.asks == "when" else ""
+        when = f" {item.description} ({item.start_s:.2f}–{item.end_s:.2f}: " if quest.asks == "when" else ""
         steps.append(f"[{item.label}]{when}{shown}{f'{number}{HERE}' if counts else NOTHING}")
         if counts:
             counted.append(item)

@@ -31,7 +31,7 @@ from form import CELL, CONTEXT, K, config, look
 from guide import Guide, Muon
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 2400, 3000
+EYES_STEPS, MIND_STEPS = 3400, 3600
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -39,7 +39,7 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.45, "probe": 0.2, "review": 0.15, "decision": 0.15, "task": 0.05}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING = 0.09, 0.257
+READING, DRILLING = 0.075, 0.25
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills."""
 DRILLED, JUDGING, HEARING = 0.18, 0.22, 0.12
 """Shares of the groups: of drills on sheets, once there are lessons; of those to judge what was found, and of those to
@@ -230,7 +230,7 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
     rows = lot.by_kind.get(kind) or lot.rows
     row = rng.choice(rows)
     for _ in range(3):
-        is_long = len(row["prefix"]) > 5000 and rng.random() < 0.8
+        is_long = len(row["prefix"]) > 5000 and rng.random() < 0.5
         is_small = len(row["examples"]) < 3 and rng.random() < 0.5
         if not (is_long or is_small or not any(map(mind.is_eventful, row["examples"]))):
             break

@@ -1,14 +1,16 @@
 """The tokenizer: made from the very prompts and replies that the model will meet.
 
 What stays the same in them (a sentence, a piece of JSON) is one token each, found by counting; what varies is spelt in
-words, and any other text in bytes. An object, "red circle", is one word: what is found by the words before it would
-else be found by the last of them. Numbers are cut into pairs of digits, so that a cell is always one token.
+words, and any other text in bytes. An object, "red circle", is one word, and so is the label of a piece of evidence,
+"[A]": what is found by the words before it would else be found by the last of them. Numbers are cut into pairs of
+digits, so that a cell is always one token.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import string
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,7 +49,7 @@ def expanded(columns: int, rows: int) -> str:
 def fragments(texts: Iterable[str], varying: Iterable[str], most: int = FRAGMENTS) -> list[str]:
     """Return the longest pieces of text that stay the same, the most frequent first."""
     words = "|".join(sorted(map(re.escape, varying), key=len, reverse=True))
-    cut = re.compile(rf"<[^>]*>|\n|\d+|[–+=~^/-]|“|”|\b[A-Z]{{1,2}}\b|(?<![A-Za-z])(?:{words})(?![A-Za-z])")
+    cut = re.compile(rf"<[^>]*>|\n|\d+|[–+=~^/!-]|“|”|\b[A-Z]{{1,2}}\b|(?<![A-Za-z])(?:{words})(?![A-Za-z])")
     counts: Counter[str] = Counter()
     seen = 0
     for text in texts:
@@ -64,7 +66,7 @@ def make(
     """Make the tokenizer from texts, and save it."""
     fixed = fragments(texts, [*varying, *objects])
     tokenizer = Tokenizer(models.BPE())
-    digits = pre_tokenizers.Split(Regex(r"\d{1,2}|\n|[+=~^/-]"), "isolated")
+    digits = pre_tokenizers.Split(Regex(r"\d{1,2}|\n|[+=~^/!-]"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [digits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]
     )
@@ -78,6 +80,7 @@ def make(
         show_progress=False,
     )
     fixed += [f"{blank}{name}" for name in objects for blank in ("", " ")]
+    fixed += [f"[{letter}]" for letter in string.ascii_uppercase]
     pieces = re.compile("|".join(sorted(map(re.escape, fixed), key=len, reverse=True)))
     numbers = [f" {n} {n:02d}" for n in range(100)] * 50
     rest = [part for text in texts for part in pieces.split(text)]
