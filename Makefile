@@ -25,8 +25,9 @@ help: ## Say what can be made
 	@echo "atlaskit: a long video as a map. What can be made:"
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-demo: $(VENV)/notebook ## Run the quickstart notebook, end to end: make a video, ask it questions
-	@$(TIMED) "quickstart notebook" $(BIN)/python -m atlaskit run notebooks/01_quickstart.ipynb --out figures
+demo: $(VENV)/notebook ## Run the quickstart notebook: make a video, serve nano by vLLM, ask it; MODEL=oracle asks a program instead
+	@$(TIMED) "quickstart notebook" $(BIN)/python -m atlaskit run notebooks/01_quickstart.ipynb --out figures \
+		$(if $(MODEL),-p model "$(MODEL)")
 	@echo "Executed notebook and figures: $(CURDIR)/figures"
 
 test: $(VENV)/test ## Run the tests, some files at once: as many as there are cores, four at most; JOBS=1 for one

@@ -5,6 +5,7 @@ Its film takes most of a minute to make: where the demo has left it in the house
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -12,15 +13,15 @@ import pytest
 from playwright.sync_api import Browser
 from test_nbconvert import OF_THE_TEMPLATE, Looked, check_pictures, meant, plain_html
 
-from atlaskit.benchmarks.atlasworld import Oracle, atlasworld
 from atlaskit.cache import Cache
 from atlaskit.gallery import write_html
 from atlaskit.notebooks import NotebookError, run_notebook
 from atlaskit.recording import import_
-from atlaskit.search import ask
+from atlaskit.serve import SHIPPED, served_name
 
 ROOT = Path(__file__).parents[1]
 SEED, DURATION_S = 7, 600
+NANO = served_name(str(SHIPPED["nano"]))
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +40,11 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_notebook_is_made_again_from_its_recording(quickstart: Path) -> None:
+    """Nano's answers, as the weights that are here gave them on the machine where they were recorded."""
     assert "This run paid 0 model calls" in quickstart.read_text(encoding="utf-8")
-    home = quickstart.parents[1]
-    world = atlasworld(SEED, DURATION_S, directory=home / "cache" / "atlasworld")
-    question = {question.category: question for question in world.questions}["WHEN"]
-    live = ask(world.video, question, vlm=Oracle(world), cache=Cache(None))
-    assert (home / "01_quickstart_when.json").read_text() == live.to_json() + "\n"
+    for name in ("choice", "when", "lie"):
+        result = json.loads((quickstart.parents[1] / f"01_quickstart_{name}.json").read_text(encoding="utf-8"))
+        assert result["settings"]["model"] == NANO and result["prediction"] is not None
 
 
 def test_the_quickstart_shows_all_its_pictures(quickstart: Path) -> None:
