@@ -89,11 +89,15 @@ def answered(world: World, shared_cache: Cache) -> Result:
 
 @pytest.fixture(scope="session")
 def eventful(world: World, shared_cache: Cache) -> Result:
-    """Forty calls of a model that answers anything, some of which fail."""
+    """Forty calls of a model that answers anything, some of which fail: the first such that opens a cell of a cell."""
     from test_trace import MASTER_AND_WORKER, run  # here: the modules of tests are not for all of them to load
 
-    model = Flaky(Babbler(3), 0.1, 3, MASTER_AND_WORKER)
-    return run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
+    for seed in range(3, 100):
+        model = Flaky(Babbler(seed), 0.1, 3, MASTER_AND_WORKER)
+        result = run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
+        if any(len(step["view"]["path"]) > 1 for step in result.trace.of("step") if step["view"]):
+            return result
+    raise AssertionError("no babbler opens a cell of a cell")
 
 
 @pytest.fixture
