@@ -165,7 +165,7 @@ def test_an_error_that_ends_a_run_is_not_hidden(cache: Cache, monkeypatch: pytes
     assert paper.left == [], "nothing is drawn of what was never begun"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(1, 5))
 def test_the_last_moment_is_the_result(cache: Cache, seed: int) -> None:
     events = list[Event]()
     result = babbled(cache, seed, on_event=events.append)
@@ -177,7 +177,7 @@ def test_the_last_moment_is_the_result(cache: Cache, seed: int) -> None:
     assert last.is_over and not last.at_work and last.most_calls == 40
     out = [moment for moment in told if moment.at_work]
     sent = Counter(number for number, worker in {(each.round, each.worker) for each in events} if worker is not None)
-    assert max(len(moment.at_work) for moment in out) == max(sent.values()) > 1
+    assert max(len(moment.at_work) for moment in out) == max(sent.values()) == 3
     assert any(moment.arriving for moment in told) and "on the way" in next(m for m in told if m.arriving).counted(16.0)
 
 

@@ -13,11 +13,13 @@ import pytest
 from playwright.sync_api import Browser
 from test_nbconvert import OF_THE_TEMPLATE, Looked, check_pictures, meant, plain_html
 
+from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.cache import Cache
 from atlaskit.gallery import write_html
 from atlaskit.notebooks import NotebookError, run_notebook
 from atlaskit.recording import import_
-from atlaskit.serve import SHIPPED, served_name
+from atlaskit.search import ask
+from atlaskit.serve import SHIPPED, serve, served_name
 
 ROOT = Path(__file__).parents[1]
 SEED, DURATION_S = 7, 600
@@ -45,6 +47,11 @@ def test_a_notebook_is_made_again_from_its_recording(quickstart: Path) -> None:
     for name in ("choice", "when", "lie"):
         result = json.loads((quickstart.parents[1] / f"01_quickstart_{name}.json").read_text(encoding="utf-8"))
         assert result["settings"]["model"] == NANO and result["prediction"] is not None
+    home = quickstart.parents[1]
+    world = atlasworld(SEED, DURATION_S, directory=home / "cache" / "atlasworld")
+    question = {question.category: question for question in world.questions[:16]}["WHEN"]
+    again = ask(world.video, question, vlm=serve("nano"), workers=4, replay=True, cache=Cache(home / "cache"))
+    assert (home / "01_quickstart_when.json").read_text(encoding="utf-8") == again.to_json() + "\n"
 
 
 def test_the_quickstart_shows_all_its_pictures(quickstart: Path) -> None:

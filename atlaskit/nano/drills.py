@@ -63,7 +63,7 @@ PROBES, MOST_PROBED = 0.35, (4, 8, 12)
 there may be."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0, 36_000.0)
 FILLER = 0.85
-"""Of the scenes of long films."""
+"""Share of the scenes of long films that are those of the filler between its clips."""
 Row = dict[str, Any]
 
 
@@ -218,7 +218,7 @@ def _shown_as_evidence(rng: random.Random, target: Sight, question: Question, na
 
 def sheet(rng: random.Random, filler: float = 0.0) -> list[Sight | None]:
     """Draw what the cells of a sheet show: often the same as the cell before, or the same scene; None for a black one.
-    Of a long film, a share of the scenes is `filler`'s.
+    `filler` is the share of scenes that are those of the filler between the clips of a long film.
 
     In some there are few values of each part, so that much has the colour of what is looked for, but not its shape. Not
     in all: where everything comes again, what was said of it before is copied, and nobody learns to look it up.

@@ -99,7 +99,7 @@ def write_own(path: Path, vlm: Model, worlds: Sequence[World]) -> str:
 def improve(model: str, material: Path, out: Path, worlds: int, share: float) -> Path:
     """Teach a model its own best searches in so many ten-minute worlds, for a share of the steps of the whole recipe;
     return the folder of the new weights."""
-    lessons, folder = out / "material", Path(SHIPPED.get(model, model))
+    lessons = out / "material"
     lessons.mkdir(parents=True, exist_ok=True)
     for path in material.resolve().iterdir():
         if not path.name.startswith("lessons-") and not (lessons / path.name).exists():
@@ -109,7 +109,11 @@ def improve(model: str, material: Path, out: Path, worlds: int, share: float) ->
         asked = [atlasworld(FIRST + number, 600.0, questions=20, size=(640, 360)) for number in range(worlds)]
         with serve(model) as vlm:
             print(write_own(own, vlm, asked))
-    return teach(lessons, out, share, folder)
+    return teach(lessons, out, share, _weights(model))
+
+
+def _weights(model: str) -> Path:
+    return Path(SHIPPED.get(model, model))
 
 
 def main() -> None:
@@ -121,7 +125,7 @@ def main() -> None:
     asked.add_argument("--worlds", type=int, default=15, help="that are asked about (15)")
     asked.add_argument("--share", type=float, default=0.15, help="of the steps of the whole recipe (0.15)")
     options = asked.parse_args()
-    if not (Path(SHIPPED.get(options.model, options.model)) / "config.json").is_file():
+    if not (_weights(options.model) / "config.json").is_file():
         asked.error(f"there are no weights in {options.model!r}: name nano, or a folder that holds them")
     if not options.material.is_dir():
         asked.error(f"there is no folder {str(options.material)!r}: `make nano` writes what is learned from")
