@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from atlaskit import nano, plots
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
+from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
 from atlaskit.benchmarks.atlasworld.screenplay import write_script
 from atlaskit.cache import Cache
 from atlaskit.environment import Atlas
@@ -292,20 +293,33 @@ def test_curves_are_one_table(tmp_path: Path) -> None:
 @given(st.integers(0, 10**9))
 def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
     rng = random.Random(seed)
-    for draw in (drills.reading, drills.searching):
+    for draw in (drills.reading, drills.searching, drills.straying):
         row = draw(rng)
         (image,) = row["images"]
         shown = [[VALUES[part][value] for part, value in zip(PARTS, tile, strict=True)] for tile in image["tiles"]]
         assert row["prefix"].count(IMAGE) == 1 and len(shown) == image["columns"] ** 2
         for example in row["examples"]:
             thought = re.match(r'\{"(?:thought|reasoning)":"(?:[^"]*: )?([^"]*)', example["reply"])
-            for index, words in re.findall(r"(?<![=+/\da-z])(\d+)“?([A-Za-z,~]+)", thought[1] if thought else ""):
-                said = set(re.split("[,~]", words)) - {""}
+            for index, words in re.findall(r"(?<![=+/\da-z])(\d+)“?([A-Za-z,~!]+)", thought[1] if thought else ""):
+                said = set(re.split("[,~!]", words)) - {""}
                 assert said <= {*shown[int(index)], " ".join(shown[int(index)][2:4])}
-            if draw is drills.searching:
+            if draw is not drills.reading:
                 assert re.search(r'\. \+(\d+|-)=(\d+|-)(",|$)', example["reply"]), "the last words are said"
             described = re.findall(r'"cell":(\d+),"description":"([^"]*)"', example["reply"])
             assert all(told(Sight(*shown[int(cell)])) == words for cell, words in described)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**9))
+def test_a_scene_is_marked_as_strange_if_no_filler_has_it(seed: int) -> None:
+    """Where a thought minds the filler, each scene that is none of its own is marked right behind its words."""
+    scene = re.compile(rf"({'|'.join(VALUES['place'][1:])})[,~]({'|'.join(VALUES['light'][1:])})[,~](!?)")
+    rows = [drills.straying(random.Random(f"{seed} {number}")) for number in range(3)]
+    thoughts = [example["reply"] for row in rows for example in row["examples"] if "!" in example["reply"]]
+    assert thoughts, "half of these sheets are strange"
+    for thought in thoughts:
+        for place, light, mark in scene.findall(thought):
+            assert bool(mark) == ((place, light) not in BANK_CAST.settings)
 
 
 EVIDENCE = re.compile(r"\[(\w+)\] (.*?) \(([\d.]+)–([\d.]+) s, frame at ([\d.]+) s, sure to 90%\)(?:, said: .*)?")

@@ -62,8 +62,9 @@ PROBES, MOST_PROBED = 0.35, (4, 8, 12)
 """Of the drills to search, those that end in a list of cells to search, as the Master makes it; and how many of them
 there may be."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0, 36_000.0)
-FILLER = 0.85
-"""Share of the scenes of long films that are those of the filler between its clips."""
+HALF_FILLER, MOSTLY_FILLER = 0.5, 0.85
+"""Shares of the scenes of a long film that are those of the filler between its clips: half, by which it is learned
+sooner what is none, or most, as it is."""
 Row = dict[str, Any]
 
 
@@ -84,11 +85,17 @@ def reading(rng: random.Random, count: int = 4) -> Row:
     return _group("<|user|>Look.\n<image>", sights, examples)
 
 
-def searching(rng: random.Random, count: int = 4) -> Row:
+def searching(
+    rng: random.Random,
+    count: int = 4,
+    *,
+    lengths_s: Sequence[float] = LENGTHS_S,
+    fillers: Sequence[float] = (HALF_FILLER, MOSTLY_FILLER),
+) -> Row:
     """Return a sheet with what is said in it, and drills to search it for what answers some questions."""
-    length_s = rng.choice(LENGTHS_S)
+    length_s = rng.choice(lengths_s)
     is_long = length_s > LONGEST_S
-    sights = sheet(rng, FILLER if is_long else 0.0)
+    sights = sheet(rng, rng.choice(fillers) if is_long else 0.0)
     depth = rng.choice((0, 1, 1, 1, 2))
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     lines = _lines(rng, sights, grid)
@@ -119,6 +126,11 @@ def searching(rng: random.Random, count: int = 4) -> Row:
         can = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
         examples.append(_example("drill", f"{words}{where}\n{before}{can}", reply))
     return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)
+
+
+def straying(rng: random.Random, count: int = 4) -> Row:
+    """Return a sheet of a long film, half of it strange to the filler, and drills to search it."""
+    return searching(rng, count, lengths_s=LENGTHS_S[-1:], fillers=(HALF_FILLER,))
 
 
 def hearing(rng: random.Random, count: int = 10) -> Row:

@@ -37,6 +37,7 @@ DRILLS = {
     "reading": (drills.reading, 80),
     "hearing": (drills.hearing, 100),
     "searching": (drills.searching, 250),
+    "straying": (drills.straying, 150),
     "judging": (drills.judging, 250),
 }
 """The kinds of drills, and how many of each make a shard."""

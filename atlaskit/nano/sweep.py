@@ -11,7 +11,8 @@ What has to be looked up elsewhere is said before the cells, and found again beh
 opened before are named ("Not 0*1*: ") and marked alike ("1*sea~noon~-"). Where a spoken line matters, what it names
 comes first, and the cells in which that is named: "“ red circle1“: 0-1“=1/.2red,circle,+2/.". Of several objects that
 are looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0+0/.". In a long film a scene
-that no filler has is marked ("5city,night,!=4/.=5/4."): which these are is known by heart.
+that no filler has is marked right behind its words ("5city,night,!red,star,=4/.=5/4."): which these are is known
+by heart.
 """
 
 from __future__ import annotations
@@ -83,20 +84,22 @@ def sweep(
         is_named = index in heard and sight is not None
         signs = walk.step(index, sight, is_named)
         marks = OPENED * (index in opened) + NAMED * is_named
-        odd = STRANGE * (minds_filler and sight is not None and _is_strange(sight))
-        thought += f"{index}{marks}{shown(sight, quest, scenes=scenes)}{odd}{signs or NOTHING}"
+        seen = shown(sight, quest, scenes=scenes, minds_filler=minds_filler)
+        thought += f"{index}{marks}{seen}{signs or NOTHING}"
     keep, near = [] if opened else walk.signed[HERE], [] if walk.is_done else walk.signed[NEAR]
     last = "".join(f"{sign}{cells[-1] if cells else NOTHING}" for sign, cells in ((HERE, keep), (NEAR, near)))
     return Sweep(f"{thought}. {last}", tuple(keep), tuple(near))
 
 
-def shown(sight: Sight | None, quest: Quest, *, scenes: bool) -> str:
+def shown(sight: Sight | None, quest: Quest, *, scenes: bool, minds_filler: bool) -> str:
     """Say what a cell shows, as far as it matters. Of several objects that are looked for, both words may be words of
-    different ones: so the object is said whole, and which one it is."""
+    different ones: so the object is said whole, and which one it is. A strange scene is marked right behind its words.
+    """
     if sight is None:
         return ""
-    parts = [*((sight.place, sight.light) if scenes else ()), sight.colour, sight.shape]
-    words = marked([part for part in parts if part], quest.words)
+    words = marked((sight.place, sight.light), quest.words) if scenes else ""
+    words += STRANGE * (minds_filler and _is_strange(sight))
+    words += marked([part for part in (sight.colour, sight.shape) if part], quest.words)
     if len(quest.objects) > 1 and {sight.colour, sight.shape} <= quest.words:
         is_it = sight.object in quest.objects
         words += f" {sight.object}{quest.objects.index(sight.object) if is_it else ''}"

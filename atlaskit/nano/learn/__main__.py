@@ -29,9 +29,9 @@ import torch
 import words
 from form import CELL, CONTEXT, K, config, look
 from guide import Guide, Muon
-from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
+from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 3400, 3600
+EYES_STEPS, MIND_STEPS = 3400, 3400
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -44,6 +44,9 @@ READING, DRILLING = 0.075, 0.25
 DRILLED, JUDGING, HEARING = 0.18, 0.22, 0.12
 """Shares of the groups: of drills on sheets, once there are lessons; of those to judge what was found, and of those to
 find what was said, from the second part on."""
+STRAYING, STRAYED = 0.62, 0.15
+"""From that part of the stage on, so many of the groups are drills on long sheets half of which no filler has: lessons
+have too few of these, and what was known of them after the drills was half forgotten."""
 READS_FIRST, READS = 0.85, 0.2
 """Of the drills on sheets, in the first part and after it."""
 BOLD = 2.5
@@ -99,7 +102,7 @@ def material(folder: Path) -> Lot:
     """Read the material; a fiftieth of the lessons and of each kind of drills is held back, to see how it goes."""
     rows, held = _parted(_rows(folder, "lessons"), 80)
     drills = {}
-    for kind in ("reading", "hearing", "searching", "judging"):
+    for kind in ("reading", "hearing", "searching", "judging", "straying"):
         drills[kind], more = _parted(_rows(folder, kind), 15)
         held += more
     parts = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
@@ -122,7 +125,7 @@ class Diary:
     """What was measured on the way, as a table that survives a restart."""
 
     def __init__(self, path: Path, step: int, columns: Sequence[str]) -> None:
-        kept = [row for row in csv.DictReader(path.open()) if int(row["step"]) < step] if path.exists() else []
+        kept = [row for row in csv.DictReader(path.open()) if int(row["step"]) <= step] if path.exists() else []
         self._file = path.open("w", newline="")
         self._rows = csv.DictWriter(self._file, ["step", "seconds", "loss", *columns])
         self._rows.writeheader()
@@ -223,6 +226,8 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
         return rng.choice(lot.drills["hearing"]), 10
     if done >= READING and drawn < HEARING + JUDGING:
         return rng.choice(lot.drills["judging"]), 5
+    if done >= STRAYING and drawn >= 1 - STRAYED:
+        return rng.choice(lot.drills["straying"]), 3
     if done < DRILLING or drawn < HEARING + JUDGING + DRILLED:
         reads = rng.random() < (READS_FIRST if done < READING else READS)
         return rng.choice(lot.drills["reading" if reads else "searching"]), 3
@@ -236,6 +241,17 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
             break
         row = rng.choice(rows)
     return row, 4
+
+
+def guide_of(thinker: LlamaModel) -> Guide:
+    """Return what leads the weights of the mind: Muon those of matrices, AdamW the table of words and all others."""
+    table, learnt = thinker.embed_tokens.weight, list(thinker.parameters())
+    firm = [weight for weight in learnt if weight.ndim > 1 and weight is not table]
+    loose = [weight for weight in learnt if weight.ndim < 2 or weight is table]
+    return Guide(
+        Muon([{"params": firm, "share": BOLD}], lr=mind.PEAK, decay=0.05 / BOLD),
+        torch.optim.AdamW(loose, lr=mind.PEAK, betas=(0.9, 0.98), weight_decay=0.0),
+    )
 
 
 def teach_mind(
@@ -252,14 +268,7 @@ def teach_mind(
     """The second stage, so many groups of lessons a step; of a model that goes on from what it knew, only the last
     part, as often."""
     thinker, book = model.model.text_model, eyes.directions(lot.sizes)
-    table = thinker.embed_tokens.weight
-    learnt = list(thinker.parameters())
-    firm = [weight for weight in learnt if weight.ndim > 1 and weight is not table]
-    loose = [weight for weight in learnt if weight.ndim < 2 or weight is table]
-    guide = Guide(
-        Muon([{"params": firm, "share": BOLD}], lr=mind.PEAK, decay=0.05 / BOLD),
-        torch.optim.AdamW(loose, lr=mind.PEAK, betas=(0.9, 0.98), weight_decay=0.0),
-    )
+    learnt, guide = list(thinker.parameters()), guide_of(thinker)
     step, keep = resumable("mind", out, thinker, guide)
     image = tokenizer.convert_tokens_to_ids("<image>")
     rng = random.Random(step)
@@ -328,7 +337,8 @@ def judge_mind(
 
 def texts(lot: Lot) -> Iterator[str]:
     """Yield prompts and replies from which the tokenizer is made."""
-    drills = [row for kind in lot.drills.values() for row in kind[:600]]
+    told = ("reading", "hearing", "searching", "judging")  # straying has the words of searching
+    drills = [row for kind in told for row in lot.drills[kind][:600]]
     for row in [*lot.rows[:8000], *drills]:
         for example in row["examples"][:3]:
             yield row["prefix"] + example["rest"]
