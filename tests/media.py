@@ -90,7 +90,8 @@ def make(
         stream = container.add_stream(codec, rate=fps)
         stream.width, stream.height, stream.pix_fmt = *size, pix_fmt
         stream.codec_context.gop_size = gop
-        speed = {"deadline": "realtime", "cpu-used": "8"} if "vpx" in codec else {}
+        # Of libvpx's speeds those below zero are as they are; others depend on how fast the machine is just now.
+        speed = {"deadline": "realtime", "cpu-used": "-8"} if "vpx" in codec else {}
         stream.options = {**speed, **options}
         if aspect:
             stream.codec_context.sample_aspect_ratio = aspect

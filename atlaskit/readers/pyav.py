@@ -18,6 +18,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
+from av.codec import codecs_available
 from av.packet import Packet
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
@@ -36,6 +37,9 @@ STALL_S = 60.0
 """A decoder that has given no frame for this long is given up."""
 LARGEST_FRAME_PX = 1 << 26
 """A header that claims larger frames than this is not believed; 8K has half as many pixels."""
+BETTER = {"vp8": "libvpx"}
+"""Of what decodes a codec, what is taken where there is it. FFmpeg's own decoder of VP8 leaves the rows that damage
+keeps it from as they are, says nothing, and so shows what its memory held: at times another frame, whole."""
 TAIL = 64
 """Packets read on after the last frame asked for, where the next frames are expected to be asked for soon."""
 MOST_OPEN = 32
@@ -366,7 +370,8 @@ class _Decoder:
 def _context(demuxer: Demuxer, threads: int) -> VideoCodecContext:
     """Return a decoder for a file's video, with `threads` threads (0: as many as are good)."""
     template = demuxer.stream.codec_context
-    context = VideoCodecContext.create(template.codec.name, "r")
+    better = BETTER.get(template.codec.name, "")
+    context = VideoCodecContext.create(better if better in codecs_available else template.codec.name, "r")
     assert isinstance(context, VideoCodecContext)
     for name in (
         *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
