@@ -1,4 +1,5 @@
-"""What learns: the same numbers as transformers' own passes, a whole recipe at toy size, and a resume after a kill."""
+"""What learns: the same numbers as transformers' own passes, a whole recipe at toy size, a resume after a kill, and
+never two runs at once."""
 
 from __future__ import annotations
 
@@ -55,6 +56,10 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     while not kept.exists():
         assert running.poll() is None
         time.sleep(0.2)
+    running.send_signal(signal.SIGSTOP)
+    second = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert second.returncode == 1
+    assert second.stderr == f"Another run teaches the eyes in {tmp_path / 'out'}: wait for it, or stop it.\n"
     running.send_signal(signal.SIGKILL)
     running.wait()
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import fcntl
 import json
 import random
 import shutil
@@ -20,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import eyes
 import mind
@@ -57,6 +58,8 @@ TOLD = 10
 """Steps between two rows of the diary."""
 GROUPS = 8
 """Groups of lessons in one step."""
+_held: list[TextIO] = []
+"""Locks, which are let go of when their files are closed."""
 
 
 @dataclass
@@ -345,6 +348,17 @@ def texts(lot: Lot) -> Iterator[str]:
             yield example["reply"]
 
 
+def hold(out: Path, stage: str) -> None:
+    """Keep other runs from a stage in this folder as long as this one lives: two that note there where they are would
+    go on from each other's."""
+    lock = (out / f"{stage}.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit(f"Another run teaches the {stage} in {out}: wait for it, or stop it.")
+    _held.append(lock)
+
+
 def main(given: list[str]) -> None:
     """Make the model."""
     asked = argparse.ArgumentParser(description=__doc__)
@@ -363,6 +377,9 @@ def main(given: list[str]) -> None:
     out: Path = options.out
     folder = out / "nano"
     folder.mkdir(parents=True, exist_ok=True)
+    for stage in ("eyes", "mind"):
+        if options.only in (None, stage):
+            hold(out, stage)
     lot = material(options.material)
     print(f"{len(lot.frames)} sights, {sum(len(row['examples']) for row in lot.rows)} lessons", flush=True)
     if options.on:
