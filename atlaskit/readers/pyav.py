@@ -38,7 +38,7 @@ STALL_S = 60.0
 LARGEST_FRAME_PX = 1 << 26
 """A header that claims larger frames than this is not believed; 8K has half as many pixels."""
 BETTER = {"vp8": "libvpx"}
-"""Of what decodes a codec, what is taken where there is it. FFmpeg's own decoder of VP8 leaves the rows that damage
+"""Decoders that are taken for a codec where PyAV has them. FFmpeg's own decoder of VP8 leaves the rows that damage
 keeps it from as they are, says nothing, and so shows what its memory held: at times another frame, whole."""
 TAIL = 64
 """Packets read on after the last frame asked for, where the next frames are expected to be asked for soon."""

@@ -340,8 +340,8 @@ def judge_mind(
 
 def texts(lot: Lot) -> Iterator[str]:
     """Yield prompts and replies from which the tokenizer is made."""
-    told = ("reading", "hearing", "searching", "judging")  # straying has the words of searching
-    drills = [row for kind in told for row in lot.drills[kind][:600]]
+    told = (rows[:600] for kind, rows in lot.drills.items() if kind != "straying")  # which has the words of searching
+    drills = [row for rows in told for row in rows]
     for row in [*lot.rows[:8000], *drills]:
         for example in row["examples"][:3]:
             yield row["prefix"] + example["rest"]
