@@ -13,10 +13,13 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tempfile
 import time
 import venv as venvs
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +30,8 @@ Build = Literal["serve-gpu", "serve-cpu"]
 
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds for CPUs, for where the machine's package index does not carry them."""
+TRIED = b"#include <Python.h>\n#include <omp.h>\nextern \"C\" int tried() { return omp_get_max_threads(); }\n"
+"""A program that a compiler is tried on."""
 LOOK_S = 0.5
 MARK = "installed"
 LOADS = "import importlib.util as u\nif u.find_spec('torchvision'): import torchvision"
@@ -104,6 +109,19 @@ def quick_dtype(told: Path = Path("/proc/cpuinfo")) -> str:
     twice as long for a call in bfloat16 as in 32 bits."""
     traits = set(cpuinfo(told).split())
     return "float32" if "sse2" in traits and "avx512f" not in traits else "bfloat16"
+
+
+@lru_cache(maxsize=1)
+def compiles() -> bool:
+    """Tell whether this machine has what PyTorch compiles a model for a processor with: a C++ compiler with OpenMP, and
+    Python's headers."""
+    compiler = [os.environ.get("CXX", "g++"), "-x", "c++", "-fopenmp", f"-I{sysconfig.get_path('include')}"]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            made = [*compiler, "-shared", "-fPIC", "-o", f"{folder}/tried.so", "-"]
+            return subprocess.run(made, input=TRIED, capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def default_folder() -> Path:

@@ -28,7 +28,7 @@ from atlaskit import keeper as keeper_room
 from atlaskit.dialect import VLLM
 from atlaskit.endpoint import Endpoint, Failed, parsed
 from atlaskit.errors import InputError, ServerError, printable, reason
-from atlaskit.model import MAX_ATTEMPTS, MOST_IMAGES, Reply, Request
+from atlaskit.model import MAX_ATTEMPTS, MOST_IMAGES, Reply, Request, is_nano
 from atlaskit.progress import Progress
 from atlaskit.vllm_log import reason_in, stage
 from atlaskit.vlm import USUAL, VLM
@@ -80,7 +80,10 @@ class Flags:
         if build == "serve-cpu":
             flags["dtype"] = install.quick_dtype()
         switches = ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
-        switches += ["--enforce-eager"] if build == "serve-cpu" else []
+        # To compile takes half a minute for nano, once, and saves a quarter of each call; a large model would take long
+        # to compile, and little of its calls is what that saves.
+        is_compiled = is_nano(name) and install.compiles()
+        switches += ["--enforce-eager"] if build == "serve-cpu" and not is_compiled else []
         # `vllm serve` of the CPU wheel dies looking up its own version; the module works in both builds.
         start = [python, "-m", "vllm.entrypoints.openai.api_server"]
         return [

@@ -386,6 +386,33 @@ def test_the_flags(tmp_path: Path) -> None:
     assert cpu["--dtype"] == install.quick_dtype() and "--enforce-eager" in cpu
 
 
+@pytest.mark.parametrize("has_compiler", [True, False])
+def test_nano_is_compiled_where_there_is_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_compiler: bool
+) -> None:
+    monkeypatch.setattr(install, "compiles", lambda: has_compiler)
+    told = [
+        flags_of(Flags().command("python", "a/model", name, 8123, tmp_path, "serve-cpu"))
+        for name in ("nano@0123456789ab", "other@0123456789ab")
+    ]
+    assert ["--enforce-eager" in each for each in told] == [not has_compiler, True]
+
+
+def test_a_compiler_is_one_that_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried: one that is not there, or that fails, is none."""
+    install.compiles.cache_clear()
+    try:
+        for name, script in (("none", None), ("fails", "#!/bin/sh\nexit 1\n"), ("works", "#!/bin/sh\nexit 0\n")):
+            if script is not None:
+                (tmp_path / name).write_text(script)
+                (tmp_path / name).chmod(0o755)
+            monkeypatch.setenv("CXX", str(tmp_path / name))
+            assert install.compiles() == (name == "works")
+            install.compiles.cache_clear()
+    finally:
+        install.compiles.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("told", "dtype"),
     [
