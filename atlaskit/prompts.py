@@ -39,7 +39,18 @@ from atlaskit.schemas import (
     step_schema,
 )
 from atlaskit.subtitles import Line
-from atlaskit.wording import asked, cells_told, heard, kept, listed, map_intro, open_gaps, quoted
+from atlaskit.wording import (
+    asked,
+    cells_told,
+    heard,
+    kept,
+    listed,
+    map_intro,
+    names_told,
+    open_gaps,
+    opened_told,
+    quoted,
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ class ProbeCall:
             asked(self.question),
             f"What to look for: {self.search_task}",
             kept(self.scratchpad),
-            f"Name up to {self.top} of these cells, best first: {listed(self.open_cells)}.",
+            names_told(self.top, self.open_cells),
         )
         return Request("master", "probe", messages, probe_schema(self.open_cells, self.top), self)
 
@@ -128,7 +139,7 @@ class StepCall:
             f"What to look for: {self.search_task}",
             where,
             "\n".join(["So far in this region:", *notes]) if notes else "You have just arrived.",
-            *((f"Opened before: {listed(self.opened)}.",) if self.opened else ()),
+            *((opened_told(self.opened),) if self.opened else ()),
             kept(state.scratchpad),
             *(("What you looked at last:", self.observation.looking_at) if self.observation.looking_at else ()),
             _next_move(self.observation.legal, self.steps_left),

@@ -153,8 +153,6 @@ class Search:
                 return self.no_answer()
             if (spent := self.meter.spent()) is not None:
                 return spent
-        if not self.frontier.scored:  # no probe was answered
-            self.frontier.rank(dict.fromkeys(self.frontier.cells, 0.0))  # so one is as good as another
         sorties = self.sorties()
         if not sorties:
             return "explored"
@@ -194,15 +192,17 @@ class Search:
     def take_scores(self, outcome: Outcome, asked: dict[str, Any]) -> None:
         """Let the frontier take the scores of a probe, if there are any."""
         self.has_scores = outcome.reply is not None
-        if outcome.reply is None:
-            self.settle(outcome, asked)
-            return
-        answer = outcome.reply.answer
-        scores: dict[int, float] = {}
-        for ranked in answer.top:
-            scores.setdefault(ranked.cell, ranked.score)  # of a cell named twice, the first is meant
-        self.frontier.rank(scores, asked["offered"])
-        told = {"scores": {str(cell): score for cell, score in sorted(scores.items())}, "reasoning": answer.reasoning}
+        told: dict[str, Any] = {}
+        if outcome.reply is not None:
+            answer = outcome.reply.answer
+            scores: dict[int, float] = {}
+            for ranked in answer.top:
+                scores.setdefault(ranked.cell, ranked.score)  # of a cell named twice, the first is meant
+            self.frontier.rank(scores, asked["offered"])
+            told["scores"] = {str(cell): score for cell, score in sorted(scores.items())}
+            told["reasoning"] = answer.reasoning
+        if not self.frontier.scored:  # no answer, or nothing stands out: one cell is as good as another
+            self.frontier.rank(dict.fromkeys(asked["offered"], 0.0))
         self.settle(outcome, {**asked, **told})
 
     def sorties(self) -> list[Sortie]:

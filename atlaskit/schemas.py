@@ -82,14 +82,14 @@ def kept(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
 
 
 def probe_schema(open_cells: tuple[int, ...], top: int) -> Form:
-    """Return the schema of a ranking of cells, at most `top` of them."""
+    """Return the schema of a ranking of cells, at most `top` of them, and none where nothing stands out."""
     return Form(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
 
 
 @kept
 def _probe_shape(top: int) -> type[BaseModel]:
     ranked = reply_model("RankedCell", cell=among("cells"), score=Confidence)
-    return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 1, top))
+    return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 0, top))
 
 
 def step_schema(legal: LegalSet) -> Form:

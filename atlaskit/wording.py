@@ -19,6 +19,8 @@ from atlaskit.subtitles import Line
 MOST_SUBTITLES = 24_000
 """Characters of subtitles in one prompt; beyond that the model is told how many there are."""
 SILENCE = "Nothing is said, or there are no subtitles."
+OPENED = "*"
+"""Marks a cell that was opened before."""
 MOST_GAPS = 8
 """Gaps between evidence that are told of, the longest."""
 
@@ -125,6 +127,16 @@ def _described(item: Evidence) -> str:
         f"[{item.label}] {item.description} ({item.start_s:.2f}–{item.end_s:.2f} s, frame at {item.timestamp_s:.2f} s, "
         f"sure to {item.confidence:.0%}){said}"
     )
+
+
+def opened_told(cells: Sequence[int]) -> str:
+    """Tell which cells were opened, one by one: small models look each up by its number, and go wrong over ranges."""
+    return f"Opened before, marked {OPENED}: {', '.join(f'{cell}{OPENED}' for cell in sorted(cells))}."
+
+
+def names_told(most: int, cells: Sequence[int]) -> str:
+    """Ask for some of the cells that can be searched."""
+    return f"Name up to {most} of these cells, best first, or none if none stands out: {listed(cells)}."
 
 
 def listed(cells: Sequence[int]) -> str:

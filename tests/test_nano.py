@@ -255,12 +255,12 @@ def test_a_probe_names_what_was_found_best_first(keep: set[int], near: set[int],
     found = Sweep("", tuple(sorted(keep & is_open)), tuple(sorted(near & is_open - keep)))
     answer = expert.probe(found, sorted(is_open), 4)
     named = [each["cell"] for each in answer["top"]]
-    assert set(named) <= is_open and 1 <= len(named) <= 4
+    assert set(named) <= is_open and len(named) <= 4
     worth = {each["cell"]: each["score"] for each in answer["top"]}
     if keep & is_open:
         assert max(worth.values()) == 0.9 and {cell for cell, score in worth.items() if score == 0.9} <= keep
     elif not near & is_open:
-        assert set(worth.values()) == {0.1}
+        assert not named, "nothing stands out"
 
 
 @given(st.tuples(st.integers(0, 3_999_998), st.integers(1, 3_999_999)).map(sorted))
@@ -314,12 +314,27 @@ def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
 def test_a_scene_is_marked_as_strange_if_no_filler_has_it(seed: int) -> None:
     """Where a thought minds the filler, each scene that is none of its own is marked right behind its words."""
     scene = re.compile(rf"({'|'.join(VALUES['place'][1:])})[,~]({'|'.join(VALUES['light'][1:])})[,~](!?)")
-    rows = [drills.straying(random.Random(f"{seed} {number}")) for number in range(3)]
+    rows = [drills.straying(random.Random(f"{seed} {number}")) for number in range(12)]
     thoughts = [example["reply"] for row in rows for example in row["examples"] if "!" in example["reply"]]
     assert thoughts, "half of these sheets are strange"
     for thought in thoughts:
         for place, light, mark in scene.findall(thought):
             assert bool(mark) == ((place, light) not in BANK_CAST.settings)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**9))
+def test_cells_that_were_opened_are_marked_in_the_thought_as_in_the_prompt(seed: int) -> None:
+    rows = [drills.searching(random.Random(f"{seed} {number}")) for number in range(6)]
+    opened = [
+        example for row in rows for example in row["examples"] if "\nOpened before, marked *: " in example["rest"]
+    ]
+    assert opened
+    for example in opened:
+        (line,) = (line for line in example["rest"].split("\n") if line.startswith("Opened before"))
+        thought = re.match(r'\{"thought":"(?:[^"]*: )?([^"]*)', example["reply"])
+        assert thought is not None
+        assert re.findall(r"(?<![=+/\d])(\d+)\*", thought[1]) == re.findall(r"(\d+)\*[,.]", line)
 
 
 EVIDENCE = re.compile(r"\[(\w+)\] (.*?) \(([\d.]+)–([\d.]+) s, frame at ([\d.]+) s, sure to 90%\)(?:, said: .*)?")

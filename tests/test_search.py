@@ -308,6 +308,17 @@ def test_an_interrupted_run_ends_with_the_calls_in_flight(world: World, cache: C
     assert model.calls.count("step") == 4
 
 
+def test_where_nothing_stands_out_one_cell_is_as_good_as_another(world: World, cache: Cache) -> None:
+    """A probe may name no cell; that is an answer, and the Master is not asked again for want of one."""
+    nothing = Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": []})
+    result = run(world, CHOICE, nothing, cache, workers=2, look_ahead=False, min_rounds=2, max_rounds=2)
+    assert [event["scores"] for event in result.trace.of("probe")] == [{}, {}]
+    sent = [sortie["path"] for event in result.trace.of("assign") for sortie in event["sorties"]]
+    assert sent == [[0], [15], [1], [14]], "far from each other, since one is as good as another"
+    assert len(result.trace.of("failure")) == 0
+    check_search(result)
+
+
 def test_nobody_there_at_all_is_an_error(world: World, cache: Cache) -> None:
     class Nobody(Oracle):
         def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]

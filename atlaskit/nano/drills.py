@@ -26,7 +26,7 @@ from atlaskit.question import Question, with_article
 from atlaskit.render import clock
 from atlaskit.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
 from atlaskit.subtitles import Line
-from atlaskit.wording import SILENCE, asked, kept, listed, map_intro, said_by_cell
+from atlaskit.wording import SILENCE, asked, kept, map_intro, names_told, opened_told, said_by_cell
 
 K = 4
 CELLS = tuple(range(K * K))
@@ -61,7 +61,12 @@ that no other has."""
 PROBES, MOST_PROBED = 0.35, (4, 8, 12)
 """Of the drills to search, those that end in a list of cells to search, as the Master makes it; and how many of them
 there may be."""
+ALL_OPENED = 0.3
+"""Of the drills in which some cells were opened before, those in which all were: nothing is left to do there."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0, 36_000.0)
+NAMED = 0.6
+"""Of the drills to hear, those in which it is likely that what is asked for is named: in most
+of what is said in a film it is not, and whoever always heard it would hear it where something else is named."""
 HALF_FILLER, MOSTLY_FILLER = 0.5, 0.85
 """Shares of the scenes of a long film that are those of the filler between its clips: half, by which it is learned
 sooner what is none, or most, as it is."""
@@ -96,7 +101,7 @@ def searching(
     length_s = rng.choice(lengths_s)
     is_long = length_s > LONGEST_S
     sights = sheet(rng, rng.choice(fillers) if is_long else 0.0)
-    depth = rng.choice((0, 1, 1, 1, 2))
+    depth = rng.choice((0, 1, 1, 2, 2, 3) if length_s == LENGTHS_S[-1] else (0, 1, 1, 1, 2))  # down to half a second
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     lines = _lines(rng, sights, grid)
     heard = "\n".join(said_by_cell(lines) or [SILENCE])
@@ -111,6 +116,8 @@ def searching(
         is_probe, open_cells = rng.random() < PROBES, _open(rng, sights)
         there = {cell for cell in CELLS if sights[cell] is not None}
         opened = there - set(open_cells) if not is_probe and rng.random() < 0.4 else set()
+        if opened and rng.random() < ALL_OPENED:
+            opened = there
         swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long, opened=opened)
         if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
@@ -122,7 +129,7 @@ def searching(
         if rng.random() < 0.3:  # to go on to the action each time would make steps longer
             reply = reply[: reply.index('","action"')]
         where = f"You were sent to {clock(0)}–{clock(length_s)} of a video of {clock(length_s)}."
-        before = f"Opened before: {listed(sorted(opened))}.\n" if opened else ""
+        before = f"{opened_told(sorted(opened))}\n" if opened else ""
         can = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
         examples.append(_example("drill", f"{words}{where}\n{before}{can}", reply))
     return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)
@@ -145,7 +152,7 @@ def hearing(rng: random.Random, count: int = 10) -> Row:
     every = [line for said in lines.values() for line in said]
     examples = []
     for _ in range(count):
-        question = _question(rng, {"line": 1}, _sight(rng), every)
+        question = _question(rng, {"line": 1}, _sight(rng), every if rng.random() < NAMED else [])
         quest = quest_of(question.text)
         assert quest is not None, question.text
         cells = range(K * K)
@@ -169,7 +176,7 @@ def _probe(rng: random.Random, swept: Sweep, open_cells: tuple[int, ...], words:
     """Return what is asked for a list of the cells to search, and the reply."""
     most = rng.choice(MOST_PROBED)
     reply = probe_schema(open_cells, most).model_validate(probe(swept, open_cells, most))
-    named = f"Name up to {most} of these cells, best first: {listed(open_cells)}."
+    named = names_told(most, open_cells)
     return f"{words}No evidence is kept yet.\n{named}", spelt(reply)
 
 

@@ -31,9 +31,6 @@ from atlaskit.wording import listed_in
 
 SETTINGS = asdict(NANO)
 """Of `ask`: what the teacher is used to, and with it nano."""
-MOST_UNKNOWN = 4
-"""Cells that a probe names where none is better than another."""
-
 
 _TIME = re.compile(r'("(?:start_s|end_s)":)([\d.e+-]+)')
 
@@ -111,11 +108,10 @@ def spelt(answer: BaseModel) -> str:
 
 def probe(swept: Sweep, open_cells: Sequence[int], top: int) -> dict[str, Any]:
     """Return the cells to search that follow from a sweep, as far as they are open: best first, and of two that are as
-    good the later, since from there a link leads to the other."""
+    good the later, since from there a link leads to the other; none where nothing stands out."""
     found = [(cell, 0.9) for cell in reversed(swept.keep)] + [(cell, 0.6) for cell in reversed(swept.near)]
     ranked = [(cell, score) for cell, score in found if cell in open_cells]
-    named = ranked or [(cell, 0.1) for cell in open_cells[:MOST_UNKNOWN]]
-    return {"reasoning": swept.thought, "top": [{"cell": cell, "score": score} for cell, score in named[:top]]}
+    return {"reasoning": swept.thought, "top": [{"cell": cell, "score": score} for cell, score in ranked[:top]]}
 
 
 def act(swept: Sweep, sights: Sequence[Sight | None], legal: LegalSet, first: bool) -> dict[str, Any]:

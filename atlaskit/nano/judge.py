@@ -66,7 +66,7 @@ class Compared(Watched):
         told: dict[str, float] = {}
         match call:
             case ProbeCall():
-                wanted = {ranked.cell for ranked in meant.top if ranked.score > 0.1}
+                wanted = {ranked.cell for ranked in meant.top}
                 named = {ranked.cell for ranked in reply.answer.top}
                 if wanted:
                     told["probe recall"] = len(wanted & named) / len(wanted)

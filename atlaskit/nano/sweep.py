@@ -7,12 +7,12 @@ number of the cell, and the number of the cell that had the same sign before (".
 "=" for where it may lie. The last words are those of both that are to be done next, ". +2=-", from which all else is
 read off link by link: a small mind finds what stood behind the same number before, and hardly anything else.
 
-What has to be looked up elsewhere is said before the cells, and found again behind the same words. Cells that were
-opened before are named ("Not 0*1*: ") and marked alike ("1*sea~noon~-"). Where a spoken line matters, what it names
-comes first, and the cells in which that is named: "“ red circle1“: 0-1“=1/.2red,circle,+2/.". Of several objects that
-are looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0+0/.". In a long film a scene
-that no filler has is marked right behind its words ("5city,night,!red,star,=4/.=5/4."): which these are is known
-by heart.
+Cells that were opened before are marked as in the prompt, where they are found behind the same number
+("1*sea~noon~-"). What else has to be looked up is said before the cells, and found again alike. Where a spoken line
+matters, what it names comes first, and the cells in which that is named: "“ red circle1“: 0-1“=1/.2red,circle,+2/.". Of
+several objects that are looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0+0/.". In
+a long film a scene that no filler has is marked right behind its words ("5city,night,!red,star,=4/.=5/4."): which
+these are is known by heart.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
 from atlaskit.nano.quest import Quest
 from atlaskit.nano.sights import Sight
+from atlaskit.wording import OPENED
 
 WANTED, OTHER = "~", ","
 """What there is to say of a word: it is looked for, or not."""
@@ -36,8 +37,6 @@ NAMED = "“"
 COARSE_S, FINE_S = 20.0, 4.0
 """Cells longer than the first show too little to pass over a scene that no filler has; in cells shorter than the
 second, what is named in them shows in them or in the next."""
-OPENED = "*"
-"""Of a cell that was opened before."""
 STRANGE = "!"
 """Of a scene that no filler has, where that matters."""
 SHORT_S = 1.0
@@ -75,9 +74,10 @@ def sweep(
     walk = _Walk(quest, cell_s, minds_filler, frozenset(opened))
     scenes = quest.scene is not None or cell_s > COARSE_S or minds_filler
     heard = [index for index in sorted(named) if quest.line and not set(quest.named).isdisjoint(named[index])]
-    thought = f"Not {_each(sorted(opened), OPENED)}: " if opened else ""
+    thought = ""
     if quest.line:
-        thought += f"{NAMED} {', '.join(quest.named)}{_each(heard, NAMED) or NOTHING}: "
+        found = "".join(f"{cell}{NAMED}" for cell in heard)  # marked alike when it is gone over
+        thought = f"{NAMED} {', '.join(quest.named)}{found or NOTHING}: "
     if len(quest.objects) > 1:
         thought += listed(quest.objects)
     for index, sight in enumerate(sights):
@@ -104,11 +104,6 @@ def shown(sight: Sight | None, quest: Quest, *, scenes: bool, minds_filler: bool
         is_it = sight.object in quest.objects
         words += f" {sight.object}{quest.objects.index(sight.object) if is_it else ''}"
     return words
-
-
-def _each(cells: Sequence[int], mark: str) -> str:
-    """Give each of some cells the mark that it gets when it is gone over: it is found there behind the same number."""
-    return "".join(f"{cell}{mark}" for cell in cells)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -198,9 +193,9 @@ class _Walk:
         if self.minds_filler:
             was_strange = self.before is not None and _is_strange(self.before)
             if _is_strange(sight):
-                may_begin_before = self.cell_s > COARSE_S and self.before is not None and not was_strange
-                near = [index - 1, index] if may_begin_before else [index]
-            elif was_strange and self.cell_s > COARSE_S:
+                begins = self.before is not None and not was_strange
+                near = [index - 1, index] if begins else [index]
+            elif was_strange:
                 near = [index]
         return near
 

@@ -32,7 +32,7 @@ from form import CELL, CONTEXT, K, config, look
 from guide import Guide, Muon
 from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 3400, 3400
+EYES_STEPS, MIND_STEPS = 3400, 3600
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
@@ -40,16 +40,25 @@ KEEP_S = 120.0
 """Seconds between two notes of where a stage is."""
 SHARES = {"step": 0.45, "probe": 0.2, "review": 0.15, "decision": 0.15, "task": 0.05}
 """Of the kinds of calls among the groups of lessons."""
-READING, DRILLING = 0.075, 0.25
-"""Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills."""
-DRILLED, JUDGING, HEARING = 0.18, 0.22, 0.12
-"""Shares of the groups: of drills on sheets, once there are lessons; of those to judge what was found, and of those to
-find what was said, from the second part on."""
+READING, DRILLING, NAMING = 0.075, 0.27, 0.45
+"""Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
+until the third, those to find what is named find it: where half the time nothing is found, that was all that was
+learned in 3,400 steps."""
+LISTENS, HEARING = 0.18, 0.12
+"""Shares of the groups from the first part on: of drills to find what is named, and of those that may not find it."""
+NOT_NAMED = "-: "
+"""The end of a reply to such a drill that finds nothing."""
+DRILLED, JUDGING = 0.18, 0.22
+"""Shares of the groups: of drills on sheets, once there are lessons; and of those to judge what was found, from the
+second part on."""
 STRAYING, STRAYED = 0.62, 0.15
 """From that part of the stage on, so many of the groups are drills on long sheets half of which no filler has: lessons
 have too few of these, and what was known of them after the drills was half forgotten."""
 READS_FIRST, READS = 0.85, 0.2
 """Of the drills on sheets, in the first part and after it."""
+LONG, VERY_LONG = 5000, 9000
+"""Characters of a start from which on groups are drawn less often: what is said in a whole film takes a step of 1.5 s
+half a minute."""
 BOLD = 2.5
 """How much further Muon goes than AdamW."""
 GOING_ON = 0.7
@@ -108,6 +117,10 @@ def material(folder: Path) -> Lot:
     for kind in ("reading", "hearing", "searching", "judging", "straying"):
         drills[kind], more = _parted(_rows(folder, kind), 15)
         held += more
+    named = ([each for each in row["examples"] if NOT_NAMED not in each["reply"]] for row in drills["hearing"])
+    drills["naming"] = [
+        {**row, "examples": found} for row, found in zip(drills["hearing"], named, strict=True) if found
+    ]
     parts = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
     values, varying, counts = (json.loads((folder / f"{n}.json").read_text()) for n in ("values", "varying", "counts"))
     return Lot(values, [*varying, *counts], counts, rows, held, drills, *parts)
@@ -225,20 +238,22 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
     Few of a group, and many groups: one step must see many sheets, or it learns nothing for long.
     """
     drawn = rng.random()
-    if done >= READING and drawn < HEARING:
-        return rng.choice(lot.drills["hearing"]), 10
-    if done >= READING and drawn < HEARING + JUDGING:
+    hears = LISTENS if done < NAMING else HEARING
+    if done >= READING and drawn < hears:
+        return rng.choice(lot.drills["naming" if done < NAMING else "hearing"]), 10
+    if done >= READING and drawn < hears + JUDGING:
         return rng.choice(lot.drills["judging"]), 5
     if done >= STRAYING and drawn >= 1 - STRAYED:
         return rng.choice(lot.drills["straying"]), 3
-    if done < DRILLING or drawn < HEARING + JUDGING + DRILLED:
+    if done < DRILLING or drawn < hears + JUDGING + DRILLED:
         reads = rng.random() < (READS_FIRST if done < READING else READS)
         return rng.choice(lot.drills["reading" if reads else "searching"]), 3
     (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
     rows = lot.by_kind.get(kind) or lot.rows
     row = rng.choice(rows)
     for _ in range(3):
-        is_long = len(row["prefix"]) > 5000 and rng.random() < 0.5
+        length = len(row["prefix"])
+        is_long = rng.random() < (0.9 if length > VERY_LONG else 0.5 if length > LONG else 0.0)
         is_small = len(row["examples"]) < 3 and rng.random() < 0.5
         if not (is_long or is_small or not any(map(mind.is_eventful, row["examples"]))):
             break

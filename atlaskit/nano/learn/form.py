@@ -11,6 +11,8 @@ from transformers import Idefics3Config, Idefics3ForConditionalGeneration
 K, CELL, PATCH = 4, 128, 16
 WIDTH = 256
 """Of the language model, and of a visual token."""
+HEADS = 4
+"""Of each layer of it: with two, whatever was learned last was learned at the cost of what those heads did before."""
 CONTEXT = 8192
 
 
@@ -23,8 +25,8 @@ def config(vocabulary: int, ids: dict[str, int]) -> Idefics3Config:
         "hidden_size": WIDTH,
         "intermediate_size": 768,
         "num_hidden_layers": 5,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": HEADS,
         "head_dim": 128,
         "max_position_embeddings": CONTEXT,
         "rope_theta": 1e5,

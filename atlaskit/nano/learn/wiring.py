@@ -2,8 +2,9 @@
 
 To tell what a cell shows, a number in a reply has to find its marker in the sheet, look at the visual token beside it,
 and say what is there. Small transformers find that late, if at all, from random weights. Here one head of the first
-layer looks one token back, by RoPE alone; in the layers above, heads attend to what resembles; and what a head sees, it
-passes on. All of it is learned further, and vLLM knows nothing of it: these are weights like any others.
+layer looks one token back and another two, by RoPE alone; in the layers above, heads attend to what resembles; and
+what a head sees, it passes on. All of it is learned further, and vLLM knows nothing of it: these are weights like any
+others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from eyes import COMMON, directions_all
 from transformers import Idefics3ForConditionalGeneration
 
 BACK = 0.9
-"""How sharply the one head looks back."""
+"""How sharply those heads look back."""
 ALIKE = 1.0
 """How much the others are drawn to what resembles."""
 SHARP, FAVOUR = 1.6, 0.9
@@ -30,7 +31,9 @@ PASSED = 0.1
 """How much of what is seen is passed on."""
 FASTEST, SLOWEST = 8, 6
 """Of 64 pairs of RoPE: those that tell neighbours apart, and those that are set against them, so that the sum is near
-zero everywhere but one token back."""
+zero everywhere but so many tokens back."""
+LOOK_BACK = (1, 2)
+"""How far: what is said of a cell stands right behind its number, what is named there one token further."""
 NOISE = 0.02
 
 
@@ -55,8 +58,8 @@ def wire(model: Idefics3ForConditionalGeneration, wanted: int, unwanted: int, se
             for head in range(heads):
                 rows = slice(head * size, (head + 1) * size)
                 asks, offers = (NOISE * torch.randn(size, width, generator=drawn) for _ in range(2))
-                if depth == 0 and head == 0:
-                    ask, offer = _one_back(pace, half)
+                if depth == 0 and head < len(LOOK_BACK):
+                    ask, offer = _back(LOOK_BACK[head], pace, half)
                     asks += BACK * torch.outer(ask, common())
                     offers += BACK * torch.outer(offer, common())
                 elif depth > 0:
@@ -84,13 +87,13 @@ def asked() -> torch.Tensor:
     return directions_all()[COMMON + 1]
 
 
-def _one_back(pace: torch.Tensor, half: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what the head asks and what each token offers, so that they agree one token apart."""
+def _back(tokens: int, pace: torch.Tensor, half: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what the head asks and what each token offers, so that they agree so many tokens apart."""
     ask, offer = torch.zeros(2 * half), torch.zeros(2 * half)
     fastest = ((pair, 1.0) for pair in range(FASTEST * half // 64))
     slowest = ((half - 1 - pair, -1.0) for pair in range(SLOWEST * half // 64))
     for pair, sign in (*fastest, *slowest):
         offer[pair] = 1.0
-        ask[pair] = sign * math.cos(float(pace[pair]))
-        ask[pair + half] = -sign * math.sin(float(pace[pair]))
+        ask[pair] = sign * math.cos(tokens * float(pace[pair]))
+        ask[pair + half] = -sign * math.sin(tokens * float(pace[pair]))
     return ask, offer
