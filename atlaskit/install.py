@@ -30,7 +30,7 @@ Build = Literal["serve-gpu", "serve-cpu"]
 
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds for CPUs, for where the machine's package index does not carry them."""
-TRIED = b"#include <Python.h>\n#include <omp.h>\nextern \"C\" int tried() { return omp_get_max_threads(); }\n"
+TRIED = b'#include <Python.h>\n#include <omp.h>\nextern "C" int tried() { return omp_get_max_threads(); }\n'
 """A program that a compiler is tried on."""
 LOOK_S = 0.5
 MARK = "installed"

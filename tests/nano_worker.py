@@ -33,14 +33,19 @@ def main() -> None:
     model.tie_weights()
     found: dict[str, object] = {"parameters": sum(weight.numel() for weight in model.parameters())}
     with torch.no_grad():
-        start, rests = torch.randn(11, 256), [torch.randn(length, 256) for length in (7, 3, 5)]
-        whole = [torch.cat([start, rest])[None] for rest in rests]
-        passes = [
-            model.model.text_model(inputs_embeds=each, use_cache=False).last_hidden_state[0, 11:] for each in whole
-        ]
-        taken = torch.rand(15) < 0.6
-        states = mind.think(model, start, torch.cat(rests), [7, 3, 5], taken)
-        found["mind"] = float((states - torch.cat(passes)[taken]).abs().max())
+        rests = [torch.randn(length, 256) for length in (7, 3, 5)]
+        far = []
+        for length in (11, mind.BLOCK + 9):
+            start = torch.randn(length, 256)
+            whole = [torch.cat([start, rest])[None] for rest in rests]
+            passes = [
+                model.model.text_model(inputs_embeds=each, use_cache=False).last_hidden_state[0, length:]
+                for each in whole
+            ]
+            taken = torch.rand(15) < 0.6
+            states = mind.think(model, start, torch.cat(rests), [7, 3, 5], taken)
+            far.append(float((states - torch.cat(passes)[taken]).abs().max()))
+        found["mind"] = max(far)
         tiles = torch.randn(2, 3, CELL, CELL)
         mask = torch.ones(1, 2, CELL, CELL, dtype=torch.bool)
         seen = model.model.get_image_features(tiles[None], pixel_attention_mask=mask)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import Babbler
 
 from atlaskit import nano, plots
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
@@ -23,7 +24,7 @@ from atlaskit.environment import Atlas
 from atlaskit.errors import InputError
 from atlaskit.memory import Evidence
 from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
-from atlaskit.nano import drills, expert, material
+from atlaskit.nano import drills, expert, material, practice
 from atlaskit.nano import export as exporting
 from atlaskit.nano import improve as improving
 from atlaskit.nano import judge as judging
@@ -162,6 +163,42 @@ def test_a_pupil_is_taught_its_own_searches_where_they_were_rewarded(asked: Worl
     assert improving.best([wrong, slow, quick]) is quick and improving.best([wrong]) is None
 
 
+def test_practice_is_a_models_own_searches_and_what_its_teacher_says_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(practice, "LENGTHS_S", (600,))
+    folder, material_of = tmp_path / "practice", tmp_path / "material"
+    material_of.mkdir()
+    for name in ("lessons-0000.jsonl", "judging-0000.jsonl"):
+        (material_of / name).write_text(name)
+    practice.link_drills(material_of, folder)
+    assert [path.name for path in folder.iterdir()] == ["judging-0000.jsonl"], "no lesson of the teacher's own searches"
+    whole = 1 / practice.WORLDS, practice.FIRST
+    monkeypatch.setattr(practice, "MOST_CALLS", 12 * practice.WORLDS)
+    pupil = Babbler(4)
+    practice.write_practice(folder, pupil, whole[0], questions=3)
+    world = atlasworld(whole[1], 600, questions=3, size=(640, 360))
+    teacher = Expert(world.script)
+    found = {}
+    for question in world.questions:
+        who = practice.pupil(pupil, world, is_taught=True)
+        practice.searched(who, world, question, 12, traversal="dfs")
+        found |= {lesson["text"]: lesson["reply"] for lesson in who.lessons}
+    groups = [json.loads(line) for line in (folder / "lessons-0000.jsonl").open()]
+    taught = {group["prefix"] + each["rest"]: each["reply"] for group in groups for each in group["examples"]}
+    assert taught == found, "places that the pupil came to"
+    assert {each["step"] for group in groups for each in group["examples"]} >= {"task", "probe", "step"}
+    own = practice.pupil(pupil, world, is_taught=False)
+    practice.searched(own, world, world.questions[0], 12, traversal="dfs")
+    assert {lesson["text"] for lesson in own.lessons} <= taught.keys()
+    differs = [lesson for lesson in own.lessons if lesson["reply"] != taught[lesson["text"]]]
+    assert differs, "and what the teacher says there, not what the pupil did"
+    assert teacher.name == own.expert.name
+    before = (folder / "lessons-0000.jsonl").stat()
+    practice.write_practice(folder, Babbler(5), whole[0], questions=3)
+    assert (folder / "lessons-0000.jsonl").stat() == before, "what is there is left"
+
+
 SIGHTS = st.builds(Sight, *(st.sampled_from(values[1:]) for values in VALUES.values()))
 CELLS = st.lists(st.none() | SIGHTS, min_size=16, max_size=16)
 QUESTS = [
@@ -282,6 +319,8 @@ def test_curves_are_one_table(tmp_path: Path) -> None:
     assert list(table.columns) == ["stage", "step", "seconds", "measure", "value"]
     assert table.groupby("stage")["value"].sum().to_dict() == {"eyes": 6.875, "mind": 6.2}
     assert len(table) == 7
+    (tmp_path / "practice.csv").write_text("step,seconds,loss,right\n10,7.5,1.0,0.5\n")
+    assert set(nano.curves(tmp_path)["stage"]) == {"eyes", "mind", "practice"}, "which not every model has had"
     upper = plots.learning_curves(table)
     drawn = [len(ax.get_lines()) for ax in upper.figure.axes]
     assert drawn == [1, 1, 2, 1] and [ax.get_title(loc="left") or ax.get_title() for ax in upper.figure.axes][:2]
@@ -335,6 +374,21 @@ def test_cells_that_were_opened_are_marked_in_the_thought_as_in_the_prompt(seed:
         thought = re.match(r'\{"thought":"(?:[^"]*: )?([^"]*)', example["reply"])
         assert thought is not None
         assert re.findall(r"(?<![=+/\d])(\d+)\*", thought[1]) == re.findall(r"(\d+)\*[,.]", line)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**9))
+def test_what_is_named_is_heard_where_it_is_said(seed: int) -> None:
+    for draw in (drills.hearing, drills.overhearing):
+        row = draw(random.Random(seed), 6)
+        said = re.findall(r'^(\d+): "(.*)" \[', row["prefix"], re.MULTILINE)
+        for example in row["examples"]:
+            found = re.fullmatch(r'\{"thought":"“ ([a-z]+ [a-z]+)(-|(?:\d+“)+): ', example["reply"])
+            assert found is not None, example["reply"]
+            heard = [int(cell) for cell in re.findall(r"\d+", found[2])]
+            assert heard == sorted({int(cell) for cell, line in said if found[1] in line})
+        if draw is drills.overhearing:
+            assert {int(cell) for cell, _ in said} == set(range(16)), "everywhere something is said"
 
 
 EVIDENCE = re.compile(r"\[(\w+)\] (.*?) \(([\d.]+)–([\d.]+) s, frame at ([\d.]+) s, sure to 90%\)(?:, said: .*)?")

@@ -75,7 +75,7 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     onward = [*teach, str(tmp_path / "on"), "--share", "0.0066", "--on", str(made)]
     done = subprocess.run(onward, check=True, capture_output=True, text=True)
     assert "eyes" not in done.stdout, "they are as they were"
-    assert f"mind {steps}/{steps} " in done.stdout, "its mind goes on, for as many steps"
-    (_, began), *_ = losses(tmp_path / "on" / "mind.csv")
+    assert f"practice {steps}/{steps} " in done.stdout, "its mind goes on, for as many steps"
+    (_, began), *_ = losses(tmp_path / "on" / "practice.csv")
     assert began < first, "from what it knew"
     assert {path.name for path in made.iterdir()} == {path.name for path in (tmp_path / "on" / "nano").iterdir()}

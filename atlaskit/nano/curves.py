@@ -11,7 +11,7 @@ from atlaskit.serve import SHIPPED
 if TYPE_CHECKING:
     import pandas as pd
 
-STAGES = ("eyes", "mind")
+STAGES = ("eyes", "mind", "practice")
 
 
 def curves(folder: str | Path | None = None) -> pd.DataFrame:
@@ -25,6 +25,8 @@ def curves(folder: str | Path | None = None) -> pd.DataFrame:
 
     folder = Path(folder or SHIPPED["nano"])
     paths = {stage: folder / f"{stage}.csv" for stage in STAGES}
+    if not paths["practice"].exists():  # a model that has had none
+        del paths["practice"]
     if missing := [path for path in paths.values() if not path.exists()]:
         raise InputError(f"There is no {missing[0].name} in {folder}: name the folder of a nano that `make nano` made.")
     columns = ["stage", "step", "seconds"]

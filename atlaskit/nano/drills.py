@@ -147,9 +147,47 @@ def hearing(rng: random.Random, count: int = 10) -> Row:
     lines = _lines(rng, sheet(rng), grid)
     while not lines:
         lines = _lines(rng, sheet(rng), grid)
+    return _heard(rng, grid, lines, count)
+
+
+def overhearing(rng: random.Random, count: int = 10) -> Row:
+    """Return the same for cells as long as those of a long film, in each of which much is said, and mostly of the same
+    few things."""
+    grid = Grid(0.0, LENGTHS_S[-1], K, (rng.choice(CELLS),))
+    usual = [f"{colour} {shape}" for colour, shape in BANK_CAST.objects]
+    if rng.random() < 0.5:
+        usual = _names(rng, len(usual))
+    rare = [name for name in _names(rng, 20) if name not in usual][:4]
+    names = {cell: rng.choices(usual, k=rng.randint(1, 4)) for cell in CELLS}
+    for name in rare:
+        first = rng.choice(CELLS)
+        for cell in range(first, min(first + rng.choice((1, 1, 2, 3)), len(CELLS))):
+            names[cell].append(name)
+    lines = {cell: _said(rng, grid, cell, names[cell], rng.randint(1, 4)) for cell in CELLS}
+    wanted = [line for said in lines.values() for line in said if not set(rare).isdisjoint(named_in(line.text))]
+    return _heard(rng, grid, lines, count, wanted)
+
+
+def _said(rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm: int) -> list[Line]:
+    """Draw the lines of a cell: some that name something, and so many that name nothing."""
+    texts = [rng.choice(EVENT_LINES).format(object=with_article(name)) for name in names]
+    texts += rng.choices(CALM_LINES, k=calm)
+    rng.shuffle(texts)
+    cell_s, starts = grid.resolution_s, sorted(rng.random() for _ in texts)
+    first_s = grid.start_s + cell * cell_s
+    return [
+        Line(first_s + at * cell_s, first_s + at * cell_s + 2.5, text) for at, text in zip(starts, texts, strict=True)
+    ]
+
+
+def _heard(
+    rng: random.Random, grid: Grid, lines: Mapping[int, Sequence[Line]], count: int, wanted: Sequence[Line] = ()
+) -> Row:
+    """Return drills to find in which cells something is named: what one of the lines does, of those that are wanted if
+    there are any."""
     heard = "\n".join(said_by_cell(lines))
     named = named_by_cell(lines)
-    every = [line for said in lines.values() for line in said]
+    every = wanted or [line for said in lines.values() for line in said]
     examples = []
     for _ in range(count):
         question = _question(rng, {"line": 1}, _sight(rng), every if rng.random() < NAMED else [])

@@ -8,7 +8,6 @@ these and with the drills of the material. OUT/nano is the model that comes of i
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,16 +18,13 @@ from typing import Any
 from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
-from atlaskit.nano.expert import SETTINGS, Expert
-from atlaskit.nano.lessons import Recorder, grouped
+from atlaskit.model import Model
+from atlaskit.nano.lessons import grouped
 from atlaskit.nano.make import teach
 from atlaskit.nano.material import write_rows
+from atlaskit.nano.practice import link_drills, pupil, searched
 from atlaskit.nano.sights import TRAINING_SEED
 from atlaskit.question import Question
-from atlaskit.search import ask
 from atlaskit.serve import SHIPPED, serve
 
 FIRST = TRAINING_SEED + 900_000
@@ -38,19 +34,6 @@ TRIES = ({"traversal": "dfs", "workers": 4}, {"traversal": "auto", "workers": 2}
 REWARDED = 0.5
 """From which score on a search counts as successful."""
 MOST_CALLS = 80
-
-
-@dataclass
-class Pupil(Recorder):
-    """A model that answers by itself, with the recorder's notebook."""
-
-    model: Model = field(kw_only=True)
-
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Let the model answer, and write it down."""
-        reply = self.model.complete(request, max_attempts=max_attempts)
-        self.lessons.append(self.lesson(request, reply))
-        return reply
 
 
 @dataclass(frozen=True)
@@ -64,10 +47,9 @@ class Tried:
 
 def search(vlm: Model, world: World, question: Question, how: dict[str, Any]) -> Tried:
     """Ask a question once, and write down every call."""
-    pupil = Pupil(Expert(world.script), 0.0, random.Random(0), name=vlm.name, parameters=vlm.parameters, model=vlm)
-    given = {**SETTINGS, "budget": Budget(calls=MOST_CALLS), "cache": Cache(None), **how}
-    result = ask(world.drawn, question, vlm=pupil, **given)
-    return Tried(question.score(result.prediction), result.spent.calls, pupil.lessons)
+    who = pupil(vlm, world, is_taught=False)
+    result = searched(who, world, question, MOST_CALLS, **how)
+    return Tried(question.score(result.prediction), result.spent.calls, who.lessons)
 
 
 def best(tried: list[Tried]) -> Tried | None:
@@ -100,10 +82,7 @@ def improve(model: str, material: Path, out: Path, worlds: int, share: float) ->
     """Teach a model its own best searches in so many ten-minute worlds, for a share of the steps of the whole recipe;
     return the folder of the new weights."""
     lessons = out / "material"
-    lessons.mkdir(parents=True, exist_ok=True)
-    for path in material.resolve().iterdir():
-        if not path.name.startswith("lessons-") and not (lessons / path.name).exists():
-            (lessons / path.name).symlink_to(path)
+    link_drills(material, lessons)
     own = lessons / "lessons-own.jsonl"
     if not own.exists():
         asked = [atlasworld(FIRST + number, 600.0, questions=20, size=(640, 360)) for number in range(worlds)]

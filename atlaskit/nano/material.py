@@ -36,6 +36,7 @@ PAINTED = ((320, 180), (320, 180), (640, 360))
 DRILLS = {
     "reading": (drills.reading, 80),
     "hearing": (drills.hearing, 100),
+    "overhearing": (drills.overhearing, 60),
     "searching": (drills.searching, 250),
     "straying": (drills.straying, 150),
     "judging": (drills.judging, 250),

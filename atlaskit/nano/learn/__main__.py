@@ -54,6 +54,15 @@ second part on."""
 STRAYING, STRAYED = 0.62, 0.15
 """From that part of the stage on, so many of the groups are drills on long sheets half of which no filler has: lessons
 have too few of these, and what was known of them after the drills was half forgotten."""
+BESIDE = {
+    "overhearing": (0.14, 10),
+    "hearing": (0.04, 10),
+    "judging": (0.1, 5),
+    "straying": (0.1, 3),
+    "searching": (0.1, 3),
+    "reading": (0.02, 3),
+}
+"""The drills beside the lessons of a model that goes on: the share of the groups, and how many of a group."""
 READS_FIRST, READS = 0.85, 0.2
 """Of the drills on sheets, in the first part and after it."""
 LONG, VERY_LONG = 5000, 9000
@@ -61,7 +70,7 @@ LONG, VERY_LONG = 5000, 9000
 half a minute."""
 BOLD = 2.5
 """How much further Muon goes than AdamW."""
-GOING_ON = 0.7
+GOING_ON = 0.5
 """Of the pace of learning, for a model that has learned before."""
 TOLD = 10
 """Steps between two rows of the diary."""
@@ -114,7 +123,7 @@ def material(folder: Path) -> Lot:
     """Read the material; a fiftieth of the lessons and of each kind of drills is held back, to see how it goes."""
     rows, held = _parted(_rows(folder, "lessons"), 80)
     drills = {}
-    for kind in ("reading", "hearing", "searching", "judging", "straying"):
+    for kind in ("reading", "hearing", "overhearing", "searching", "judging", "straying"):
         drills[kind], more = _parted(_rows(folder, kind), 15)
         held += more
     named = ([each for each in row["examples"] if NOT_NAMED not in each["reply"]] for row in drills["hearing"])
@@ -233,11 +242,18 @@ def judge_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, hold: int) -> 
 
 def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], int]:
     """Draw a group of lessons, and how many of it to take: drills at first; then each kind of call has its share, and
-    rather where there is something to be seen. `done` is the part of the stage that lies behind.
+    rather where there is something to be seen. `done` is the part of the stage that lies behind; a model that goes on
+    has all of it behind.
 
     Few of a group, and many groups: one step must see many sheets, or it learns nothing for long.
     """
     drawn = rng.random()
+    if done >= 1.0:
+        for kind, (share, count) in BESIDE.items():
+            drawn -= share
+            if drawn < 0:
+                return rng.choice(lot.drills[kind]), count
+        return _lesson(lot, rng), 4
     hears = LISTENS if done < NAMING else HEARING
     if done >= READING and drawn < hears:
         return rng.choice(lot.drills["naming" if done < NAMING else "hearing"]), 10
@@ -248,6 +264,11 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
     if done < DRILLING or drawn < hears + JUDGING + DRILLED:
         reads = rng.random() < (READS_FIRST if done < READING else READS)
         return rng.choice(lot.drills["reading" if reads else "searching"]), 3
+    return _lesson(lot, rng), 4
+
+
+def _lesson(lot: Lot, rng: random.Random) -> dict[str, Any]:
+    """Draw a group of lessons from searches."""
     (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
     rows = lot.by_kind.get(kind) or lot.rows
     row = rng.choice(rows)
@@ -258,7 +279,7 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
         if not (is_long or is_small or not any(map(mind.is_eventful, row["examples"]))):
             break
         row = rng.choice(rows)
-    return row, 4
+    return row
 
 
 def guide_of(thinker: LlamaModel) -> Guide:
@@ -285,9 +306,9 @@ def teach_mind(
 ) -> None:
     """The second stage, so many groups of lessons a step; of a model that goes on from what it knew, only the last
     part, as often."""
-    thinker, book = model.model.text_model, eyes.directions(lot.sizes)
+    name, thinker, book = stage_of(goes_on), model.model.text_model, eyes.directions(lot.sizes)
     learnt, guide = list(thinker.parameters()), guide_of(thinker)
-    step, keep = resumable("mind", out, thinker, guide)
+    step, keep = resumable(name, out, thinker, guide)
     image = tokenizer.convert_tokens_to_ids("<image>")
     rng = random.Random(step)
     torch.manual_seed(step)
@@ -300,12 +321,13 @@ def teach_mind(
     # The groups of a step side by side, each by one thread: one group by two threads is hardly faster than by one.
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
     pool = ThreadPoolExecutor(min(threads, size), initializer=lambda: torch.set_num_threads(1))
-    diary, began, kept = Diary(out / "mind.csv", step, ["right"]), time.monotonic(), time.monotonic()
+    diary, began, kept = Diary(out / f"{name}.csv", step, ["right"]), time.monotonic(), time.monotonic()
     lately, seen = list[tuple[float, float]](), 0
     while step < steps:
         paced(guide, mind.PEAK * (GOING_ON if goes_on else 1.0), step, steps)
         done = 1.0 if goes_on else step / steps
         groups = [mind.group_of(*chosen(lot, rng, done), tokenizer, rng) for _ in range(size)]
+        groups.sort(key=lambda group: -group.tokens)  # the longest first, so that no thread is left with it at the end
         told = list(pool.map(slopes, groups))
         for weight, *found in zip(learnt, *(found for found, _, _ in told), strict=True):
             weight.grad = torch.stack([slope for slope in found if slope is not None]).sum(0)
@@ -320,12 +342,17 @@ def teach_mind(
             diary.note(step, mean, right=right)
             spent_s = time.monotonic() - began
             how = f"loss {mean:.4f} right {right:.4f} {seen / spent_s:.0f} tokens/s"
-            print(f"mind {step}/{steps} {spent_s:.0f} s {how}", flush=True)
+            print(f"{name} {step}/{steps} {spent_s:.0f} s {how}", flush=True)
         if step % 500 == 0 or step == steps:
             print("held-out lessons:", json.dumps(judge_mind(model, tokenizer, lot)), flush=True)
         if step == steps or time.monotonic() - kept > keep_s:
             keep(step)
             kept = time.monotonic()
+
+
+def stage_of(goes_on: bool) -> str:
+    """Return the name of what the mind learns: the second stage, or practice, after it."""
+    return "practice" if goes_on else "mind"
 
 
 @torch.no_grad()
@@ -355,7 +382,8 @@ def judge_mind(
 
 def texts(lot: Lot) -> Iterator[str]:
     """Yield prompts and replies from which the tokenizer is made."""
-    told = (rows[:600] for kind, rows in lot.drills.items() if kind != "straying")  # which has the words of searching
+    told = (rows[:600] for kind, rows in lot.drills.items() if kind not in ("straying", "overhearing"))
+    # Which have the words of searching and of hearing.
     drills = [row for rows in told for row in rows]
     for row in [*lot.rows[:8000], *drills]:
         for example in row["examples"][:3]:
@@ -398,7 +426,7 @@ def main(given: list[str]) -> None:
     lot = material(options.material)
     print(f"{len(lot.frames)} sights, {sum(len(row['examples']) for row in lot.rows)} lessons", flush=True)
     if options.on:
-        for pattern in ("tokenizer*.json", "chat_template.*", "eyes.csv"):
+        for pattern in ("tokenizer*.json", "chat_template.*", "eyes.csv", "mind.csv"):
             for path in options.on.glob(pattern):
                 shutil.copy(path, folder)
         words.write_processor(folder, K * CELL, CELL)

@@ -17,7 +17,7 @@ CONTEXT = 8192
 
 
 def config(vocabulary: int, ids: dict[str, int]) -> Idefics3Config:
-    """Return the architecture: about 7 million parameters."""
+    """Return the architecture: about 9 million parameters."""
     ends = {"bos_token_id": ids["<bos>"], "eos_token_id": ids["<end>"], "pad_token_id": ids["<pad>"]}
     text = {
         "model_type": "llama",
