@@ -173,11 +173,10 @@ def test_practice_is_a_models_own_searches_and_what_its_teacher_says_of_them(
         (material_of / name).write_text(name)
     practice.link_drills(material_of, folder)
     assert [path.name for path in folder.iterdir()] == ["judging-0000.jsonl"], "no lesson of the teacher's own searches"
-    whole = 1 / practice.WORLDS, practice.FIRST
-    monkeypatch.setattr(practice, "MOST_CALLS", 12 * practice.WORLDS)
+    monkeypatch.setattr(practice, "MOST_CALLS", 12)
     pupil = Babbler(4)
-    practice.write_practice(folder, pupil, whole[0], questions=3)
-    world = atlasworld(whole[1], 600, questions=3, size=(640, 360))
+    practice.write_practice(folder, pupil, 1, questions=3)
+    world = atlasworld(practice.FIRST, 600, questions=3, size=(640, 360))
     teacher = Expert(world.script)
     found = {}
     for question in world.questions:
@@ -195,7 +194,7 @@ def test_practice_is_a_models_own_searches_and_what_its_teacher_says_of_them(
     assert differs, "and what the teacher says there, not what the pupil did"
     assert teacher.name == own.expert.name
     before = (folder / "lessons-0000.jsonl").stat()
-    practice.write_practice(folder, Babbler(5), whole[0], questions=3)
+    practice.write_practice(folder, Babbler(5), 1, questions=3)
     assert (folder / "lessons-0000.jsonl").stat() == before, "what is there is left"
 
 

@@ -19,6 +19,28 @@ from atlaskit.nano.make import LEARN
 pytestmark = pytest.mark.server
 
 
+MEAN = """
+import sys, torch
+from pathlib import Path
+from safetensors.torch import load_file
+
+def weights(folder):
+    found = {}
+    for path in Path(folder).glob("*.safetensors"):
+        found |= {name: weight.float() for name, weight in load_file(path).items()}
+    return found
+
+was, became = weights(sys.argv[1]), weights(sys.argv[2] + "/nano")
+learnt = torch.load(sys.argv[2] + "/practice.ckpt", weights_only=True)["model"]
+names = {name: "model.text_model." + name for name in learnt if name.startswith("layers.")}
+off = torch.cat([(became[name] - (was[name] + learnt[short]) / 2).flatten() for short, name in names.items()])
+moved = torch.cat([(became[name] - was[name]).flatten() for name in names.values()])
+print(float(off.norm() / moved.norm()), float(moved.abs().max()))
+"""
+"""How far the weights of a model that went on are from the mean of what it was and what it learned, as a share of how
+far they moved; and that."""
+
+
 @pytest.fixture(scope="module")
 def python() -> str:
     """The interpreter of the environment that vLLM runs in."""
@@ -78,4 +100,8 @@ def test_the_whole_recipe_at_toy_size(python: str, tmp_path: Path, monkeypatch: 
     assert f"practice {steps}/{steps} " in done.stdout, "its mind goes on, for as many steps"
     (_, began), *_ = losses(tmp_path / "on" / "practice.csv")
     assert began < first, "from what it knew"
-    assert {path.name for path in made.iterdir()} == {path.name for path in (tmp_path / "on" / "nano").iterdir()}
+    had, has = ({path.name for path in folder.iterdir()} for folder in (made, tmp_path / "on" / "nano"))
+    assert has - had == {"practice.csv"} and had <= has
+    told = subprocess.run([python, "-c", MEAN, made, tmp_path / "on"], check=True, capture_output=True, text=True)
+    off, moved = map(float, told.stdout.split())
+    assert moved > 0 and off < 0.3, "half of what it was stays, but for rounding"

@@ -1,8 +1,9 @@
-"""One round of self-improvement: nano searches, and those of its searches that were rewarded are its lessons.
+"""One round of improvement by its own searches: nano searches worlds to learn from, and learns from that.
 
-`python -m atlaskit.nano.improve nano cache/nano/whole/material OUT` asks it about worlds to learn from, in some ways;
-keeps for each question the search that found the answer in the fewest calls, if one did; and goes on teaching with
-these and with the drills of the material. OUT/nano is the model that comes of it.
+`python -m atlaskit.nano.improve nano cache/nano/whole/material OUT` asks it in some ways; keeps for each question the
+search that found the answer in the fewest calls, if one did; and goes on teaching with these and with the drills of the
+material. With `--by teacher` its lessons are what its teacher says of each place that it came to (`practice`). OUT/nano
+is the model that comes of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from tqdm import tqdm
 
@@ -22,7 +23,7 @@ from atlaskit.model import Model
 from atlaskit.nano.lessons import grouped
 from atlaskit.nano.make import teach
 from atlaskit.nano.material import write_rows
-from atlaskit.nano.practice import link_drills, pupil, searched
+from atlaskit.nano.practice import link_drills, pupil, searched, write_practice
 from atlaskit.nano.sights import TRAINING_SEED
 from atlaskit.question import Question
 from atlaskit.serve import SHIPPED, serve
@@ -34,6 +35,7 @@ TRIES = ({"traversal": "dfs", "workers": 4}, {"traversal": "auto", "workers": 2}
 REWARDED = 0.5
 """From which score on a search counts as successful."""
 MOST_CALLS = 80
+By = Literal["reward", "teacher"]
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,16 @@ def write_own(path: Path, vlm: Model, worlds: Sequence[World]) -> str:
     return f"{told}in one of {len(TRIES)} ways: {len(kept) / len(found):.0%}, at best in {fewest:.1f}."
 
 
-def improve(model: str, material: Path, out: Path, worlds: int, share: float) -> Path:
-    """Teach a model its own best searches in so many ten-minute worlds, for a share of the steps of the whole recipe;
-    return the folder of the new weights."""
+def improve(model: str, material: Path, out: Path, worlds: int, share: float, by: By) -> Path:
+    """Teach a model its own best searches in so many ten-minute worlds, or what its teacher says of those in worlds of
+    all lengths, for a share of the steps of the whole recipe; return the folder of the new weights."""
     lessons = out / "material"
     link_drills(material, lessons)
     own = lessons / "lessons-own.jsonl"
-    if not own.exists():
+    if by == "teacher":
+        with serve(model) as vlm:
+            write_practice(lessons, vlm, worlds)
+    elif not own.exists():
         asked = [atlasworld(FIRST + number, 600.0, questions=20, size=(640, 360)) for number in range(worlds)]
         with serve(model) as vlm:
             print(write_own(own, vlm, asked))
@@ -103,12 +108,13 @@ def main() -> None:
     asked.add_argument("out", type=Path)
     asked.add_argument("--worlds", type=int, default=15, help="that are asked about (15)")
     asked.add_argument("--share", type=float, default=0.15, help="of the steps of the whole recipe (0.15)")
+    asked.add_argument("--by", choices=get_args(By), default="reward", help="who says what of its searches is learned")
     options = asked.parse_args()
     if not (_weights(options.model) / "config.json").is_file():
         asked.error(f"there are no weights in {options.model!r}: name nano, or a folder that holds them")
     if not options.material.is_dir():
         asked.error(f"there is no folder {str(options.material)!r}: `make nano` writes what is learned from")
-    made = improve(options.model, options.material, options.out, options.worlds, options.share)
+    made = improve(options.model, options.material, options.out, options.worlds, options.share, options.by)
     print(f"Judge it by: python -m atlaskit.nano.judge {made}")
 
 

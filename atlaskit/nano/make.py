@@ -1,8 +1,7 @@
 """Makes nano, from nothing to the folder that vLLM serves: `make nano`, or `make nano MINUTES=3` for a trial.
 
-Writes the teaching material with the kit, teaches with the environment that vLLM runs in, which has PyTorch and
-transformers, then lets it search by itself on a vLLM server and teaches what its teacher says of that. Cut short, it
-goes on where it was.
+Writes the teaching material with the kit, then teaches with the environment that vLLM runs in, which has PyTorch and
+transformers. Cut short, it goes on where it was.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from atlaskit.errors import InputError
 from atlaskit.install import interpreter
 
 WHOLE_MINUTES = 120.0
-"""What the whole recipe is meant to take on two cores; it took 85 minutes on some with AMX, without AVX-512 hours."""
+"""What the whole recipe is meant to take on two cores; it took 125 minutes on some with AMX, without AVX-512 hours."""
 KEEPING = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
@@ -26,8 +25,6 @@ KEEPING = {
 """Tells the C library to keep what is freed, and oneDNN what it compiled for a shape of matrices: to give it back and
 ask for it again took a third of the time, and to compile it again a fifth."""
 LEARN = Path(__file__).with_name("learn")
-PRACTISED = 0.11
-"""Of the steps of the second stage, those that practice has."""
 
 
 def make(folder: Path, minutes: float = WHOLE_MINUTES) -> Path:
@@ -35,20 +32,14 @@ def make(folder: Path, minutes: float = WHOLE_MINUTES) -> Path:
 
     Returns the folder of the weights. Raises InputError for a time that is not positive.
     """
-    from atlaskit.nano import practice
     from atlaskit.nano.material import SHARD, WORLDS, write_material  # and with it, what starts processes
-    from atlaskit.serve import serve
 
     if not 0 < minutes <= WHOLE_MINUTES:
         raise InputError(f"MINUTES is more than 0 and at most {WHOLE_MINUTES:g}, got {minutes:g}.")
     share = minutes / WHOLE_MINUTES
     home = folder / (f"{minutes:g}-minutes" if share < 1 else "whole")
     write_material(home / "material", max(SHARD, round(WORLDS * share)))
-    taught, practised = teach(home / "material", home, share), home / "practice"
-    practice.link_drills(home / "material", practised / "material")
-    with serve(taught) as vlm:
-        practice.write_practice(practised / "material", vlm, share)
-    return teach(practised / "material", practised, share * PRACTISED, taught)
+    return teach(home / "material", home, share)
 
 
 def teach(material: Path, out: Path, share: float, on: Path | None = None) -> Path:

@@ -1,7 +1,7 @@
 """Practice: nano searches by itself, and its teacher says of each place that it comes to what to do there.
 
 Lessons of the teacher's own searches show few of the places that its pupil's slips lead to, so one slip leads to the
-next. `make nano` ends with a round of this (Ross et al. 2011 call it DAgger). All of it is in worlds to learn from.
+next (Ross et al. 2011 call this DAgger). All of it is in worlds to learn from.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ FIRST = TRAINING_SEED + 950_000
 """Of the worlds that are searched, from which nothing was learned yet."""
 LENGTHS_S = (36_000, 600, 36_000, 600, 3600, 36_000, 600)
 """Of the worlds, by turns."""
-WORLDS, QUESTIONS, MOST_CALLS = 14, 10, 100
-"""Of a whole round; questions about each world, and calls for each."""
+QUESTIONS, MOST_CALLS = 10, 100
+"""About each world, and for each question."""
 
 
 @dataclass
@@ -61,18 +61,14 @@ def searched(who: Pupil, world: World, question: Question, calls: int, **how: An
     return ask(world.drawn, question, vlm=who, **given)
 
 
-def write_practice(
-    folder: Path, vlm: Model, share: float = 1.0, *, questions: int = QUESTIONS, threads: int = 12
-) -> None:
-    """Write what the teacher says of a model's own searches, a world a shard; those that are there are left. For a
-    share of the whole recipe there are fewer worlds, and fewer calls for each question."""
-    worlds, calls = max(1, round(WORLDS * share)), max(4, round(MOST_CALLS * share))
+def write_practice(folder: Path, vlm: Model, worlds: int, *, questions: int = QUESTIONS, threads: int = 12) -> None:
+    """Write what the teacher says of a model's own searches, a world a shard; those that are there are left."""
     paths = [folder / f"lessons-{number:04d}.jsonl" for number in range(worlds)]
     missing = [number for number, path in enumerate(paths) if not path.exists()]
     asked = [(world, pupil(vlm, world, is_taught=True)) for world in (_world(number, questions) for number in missing)]
     with ThreadPoolExecutor(threads) as pool:
         under_way = [
-            [pool.submit(searched, who, world, question, calls, traversal="dfs") for question in world.questions]
+            [pool.submit(searched, who, world, question, MOST_CALLS, traversal="dfs") for question in world.questions]
             for world, who in asked
         ]
         with tqdm(total=sum(map(len, under_way)), desc="practice", unit="search") as bar:

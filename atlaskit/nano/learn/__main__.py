@@ -72,6 +72,9 @@ BOLD = 2.5
 """How much further Muon goes than AdamW."""
 GOING_ON = 0.5
 """Of the pace of learning, for a model that has learned before."""
+KNOWN = 0.5
+"""Of a model that goes on, how much of what it was stays in its weights: their mean knows what was practised, and has
+forgotten less of the drills (Wortsman et al. 2022)."""
 TOLD = 10
 """Steps between two rows of the diary."""
 GROUPS = 8
@@ -442,6 +445,7 @@ def main(given: list[str]) -> None:
         model.tie_weights()
         mind.begin(model, tokenizer, lot.values, lot.objects, lot.counts, K)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
+    known = [weight.detach().clone() for weight in model.parameters()] if options.on else []
     if options.only in (None, "eyes") and not options.on:
         teach_eyes(model, lot, out, max(20, round(EYES_STEPS * options.share)), options.keep)
     if options.only in (None, "mind"):
@@ -450,6 +454,9 @@ def main(given: list[str]) -> None:
         teach_mind(model, tokenizer, lot, out, steps, options.keep, size=options.groups, goes_on=goes_on)
     if options.only:
         return
+    with torch.no_grad():
+        for weight, before in zip(model.parameters(), known, strict=False):
+            weight.lerp_(before, KNOWN)
     size = len(tokenizer)
     model.resize_token_embeddings(size, pad_to_multiple_of=64, mean_resizing=False)  # some servers ask for room
     with torch.no_grad():
