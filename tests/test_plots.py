@@ -49,6 +49,15 @@ def test_a_path_shows_each_visit_and_each_piece_of_evidence(result: Result, worl
     assert world.drawn.frames_decoded == decoded
 
 
+def test_the_words_of_a_long_visit_fit_beside_it() -> None:
+    """Of many actions it is told how many there were of each; told one by one they ran off the figure."""
+    few = ["Expand", "AddToScratchpad", "Finished"]
+    assert runs._told(few) == "Expand → AddToScratchpad → Finished"
+    many = ["Expand", "Backtrack"] * 19 + ["AddToScratchpad", "Finished"]
+    assert runs._told(many) == "19 Expand, 19 Backtrack, 1 AddToScratchpad → Finished"
+    assert runs._told([]) == ""
+
+
 def test_rounds_show_scores_visits_and_what_the_reviews_said(result: Result, world: World) -> None:
     decoded = world.drawn.frames_decoded
     ax = plots.rounds(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ TRUTH, FOUND, DEAD = "#009E73", "#0072B2", "#30343b"
 """Colours of the known truth, of a visit that brought evidence, and of dead zones."""
 WAS_DEAD, SCORED = "#d9dce1", "#9aa0a8"
 """Colours of what was ruled out before, and of what a probe scored."""
+MOST_ACTIONS = 5
+"""Of a worker, that are told one by one."""
 WORDY_ROWS = 24
 """A path with more rows is drawn lower, and without words."""
 TICKS_S = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
@@ -192,6 +195,15 @@ def _outcome(number: int, result: Result) -> str:
     return f"{len(kept)} · {said}"
 
 
+def _told(actions: Sequence[str]) -> str:
+    """Tell a worker's actions one after another; of more than a row has room for, how many there were of each, and the
+    last."""
+    if len(actions) <= MOST_ACTIONS:
+        return " → ".join(actions)
+    counts = Counter(actions[:-1])
+    return f"{', '.join(f'{count} {name}' for name, count in counts.items())} → {actions[-1]}"
+
+
 def _draw_visit(ax: Axes, row: int, report: Event, result: Result, wordy: bool) -> None:
     start_s, end_s = report["interval_s"]
     worker = report.worker or 0
@@ -201,7 +213,7 @@ def _draw_visit(ax: Axes, row: int, report: Event, result: Result, wordy: bool) 
         ax.plot(item["timestamp_s"], row, "o", ms=3.5, color="black")
     if not wordy:
         return
-    words = " → ".join(step["action"]["name"] for step in steps) or report["stop"]
+    words = _told([step["action"]["name"] for step in steps]) or report["stop"]
     late = start_s > 0.55 * result.sheet.video.duration_s
     ax.annotate(
         words,
