@@ -405,6 +405,22 @@ def hold(out: Path, stage: str) -> None:
     _held.append(lock)
 
 
+def save(model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
+    """Save the model beside its tokenizer, with its diaries, as the folder that vLLM serves."""
+    folder, pad = out / "nano", tokenizer.convert_tokens_to_ids("<pad>")
+    size = len(tokenizer)
+    model.resize_token_embeddings(size, pad_to_multiple_of=64, mean_resizing=False)  # some servers ask for room
+    with torch.no_grad():
+        table = model.model.text_model.embed_tokens.weight
+        table[size:] = table[pad]  # which is never said
+    model.generation_config.eos_token_id = tokenizer.convert_tokens_to_ids("<end>")
+    model.generation_config.pad_token_id = pad
+    model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="11MB")
+    for diary in out.glob("*.csv"):
+        shutil.copy(diary, folder)
+    print(f"saved to {folder}: {sum(weight.numel() for weight in model.parameters()) / 1e6:.2f} million parameters")
+
+
 def main(given: list[str]) -> None:
     """Make the model."""
     asked = argparse.ArgumentParser(description=__doc__)
@@ -457,17 +473,7 @@ def main(given: list[str]) -> None:
     with torch.no_grad():
         for weight, before in zip(model.parameters(), known, strict=False):
             weight.lerp_(before, KNOWN)
-    size = len(tokenizer)
-    model.resize_token_embeddings(size, pad_to_multiple_of=64, mean_resizing=False)  # some servers ask for room
-    with torch.no_grad():
-        table = model.model.text_model.embed_tokens.weight
-        table[size:] = table[ids["<pad>"]]  # which is never said
-    model.generation_config.eos_token_id = ids["<end>"]
-    model.generation_config.pad_token_id = ids["<pad>"]
-    model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="11MB")
-    for diary in out.glob("*.csv"):
-        shutil.copy(diary, folder)
-    print(f"saved to {folder}: {sum(weight.numel() for weight in model.parameters()) / 1e6:.2f} million parameters")
+    save(model, tokenizer, out)
 
 
 if __name__ == "__main__":
