@@ -82,8 +82,8 @@ class Flags:
         switches = ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
         # To compile takes half a minute for nano, once, and saves a quarter of each call; a large model would take long
         # to compile, and little of its calls is what that saves.
-        is_compiled = is_nano(name) and install.compiles()
-        switches += ["--enforce-eager"] if build == "serve-cpu" and not is_compiled else []
+        if build == "serve-cpu" and not (is_nano(name) and install.compiles()):
+            switches.append("--enforce-eager")
         # `vllm serve` of the CPU wheel dies looking up its own version; the module works in both builds.
         start = [python, "-m", "vllm.entrypoints.openai.api_server"]
         return [

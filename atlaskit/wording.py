@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from atlaskit.environment import Observation
 from atlaskit.grid import Cell, Grid
@@ -129,7 +129,7 @@ def _described(item: Evidence) -> str:
     )
 
 
-def opened_told(cells: Sequence[int]) -> str:
+def opened_told(cells: Collection[int]) -> str:
     """Tell which cells were opened, one by one: small models look each up by its number, and go wrong over ranges."""
     return f"Opened before, marked {OPENED}: {', '.join(f'{cell}{OPENED}' for cell in sorted(cells))}."
 

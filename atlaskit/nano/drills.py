@@ -129,7 +129,7 @@ def searching(
         if rng.random() < 0.3:  # to go on to the action each time would make steps longer
             reply = reply[: reply.index('","action"')]
         where = f"You were sent to {clock(0)}–{clock(length_s)} of a video of {clock(length_s)}."
-        before = f"{opened_told(sorted(opened))}\n" if opened else ""
+        before = f"{opened_told(opened)}\n" if opened else ""
         can = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
         examples.append(_example("drill", f"{words}{where}\n{before}{can}", reply))
     return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)

@@ -309,7 +309,8 @@ def teach_mind(
 ) -> None:
     """The second stage, so many groups of lessons a step; of a model that goes on from what it knew, only the last
     part, as often."""
-    name, thinker, book = stage_of(goes_on), model.model.text_model, eyes.directions(lot.sizes)
+    name = "practice" if goes_on else "mind"
+    thinker, book = model.model.text_model, eyes.directions(lot.sizes)
     learnt, guide = list(thinker.parameters()), guide_of(thinker)
     step, keep = resumable(name, out, thinker, guide)
     image = tokenizer.convert_tokens_to_ids("<image>")
@@ -351,11 +352,6 @@ def teach_mind(
         if step == steps or time.monotonic() - kept > keep_s:
             keep(step)
             kept = time.monotonic()
-
-
-def stage_of(goes_on: bool) -> str:
-    """Return the name of what the mind learns: the second stage, or practice, after it."""
-    return "practice" if goes_on else "mind"
 
 
 @torch.no_grad()
