@@ -21,7 +21,7 @@ from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.nano.expert import act, decide, probe, review, spelt
 from atlaskit.nano.quest import Asks, named_by_cell, named_in, quest_of, told
 from atlaskit.nano.sights import VALUES, Sight, codes
-from atlaskit.nano.sweep import Sweep, sweep
+from atlaskit.nano.sweep import Sweep, is_strange, sweep
 from atlaskit.question import Question, with_article
 from atlaskit.render import clock
 from atlaskit.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
@@ -37,8 +37,8 @@ READ = {"place": 1, "light": 1, "colour": 1, "shape": 1, "word": 6, "object": 2,
 CALLED = {part: values[1:] for part, values in VALUES.items()}
 """What each part of a sight is called, where there is one."""
 SEARCHED: dict[Asks, int] = {
-    "object": 3,
-    "colour": 3,
+    "object": 4,
+    "colour": 4,
     "text": 1,
     "neighbour": 3,
     "first": 4,
@@ -58,11 +58,17 @@ JUDGED: dict[Asks, int] = {
 }
 """The kinds of questions, as `quest` names them, and how often each is asked: those most of which most has to be said
 that no other has."""
-PROBES, MOST_PROBED = 0.35, (4, 8, 12)
-"""Of the drills to search, those that end in a list of cells to search, as the Master makes it; and how many of them
-there may be."""
-ALL_OPENED = 0.3
-"""Of the drills in which some cells were opened before, those in which all were: nothing is left to do there."""
+PROBES, ROOT_PROBES, MOST_PROBED = 0.2, 0.6, (4, 8, 12)
+"""Of the drills to search a part of a film, and of those to search all of it, those that end in a list of cells to
+search, as the Master makes it, who sees all of it; and how many of them there may be."""
+DEPTHS, LONG_DEPTHS = (0, 0, 1, 1, 2), (0, 0, 1, 1, 2, 2, 3, 3)
+"""Of the drills to search, by turns of chance; those of the longest film go down to half a second. Scenes matter near the
+root alone, and what is strange to a long film's filler does not where cells are short: both have to be seen often."""
+OPENED, ALL_OPENED, NEAR_OPENED = 0.6, 0.15, 0.6
+"""Of the drills to search a part of a film, those in which some cells were opened before; of these, those in which all
+were, where nothing is left to do, and those in which the last were of those to be opened, as by who searches; half of
+them from the beginning of a strange scene on: where that was opened before, and the cell before it was not, one that
+had been drilled by chance alone mostly found nothing left to do."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0, 36_000.0)
 NAMED = 0.6
 """Of the drills to hear, those in which it is likely that what is asked for is named: in most
@@ -101,7 +107,7 @@ def searching(
     length_s = rng.choice(lengths_s)
     is_long = length_s > LONGEST_S
     sights = sheet(rng, rng.choice(fillers) if is_long else 0.0)
-    depth = rng.choice((0, 1, 1, 2, 2, 3) if length_s == LENGTHS_S[-1] else (0, 1, 1, 1, 2))  # down to half a second
+    depth = rng.choice(LONG_DEPTHS if length_s == LENGTHS_S[-1] else DEPTHS)
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     lines = _lines(rng, sights, grid)
     heard = "\n".join(said_by_cell(lines) or [SILENCE])
@@ -113,12 +119,11 @@ def searching(
         quest = quest_of(question.text)
         assert quest is not None, question.text
         words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
-        is_probe, open_cells = rng.random() < PROBES, _open(rng, sights)
-        there = {cell for cell in CELLS if sights[cell] is not None}
-        opened = there - set(open_cells) if not is_probe and rng.random() < 0.4 else set()
-        if opened and rng.random() < ALL_OPENED:
-            opened = there
-        swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long, opened=opened)
+        is_probe, open_cells = rng.random() < (PROBES if depth else ROOT_PROBES), _open(rng, sights)
+        swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long)
+        opened = set[int]() if is_probe else _opened(rng, sights, set(open_cells), swept.near)
+        if opened:
+            swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long, opened=opened)
         if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
         if is_probe:
@@ -208,6 +213,23 @@ def _open(rng: random.Random, sights: Sequence[Sight | None]) -> tuple[int, ...]
     if there and rng.random() < 0.3:
         busy = set(there[: rng.randint(0, len(there) - 1)])
     return tuple(cell for cell in there if cell not in busy) or CELLS
+
+
+def _opened(rng: random.Random, sights: Sequence[Sight | None], left: set[int], near: Sequence[int]) -> set[int]:
+    """Draw the cells that were opened before: none, all, or not a few; or the last of those that were to be."""
+    there, how = {cell for cell in CELLS if sights[cell] is not None}, rng.random()
+    if rng.random() >= OPENED:
+        return set()
+    if how < ALL_OPENED:
+        return there
+    if not near or how >= ALL_OPENED + NEAR_OPENED:
+        return there - left
+    strange = [(sight := sights[cell]) is not None and is_strange(sight) for cell in near]
+    begins = [
+        at for at in range(1, len(near)) if near[at] == near[at - 1] + 1 and strange[at] and not strange[at - 1]
+    ]
+    first = rng.choice(begins) if begins and rng.random() < 0.5 else rng.randrange(len(near))
+    return set(near[first:])
 
 
 def _probe(rng: random.Random, swept: Sweep, open_cells: tuple[int, ...], words: str) -> tuple[str, str]:
