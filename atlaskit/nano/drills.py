@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
-from atlaskit.benchmarks.atlasworld.screenplay import CALM_LINES, CAPTION_WORDS, EVENT_LINES, LONGEST_S
+from atlaskit.benchmarks.atlasworld.screenplay import CALM_LINES, CAPTION_WORDS, EVENT_LINES, LONGEST_S, PLACE_LINES
 from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES
 from atlaskit.environment import LegalSet
 from atlaskit.grid import Grid
@@ -76,6 +76,11 @@ of what is said in a film it is not, and whoever always heard it would hear it w
 HALF_FILLER, MOSTLY_FILLER = 0.5, 0.85
 """Shares of the scenes of a long film that are those of the filler between its clips: half, by which it is learned
 sooner what is none, or most, as it is."""
+CALM = (*CALM_LINES, *(line for lines in PLACE_LINES.values() for line in lines))
+"""Lines that name nothing that is asked for. Some of them name a place, as "Paths in this forest are easy to lose.": a
+mind whose drills had none of these took each forest for one that was looked for, where that was said."""
+FOUND_BEFORE = 0.5
+"""Of the drills to search, those in which evidence was kept before: its words are not looked for, either."""
 Row = dict[str, Any]
 
 
@@ -119,6 +124,7 @@ def searching(
         quest = quest_of(question.text)
         assert quest is not None, question.text
         words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
+        found = _found_before(rng, sights, length_s)
         is_probe, open_cells = rng.random() < (PROBES if depth else ROOT_PROBES), _open(rng, sights)
         swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long)
         opened = set[int]() if is_probe else _opened(rng, sights, set(open_cells), swept.near)
@@ -127,7 +133,7 @@ def searching(
         if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
         if is_probe:
-            examples.append(_example("drill", *_probe(rng, swept, open_cells, words)))
+            examples.append(_example("drill", *_probe(rng, swept, open_cells, f"{words}{kept(found)}")))
             continue
         meant = step_schema(legal).model_validate({"thought": swept.thought, "action": act(swept, sights, legal, True)})
         reply = spelt(meant)
@@ -135,8 +141,10 @@ def searching(
             reply = reply[: reply.index('","action"')]
         where = f"You were sent to {clock(0)}–{clock(length_s)} of a video of {clock(length_s)}."
         before = f"{opened_told(opened)}\n" if opened else ""
+        so_far = [f"- kept {clock(item.timestamp_s)} {item.description}" for item in found]
+        notes = "\n".join(["So far in this region:", *so_far]) if so_far else "You have just arrived."
         can = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
-        examples.append(_example("drill", f"{words}{where}\n{before}{can}", reply))
+        examples.append(_example("drill", f"{words}{where}\n{notes}\n{before}{kept(found)}\n{can}", reply))
     return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)
 
 
@@ -176,7 +184,7 @@ def overhearing(rng: random.Random, count: int = 10) -> Row:
 def _said(rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm: int) -> list[Line]:
     """Draw the lines of a cell: some that name something, and so many that name nothing."""
     texts = [rng.choice(EVENT_LINES).format(object=with_article(name)) for name in names]
-    texts += rng.choices(CALM_LINES, k=calm)
+    texts += rng.choices(CALM, k=calm)
     rng.shuffle(texts)
     cell_s, starts = grid.resolution_s, sorted(rng.random() for _ in texts)
     first_s = grid.start_s + cell * cell_s
@@ -232,12 +240,26 @@ def _opened(rng: random.Random, sights: Sequence[Sight | None], left: set[int], 
     return set(near[first:])
 
 
+def _found_before(rng: random.Random, sights: Sequence[Sight | None], length_s: float) -> Scratchpad:
+    """Draw evidence that was kept before, if any: what the sheet shows, or anything."""
+    if rng.random() >= FOUND_BEFORE:
+        return Scratchpad()
+    shown = [sight for sight in sights if sight is not None]
+    found = []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        time_s = rng.uniform(1, length_s - 1)
+        shows = rng.choice(shown) if shown and rng.random() < 0.5 else _sight(rng)
+        line = rng.choice(CALM) if rng.random() < 0.3 else ""
+        found.append(Evidence(time_s, time_s - 1, time_s + 1, told(shows), 0.9, line))
+    return Scratchpad().add(found)
+
+
 def _probe(rng: random.Random, swept: Sweep, open_cells: tuple[int, ...], words: str) -> tuple[str, str]:
     """Return what is asked for a list of the cells to search, and the reply."""
     most = rng.choice(MOST_PROBED)
     reply = probe_schema(open_cells, most).model_validate(probe(swept, open_cells, most))
     named = names_told(most, open_cells)
-    return f"{words}No evidence is kept yet.\n{named}", spelt(reply)
+    return f"{words}\n{named}", spelt(reply)
 
 
 def judging(rng: random.Random, count: int = 6) -> Row:
@@ -337,8 +359,8 @@ def _lines(rng: random.Random, sights: Sequence[Sight | None], grid: Grid) -> di
     for cell in CELLS:
         while sights[cell] is not None and rng.random() < often:
             name = rng.choice(objects) if rng.random() < 0.8 else _names(rng, 1)[0]
-            is_calm = rng.random() < 0.3
-            text = rng.choice(CALM_LINES) if is_calm else rng.choice(EVENT_LINES).format(object=with_article(name))
+            is_calm = rng.random() < 0.45
+            text = rng.choice(CALM) if is_calm else rng.choice(EVENT_LINES).format(object=with_article(name))
             start_s = grid.start_s + (cell + 0.5 * rng.random()) * grid.resolution_s
             lines.setdefault(cell, []).append(Line(start_s, start_s + 2.5, text))
     return lines

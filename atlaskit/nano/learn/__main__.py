@@ -32,7 +32,7 @@ from form import CELL, CONTEXT, K, config, look
 from guide import Guide, Muon
 from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 3400, 4000
+EYES_STEPS, MIND_STEPS = 3400, 3600
 """Of the whole recipe."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
