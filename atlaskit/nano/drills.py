@@ -61,7 +61,7 @@ that no other has."""
 PROBES, ROOT_PROBES, MOST_PROBED = 0.2, 0.6, (4, 8, 12)
 """Of the drills to search a part of a film, and of those to search all of it, those that end in a list of cells to
 search, as the Master makes it, who sees all of it; and how many of them there may be."""
-DEPTHS, LONG_DEPTHS = (0, 0, 1, 1, 2), (0, 0, 1, 1, 2, 2, 3, 3)
+DEPTHS, LONG_DEPTHS = (0, 0, 1, 1, 2), (0, 1, 1, 2, 2, 3)
 """Of the drills to search, by turns of chance; those of the longest film go down to half a second. Scenes matter near the
 root alone, and what is strange to a long film's filler does not where cells are short: both have to be seen often."""
 OPENED, ALL_OPENED, NEAR_OPENED = 0.6, 0.15, 0.6
@@ -79,6 +79,9 @@ sooner what is none, or most, as it is."""
 CALM = (*CALM_LINES, *(line for lines in PLACE_LINES.values() for line in lines))
 """Lines that name nothing that is asked for. Some of them name a place, as "Paths in this forest are easy to lose.": a
 mind whose drills had none of these took each forest for one that was looked for, where that was said."""
+MUCH_SAID = 0.3
+"""Of the drills to search a part of the longest film, those in which as much is said in each cell as there is in such
+a film: what was drilled beside a few lines alone was right in nearly all drills, and in half of such searches."""
 FOUND_BEFORE = 0.5
 """Of the drills to search, those in which evidence was kept before: its words are not looked for, either."""
 Row = dict[str, Any]
@@ -114,7 +117,10 @@ def searching(
     sights = sheet(rng, rng.choice(fillers) if is_long else 0.0)
     depth = rng.choice(LONG_DEPTHS if length_s == LENGTHS_S[-1] else DEPTHS)
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
-    lines = _lines(rng, sights, grid)
+    if length_s == LENGTHS_S[-1] and depth == 1 and rng.random() < MUCH_SAID:
+        lines, _ = _much_said(rng, grid, [cell for cell in CELLS if sights[cell] is not None])
+    else:
+        lines = _lines(rng, sights, grid)
     heard = "\n".join(said_by_cell(lines) or [SILENCE])
     named = named_by_cell(lines)
     legal = LegalSet(CELLS, depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
@@ -149,8 +155,8 @@ def searching(
 
 
 def straying(rng: random.Random, count: int = 4) -> Row:
-    """Return a sheet of a long film, half of it strange to the filler, and drills to search it."""
-    return searching(rng, count, lengths_s=LENGTHS_S[-1:], fillers=(HALF_FILLER,))
+    """Return a sheet of a long film, half or little of it strange to the filler, and drills to search it."""
+    return searching(rng, count, lengths_s=LENGTHS_S[-1:], fillers=(HALF_FILLER, MOSTLY_FILLER))
 
 
 def hearing(rng: random.Random, count: int = 10) -> Row:
@@ -167,18 +173,23 @@ def overhearing(rng: random.Random, count: int = 10) -> Row:
     """Return the same for cells as long as those of a long film, in each of which much is said, and mostly of the same
     few things."""
     grid = Grid(0.0, LENGTHS_S[-1], K, (rng.choice(CELLS),))
+    lines, rare = _much_said(rng, grid, CELLS)
+    wanted = [line for said in lines.values() for line in said if not rare.isdisjoint(named_in(line.text))]
+    return _heard(rng, grid, lines, count, wanted)
+
+
+def _much_said(rng: random.Random, grid: Grid, cells: Sequence[int]) -> tuple[dict[int, list[Line]], set[str]]:
+    """Draw what is said in some cells of a long film, and the rare things among what is named."""
     usual = [f"{colour} {shape}" for colour, shape in BANK_CAST.objects]
     if rng.random() < 0.5:
         usual = _names(rng, len(usual))
     rare = [name for name in _names(rng, 20) if name not in usual][:4]
-    names = {cell: rng.choices(usual, k=rng.randint(1, 4)) for cell in CELLS}
-    for name in rare:
-        first = rng.choice(CELLS)
-        for cell in range(first, min(first + rng.choice((1, 1, 2, 3)), len(CELLS))):
+    names = {cell: rng.choices(usual, k=rng.randint(1, 4)) for cell in cells}
+    for name in rare if cells else ():
+        first = rng.randrange(len(cells))
+        for cell in cells[first : first + rng.choice((1, 1, 2, 3))]:
             names[cell].append(name)
-    lines = {cell: _said(rng, grid, cell, names[cell], rng.randint(1, 4)) for cell in CELLS}
-    wanted = [line for said in lines.values() for line in said if not set(rare).isdisjoint(named_in(line.text))]
-    return _heard(rng, grid, lines, count, wanted)
+    return {cell: _said(rng, grid, cell, named, rng.randint(1, 4)) for cell, named in names.items()}, set(rare)
 
 
 def _said(rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm: int) -> list[Line]:
