@@ -375,16 +375,6 @@ def test_cells_that_were_opened_are_marked_in_the_thought_as_in_the_prompt(seed:
         assert re.findall(r"(?<![=+/\d])(\d+)\*", thought[1]) == re.findall(r"(\d+)\*[,.]", line)
 
 
-@settings(max_examples=8, deadline=None)
-@given(st.integers(0, 10**9))
-def test_a_strange_cell_that_was_opened_still_leads_to_the_one_before(seed: int) -> None:
-    """The place of a search where nano most often found nothing left to open: drills come to it."""
-    rows = [drills.straying(random.Random(f"{seed} {number}")) for number in range(80)]
-    replies = [example["reply"] for row in rows for example in row["examples"]]
-    found = [re.findall(r"(\d+)\*[a-z]+[,~][a-z]+[,~]!(?:[a-z]+[,~])*=(\d+)/", reply) for reply in replies]
-    assert any(int(before) == int(opened) - 1 for pairs in found for opened, before in pairs)
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**9))
 def test_what_is_named_is_heard_where_it_is_said(seed: int) -> None:

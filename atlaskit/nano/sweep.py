@@ -98,7 +98,7 @@ def shown(sight: Sight | None, quest: Quest, *, scenes: bool, minds_filler: bool
     if sight is None:
         return ""
     words = marked((sight.place, sight.light), quest.words) if scenes else ""
-    words += STRANGE * (minds_filler and is_strange(sight))
+    words += STRANGE * (minds_filler and _is_strange(sight))
     words += marked([part for part in (sight.colour, sight.shape) if part], quest.words)
     if len(quest.objects) > 1 and {sight.colour, sight.shape} <= quest.words:
         is_it = sight.object in quest.objects
@@ -191,8 +191,8 @@ class _Walk:
         in_scene = self.quest.scene is not None and (sight.place, sight.light) == self.quest.scene
         near = [index] if is_named or heard_before or in_scene else []
         if self.minds_filler:
-            was_strange = self.before is not None and is_strange(self.before)
-            if is_strange(sight):
+            was_strange = self.before is not None and _is_strange(self.before)
+            if _is_strange(sight):
                 begins = self.before is not None and not was_strange
                 near = [index - 1, index] if begins else [index]
             elif was_strange:
@@ -200,6 +200,6 @@ class _Walk:
         return near
 
 
-def is_strange(sight: Sight) -> bool:
+def _is_strange(sight: Sight) -> bool:
     """Tell whether a scene is of another cast than the filler between the clips of a long world."""
     return (sight.place, sight.light) not in BANK_CAST.settings

@@ -44,9 +44,8 @@ READING, DRILLING, NAMING = 0.075, 0.27, 0.45
 """Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
 until the third, those to find what is named find it: where half the time nothing is found, that was all that was
 learned in 3,400 steps."""
-LISTENS, HEARING = 0.18, 0.14
-"""Shares of the groups from the first part on: of drills to find what is named, and of those that may not find it, in
-half of which much is said."""
+LISTENS, HEARING = 0.18, 0.12
+"""Shares of the groups from the first part on: of drills to find what is named, and of those that may not find it."""
 NOT_NAMED = "-: "
 """The end of a reply to such a drill that finds nothing."""
 DRILLED, JUDGING = 0.18, 0.22
@@ -260,8 +259,7 @@ def chosen(lot: Lot, rng: random.Random, done: float) -> tuple[dict[str, Any], i
         return _lesson(lot, rng), 4
     hears = LISTENS if done < NAMING else HEARING
     if done >= READING and drawn < hears:
-        heard = "naming" if done < NAMING else rng.choice(("hearing", "overhearing"))
-        return rng.choice(lot.drills[heard]), 10
+        return rng.choice(lot.drills["naming" if done < NAMING else "hearing"]), 10
     if done >= READING and drawn < hears + JUDGING:
         return rng.choice(lot.drills["judging"]), 5
     if done >= STRAYING and drawn >= 1 - STRAYED:
