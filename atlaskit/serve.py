@@ -40,6 +40,7 @@ PROSE = {".md", ".csv"}
 """Of files beside a model's weights that tell of it: replies do not depend on them."""
 SHIPPED = {"nano": Path(__file__).parent / "nano" / "weights"}
 """Models that come with the kit, by name, and where their weights lie."""
+TEMPLATE = "chat_template.jinja"
 SETTLED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 
 
@@ -372,8 +373,15 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
                     whole.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     elif not arguments:
         return model
-    shipped = next((name for name, place in SHIPPED.items() if folder == place), folder.name)
-    return f"{shipped if folder.is_dir() else model}@{whole.hexdigest()[:12]}"
+    return f"{_called(folder) if folder.is_dir() else model}@{whole.hexdigest()[:12]}"
+
+
+def _called(folder: Path) -> str:
+    """Return what a folder of weights is called: as the shipped model whose chat template it has, wherever it lies,
+    since by that name it is known how to ask it; or else by its own name."""
+    own = folder / TEMPLATE
+    spoken = own.read_bytes() if own.is_file() else None
+    return next((name for name, place in SHIPPED.items() if (place / TEMPLATE).read_bytes() == spoken), folder.name)
 
 
 def _resolved(model: str) -> str:

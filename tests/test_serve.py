@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,9 +27,9 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cache import Cache
 from atlaskit.errors import InputError, ModelError, ServerError, Unrecorded
 from atlaskit.events import Event
-from atlaskit.model import MOST_IMAGES, NANO, Message, Request
+from atlaskit.model import MOST_IMAGES, NANO, Message, Request, is_nano
 from atlaskit.search import ask
-from atlaskit.serve import Flags, Server, serve, served_name
+from atlaskit.serve import SHIPPED, Flags, Server, serve, served_name
 from atlaskit.vllm_log import reason_in, stage
 
 ROOM = sys.modules["atlaskit.serve"]  # the package's own `serve` is the function
@@ -327,6 +328,17 @@ def test_an_endpoint_that_runs_is_used_as_it_is(tmp_path: Path, stub: Path, caps
         assert "runs already" in capsys.readouterr().err
         with pytest.raises(InputError, match=rf"Port {port} serves loop"):
             quiet(folder(tmp_path), stub, port=port).start()
+
+
+def test_nano_is_known_wherever_its_folder_lies_and_whatever_it_is_called(tmp_path: Path) -> None:
+    """Asked like any other model, it says nothing that makes sense: its tokens go on where a form's words end."""
+    mine = tmp_path / "mine"
+    shutil.copytree(SHIPPED["nano"], mine)
+    assert is_nano(served_name(str(mine))) and served_name(str(mine)) == served_name(str(SHIPPED["nano"]))
+    (mine / "model-00001-of-00002.safetensors").write_bytes(b"trained on")
+    assert is_nano(served_name(str(mine))) and served_name(str(mine)) != served_name(str(SHIPPED["nano"]))
+    (mine / "chat_template.jinja").write_text("{{ messages }}")
+    assert served_name(str(mine)).startswith("mine@"), "which is asked in other words"
 
 
 def test_a_folder_that_was_trained_on_is_another_model(tmp_path: Path) -> None:
