@@ -379,9 +379,14 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
 def _called(folder: Path) -> str:
     """Return what a folder of weights is called: as the shipped model whose chat template it has, wherever it lies,
     since by that name it is known how to ask it; or else by its own name."""
-    own = folder / TEMPLATE
-    spoken = own.read_bytes() if own.is_file() else None
-    return next((name for name, place in SHIPPED.items() if (place / TEMPLATE).read_bytes() == spoken), folder.name)
+    spoken = _template(folder)
+    return next((name for name, place in SHIPPED.items() if spoken and _template(place) == spoken), folder.name)
+
+
+def _template(folder: Path) -> bytes:
+    """Return a folder's chat template; nothing where it has none."""
+    path = folder / TEMPLATE
+    return path.read_bytes() if path.is_file() else b""
 
 
 def _resolved(model: str) -> str:

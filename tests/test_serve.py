@@ -341,6 +341,16 @@ def test_nano_is_known_wherever_its_folder_lies_and_whatever_it_is_called(tmp_pa
     assert served_name(str(mine)).startswith("mine@"), "which is asked in other words"
 
 
+def test_any_folder_has_its_name_where_the_shipped_weights_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SHIPPED, "nano", tmp_path / "gone")
+    model = folder(tmp_path)
+    assert served_name(str(model)).startswith("model@"), "neither has a template"
+    (model / "chat_template.jinja").write_text("{{ messages }}")
+    assert served_name(str(model)).startswith("model@")
+
+
 def test_a_folder_that_was_trained_on_is_another_model(tmp_path: Path) -> None:
     model = folder(tmp_path)
     first = served_name(str(model))
