@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
-from atlaskit.benchmarks.atlasworld.screenplay import CALM_LINES, CAPTION_WORDS, EVENT_LINES, LONGEST_S
+from atlaskit.benchmarks.atlasworld.screenplay import CALM_LINES, CAPTION_WORDS, EVENT_LINES, LONGEST_S, PLACE_LINES
 from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES
 from atlaskit.environment import LegalSet
 from atlaskit.grid import Grid
@@ -21,7 +21,7 @@ from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.nano.expert import act, decide, probe, review, spelt
 from atlaskit.nano.quest import Asks, named_by_cell, named_in, quest_of, told
 from atlaskit.nano.sights import VALUES, Sight, codes
-from atlaskit.nano.sweep import Sweep, sweep
+from atlaskit.nano.sweep import Sweep, is_strange, sweep
 from atlaskit.question import Question, with_article
 from atlaskit.render import clock
 from atlaskit.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
@@ -37,8 +37,8 @@ READ = {"place": 1, "light": 1, "colour": 1, "shape": 1, "word": 6, "object": 2,
 CALLED = {part: values[1:] for part, values in VALUES.items()}
 """What each part of a sight is called, where there is one."""
 SEARCHED: dict[Asks, int] = {
-    "object": 3,
-    "colour": 3,
+    "object": 4,
+    "colour": 4,
     "text": 1,
     "neighbour": 3,
     "first": 4,
@@ -58,11 +58,17 @@ JUDGED: dict[Asks, int] = {
 }
 """The kinds of questions, as `quest` names them, and how often each is asked: those most of which most has to be said
 that no other has."""
-PROBES, MOST_PROBED = 0.35, (4, 8, 12)
-"""Of the drills to search, those that end in a list of cells to search, as the Master makes it; and how many of them
-there may be."""
-ALL_OPENED = 0.3
-"""Of the drills in which some cells were opened before, those in which all were: nothing is left to do there."""
+PROBES, ROOT_PROBES, MOST_PROBED = 0.2, 0.6, (4, 8, 12)
+"""Of the drills to search a part of a film, and of those to search all of it, those that end in a list of cells to
+search, as the Master makes it, who sees all of it; and how many of them there may be."""
+DEPTHS, LONG_DEPTHS = (0, 0, 1, 1, 2), (0, 1, 1, 2, 2, 3)
+"""Of the drills to search, by turns of chance; those of the longest film go down to half a second. Scenes matter near
+the root alone, and what is strange to a long film's filler does not where cells are short: both have to be seen."""
+OPENED, ALL_OPENED, NEAR_OPENED = 0.6, 0.15, 0.6
+"""Of the drills to search a part of a film, those in which some cells were opened before; of these, those in which all
+were, where nothing is left to do, and those in which the last were of those to be opened, as by who searches; half of
+them from the beginning of a strange scene on: where that was opened before, and the cell before it was not, one that
+had been drilled by chance alone mostly found nothing left to do."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0, 36_000.0)
 NAMED = 0.6
 """Of the drills to hear, those in which it is likely that what is asked for is named: in most
@@ -70,6 +76,14 @@ of what is said in a film it is not, and whoever always heard it would hear it w
 HALF_FILLER, MOSTLY_FILLER = 0.5, 0.85
 """Shares of the scenes of a long film that are those of the filler between its clips: half, by which it is learned
 sooner what is none, or most, as it is."""
+CALM = (*CALM_LINES, *(line for lines in PLACE_LINES.values() for line in lines))
+"""Lines that name nothing that is asked for. Some of them name a place, as "Paths in this forest are easy to lose.": a
+mind whose drills had none of these took each forest for one that was looked for, where that was said."""
+MUCH_SAID = 0.3
+"""Of the drills to search a part of the longest film, those in which as much is said in each cell as there is in such
+a film: what was drilled beside a few lines alone was right in nearly all drills, and in half of such searches."""
+FOUND_BEFORE = 0.5
+"""Of the drills to search, those in which evidence was kept before: its words are not looked for, either."""
 Row = dict[str, Any]
 
 
@@ -101,9 +115,12 @@ def searching(
     length_s = rng.choice(lengths_s)
     is_long = length_s > LONGEST_S
     sights = sheet(rng, rng.choice(fillers) if is_long else 0.0)
-    depth = rng.choice((0, 1, 1, 2, 2, 3) if length_s == LENGTHS_S[-1] else (0, 1, 1, 1, 2))  # down to half a second
+    depth = rng.choice(LONG_DEPTHS if length_s == LENGTHS_S[-1] else DEPTHS)
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
-    lines = _lines(rng, sights, grid)
+    if length_s == LENGTHS_S[-1] and depth == 1 and rng.random() < MUCH_SAID:
+        lines, _ = _much_said(rng, grid, [cell for cell in CELLS if sights[cell] is not None])
+    else:
+        lines = _lines(rng, sights, grid)
     heard = "\n".join(said_by_cell(lines) or [SILENCE])
     named = named_by_cell(lines)
     legal = LegalSet(CELLS, depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
@@ -113,16 +130,16 @@ def searching(
         quest = quest_of(question.text)
         assert quest is not None, question.text
         words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
-        is_probe, open_cells = rng.random() < PROBES, _open(rng, sights)
-        there = {cell for cell in CELLS if sights[cell] is not None}
-        opened = there - set(open_cells) if not is_probe and rng.random() < 0.4 else set()
-        if opened and rng.random() < ALL_OPENED:
-            opened = there
-        swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long, opened=opened)
+        found = _found_before(rng, sights, length_s)
+        is_probe, open_cells = rng.random() < (PROBES if depth else ROOT_PROBES), _open(rng, sights)
+        swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long)
+        opened = set[int]() if is_probe else _opened(rng, sights, set(open_cells), swept.near)
+        if opened:
+            swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long, opened=opened)
         if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
         if is_probe:
-            examples.append(_example("drill", *_probe(rng, swept, open_cells, words)))
+            examples.append(_example("drill", *_probe(rng, swept, open_cells, f"{words}{kept(found)}")))
             continue
         meant = step_schema(legal).model_validate({"thought": swept.thought, "action": act(swept, sights, legal, True)})
         reply = spelt(meant)
@@ -130,14 +147,16 @@ def searching(
             reply = reply[: reply.index('","action"')]
         where = f"You were sent to {clock(0)}–{clock(length_s)} of a video of {clock(length_s)}."
         before = f"{opened_told(opened)}\n" if opened else ""
+        so_far = [f"- kept {clock(item.timestamp_s)} {item.description}" for item in found]
+        notes = "\n".join(["So far in this region:", *so_far]) if so_far else "You have just arrived."
         can = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
-        examples.append(_example("drill", f"{words}{where}\n{before}{can}", reply))
+        examples.append(_example("drill", f"{words}{where}\n{notes}\n{before}{kept(found)}\n{can}", reply))
     return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)
 
 
 def straying(rng: random.Random, count: int = 4) -> Row:
-    """Return a sheet of a long film, half of it strange to the filler, and drills to search it."""
-    return searching(rng, count, lengths_s=LENGTHS_S[-1:], fillers=(HALF_FILLER,))
+    """Return a sheet of a long film, half or little of it strange to the filler, and drills to search it."""
+    return searching(rng, count, lengths_s=LENGTHS_S[-1:], fillers=(HALF_FILLER, MOSTLY_FILLER))
 
 
 def hearing(rng: random.Random, count: int = 10) -> Row:
@@ -154,24 +173,29 @@ def overhearing(rng: random.Random, count: int = 10) -> Row:
     """Return the same for cells as long as those of a long film, in each of which much is said, and mostly of the same
     few things."""
     grid = Grid(0.0, LENGTHS_S[-1], K, (rng.choice(CELLS),))
+    lines, rare = _much_said(rng, grid, CELLS)
+    wanted = [line for said in lines.values() for line in said if not rare.isdisjoint(named_in(line.text))]
+    return _heard(rng, grid, lines, count, wanted)
+
+
+def _much_said(rng: random.Random, grid: Grid, cells: Sequence[int]) -> tuple[dict[int, list[Line]], set[str]]:
+    """Draw what is said in some cells of a long film, and the rare things among what is named."""
     usual = [f"{colour} {shape}" for colour, shape in BANK_CAST.objects]
     if rng.random() < 0.5:
         usual = _names(rng, len(usual))
     rare = [name for name in _names(rng, 20) if name not in usual][:4]
-    names = {cell: rng.choices(usual, k=rng.randint(1, 4)) for cell in CELLS}
-    for name in rare:
-        first = rng.choice(CELLS)
-        for cell in range(first, min(first + rng.choice((1, 1, 2, 3)), len(CELLS))):
+    names = {cell: rng.choices(usual, k=rng.randint(1, 4)) for cell in cells}
+    for name in rare if cells else ():
+        first = rng.randrange(len(cells))
+        for cell in cells[first : first + rng.choice((1, 1, 2, 3))]:
             names[cell].append(name)
-    lines = {cell: _said(rng, grid, cell, names[cell], rng.randint(1, 4)) for cell in CELLS}
-    wanted = [line for said in lines.values() for line in said if not set(rare).isdisjoint(named_in(line.text))]
-    return _heard(rng, grid, lines, count, wanted)
+    return {cell: _said(rng, grid, cell, named, rng.randint(1, 4)) for cell, named in names.items()}, set(rare)
 
 
 def _said(rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm: int) -> list[Line]:
     """Draw the lines of a cell: some that name something, and so many that name nothing."""
     texts = [rng.choice(EVENT_LINES).format(object=with_article(name)) for name in names]
-    texts += rng.choices(CALM_LINES, k=calm)
+    texts += rng.choices(CALM, k=calm)
     rng.shuffle(texts)
     cell_s, starts = grid.resolution_s, sorted(rng.random() for _ in texts)
     first_s = grid.start_s + cell * cell_s
@@ -210,12 +234,41 @@ def _open(rng: random.Random, sights: Sequence[Sight | None]) -> tuple[int, ...]
     return tuple(cell for cell in there if cell not in busy) or CELLS
 
 
+def _opened(rng: random.Random, sights: Sequence[Sight | None], left: set[int], near: Sequence[int]) -> set[int]:
+    """Draw the cells that were opened before: none, all, or not a few; or the last of those that were to be."""
+    there, how = {cell for cell in CELLS if sights[cell] is not None}, rng.random()
+    if rng.random() >= OPENED:
+        return set()
+    if how < ALL_OPENED:
+        return there
+    if not near or how >= ALL_OPENED + NEAR_OPENED:
+        return there - left
+    strange = [(sight := sights[cell]) is not None and is_strange(sight) for cell in near]
+    begins = [at for at in range(1, len(near)) if near[at] == near[at - 1] + 1 and strange[at] and not strange[at - 1]]
+    first = rng.choice(begins) if begins and rng.random() < 0.5 else rng.randrange(len(near))
+    return set(near[first:])
+
+
+def _found_before(rng: random.Random, sights: Sequence[Sight | None], length_s: float) -> Scratchpad:
+    """Draw evidence that was kept before, if any: what the sheet shows, or anything."""
+    if rng.random() >= FOUND_BEFORE:
+        return Scratchpad()
+    shown = [sight for sight in sights if sight is not None]
+    found = []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        time_s = rng.uniform(1, length_s - 1)
+        shows = rng.choice(shown) if shown and rng.random() < 0.5 else _sight(rng)
+        line = rng.choice(CALM) if rng.random() < 0.3 else ""
+        found.append(Evidence(time_s, time_s - 1, time_s + 1, told(shows), 0.9, line))
+    return Scratchpad().add(found)
+
+
 def _probe(rng: random.Random, swept: Sweep, open_cells: tuple[int, ...], words: str) -> tuple[str, str]:
     """Return what is asked for a list of the cells to search, and the reply."""
     most = rng.choice(MOST_PROBED)
     reply = probe_schema(open_cells, most).model_validate(probe(swept, open_cells, most))
     named = names_told(most, open_cells)
-    return f"{words}No evidence is kept yet.\n{named}", spelt(reply)
+    return f"{words}\n{named}", spelt(reply)
 
 
 def judging(rng: random.Random, count: int = 6) -> Row:
@@ -315,8 +368,8 @@ def _lines(rng: random.Random, sights: Sequence[Sight | None], grid: Grid) -> di
     for cell in CELLS:
         while sights[cell] is not None and rng.random() < often:
             name = rng.choice(objects) if rng.random() < 0.8 else _names(rng, 1)[0]
-            is_calm = rng.random() < 0.3
-            text = rng.choice(CALM_LINES) if is_calm else rng.choice(EVENT_LINES).format(object=with_article(name))
+            is_calm = rng.random() < 0.45
+            text = rng.choice(CALM) if is_calm else rng.choice(EVENT_LINES).format(object=with_article(name))
             start_s = grid.start_s + (cell + 0.5 * rng.random()) * grid.resolution_s
             lines.setdefault(cell, []).append(Line(start_s, start_s + 2.5, text))
     return lines

@@ -12,7 +12,9 @@ Cells that were opened before are marked as in the prompt, where they are found 
 matters, what it names comes first, and the cells in which that is named: "“ red circle1“: 0-1“=1/.2red,circle,+2/.". Of
 several objects that are looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0+0/.". In
 a long film a scene that no filler has is marked right behind its words ("5city,night,!red,star,=4/.=5/4."): which
-these are is known by heart.
+these are is known by heart. Whether that matters here at all hangs on the question and on how long a cell lasts, and
+is said once, before the first cell ("!0sea,night,-1…"): where it was not, a dozen cells of filler without a mark were
+taken for a sign that it does not, and the first strange scene was passed over.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ COARSE_S, FINE_S = 20.0, 4.0
 """Cells longer than the first show too little to pass over a scene that no filler has; in cells shorter than the
 second, what is named in them shows in them or in the next."""
 STRANGE = "!"
-"""Of a scene that no filler has, where that matters."""
+"""Before the cells, where it matters whether a filler has a scene; and of each that none has."""
 SHORT_S = 1.0
 """What does not show in cells as short as that is taken not to be there."""
 HEARD_S = 3.0
@@ -80,6 +82,7 @@ def sweep(
         thought = f"{NAMED} {', '.join(quest.named)}{found or NOTHING}: "
     if len(quest.objects) > 1:
         thought += listed(quest.objects)
+    thought += STRANGE * minds_filler
     for index, sight in enumerate(sights):
         is_named = index in heard and sight is not None
         signs = walk.step(index, sight, is_named)
@@ -98,7 +101,7 @@ def shown(sight: Sight | None, quest: Quest, *, scenes: bool, minds_filler: bool
     if sight is None:
         return ""
     words = marked((sight.place, sight.light), quest.words) if scenes else ""
-    words += STRANGE * (minds_filler and _is_strange(sight))
+    words += STRANGE * (minds_filler and is_strange(sight))
     words += marked([part for part in (sight.colour, sight.shape) if part], quest.words)
     if len(quest.objects) > 1 and {sight.colour, sight.shape} <= quest.words:
         is_it = sight.object in quest.objects
@@ -191,8 +194,8 @@ class _Walk:
         in_scene = self.quest.scene is not None and (sight.place, sight.light) == self.quest.scene
         near = [index] if is_named or heard_before or in_scene else []
         if self.minds_filler:
-            was_strange = self.before is not None and _is_strange(self.before)
-            if _is_strange(sight):
+            was_strange = self.before is not None and is_strange(self.before)
+            if is_strange(sight):
                 begins = self.before is not None and not was_strange
                 near = [index - 1, index] if begins else [index]
             elif was_strange:
@@ -200,6 +203,6 @@ class _Walk:
         return near
 
 
-def _is_strange(sight: Sight) -> bool:
+def is_strange(sight: Sight) -> bool:
     """Tell whether a scene is of another cast than the filler between the clips of a long world."""
     return (sight.place, sight.light) not in BANK_CAST.settings
