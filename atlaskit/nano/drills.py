@@ -80,8 +80,7 @@ CALM = (*CALM_LINES, *(line for lines in PLACE_LINES.values() for line in lines)
 """Lines that name nothing that is asked for. Some of them name a place, as "Paths in this forest are easy to lose.": a
 mind whose drills had none of these took each forest for one that was looked for, where that was said."""
 MUCH_SAID = 0.3
-"""Of the drills to search a part of the longest film, those in which as much is said in each cell as there is in such
-a film: what was drilled beside a few lines alone was right in nearly all drills, and in half of such searches."""
+"""Of the drills to search the longest film one level down, those in which as much is said in each cell as there."""
 FOUND_BEFORE = 0.5
 """Of the drills to search, those in which evidence was kept before: its words are not looked for, either."""
 Row = dict[str, Any]
@@ -104,17 +103,11 @@ def reading(rng: random.Random, count: int = 4) -> Row:
     return _group("<|user|>Look.\n<image>", sights, examples)
 
 
-def searching(
-    rng: random.Random,
-    count: int = 4,
-    *,
-    lengths_s: Sequence[float] = LENGTHS_S,
-    fillers: Sequence[float] = (HALF_FILLER, MOSTLY_FILLER),
-) -> Row:
+def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] = LENGTHS_S) -> Row:
     """Return a sheet with what is said in it, and drills to search it for what answers some questions."""
     length_s = rng.choice(lengths_s)
     is_long = length_s > LONGEST_S
-    sights = sheet(rng, rng.choice(fillers) if is_long else 0.0)
+    sights = sheet(rng, rng.choice((HALF_FILLER, MOSTLY_FILLER)) if is_long else 0.0)
     depth = rng.choice(LONG_DEPTHS if length_s == LENGTHS_S[-1] else DEPTHS)
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     if length_s == LENGTHS_S[-1] and depth == 1 and rng.random() < MUCH_SAID:
@@ -156,7 +149,7 @@ def searching(
 
 def straying(rng: random.Random, count: int = 4) -> Row:
     """Return a sheet of a long film, half or little of it strange to the filler, and drills to search it."""
-    return searching(rng, count, lengths_s=LENGTHS_S[-1:], fillers=(HALF_FILLER, MOSTLY_FILLER))
+    return searching(rng, count, lengths_s=LENGTHS_S[-1:])
 
 
 def hearing(rng: random.Random, count: int = 10) -> Row:

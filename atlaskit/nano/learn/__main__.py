@@ -32,7 +32,7 @@ from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTraine
 
 EYES_STEPS, MIND_STEPS = 3400, 3790
 """Of the whole recipe."""
-FINISH = 290 / 3790
+FINISH = 290 / MIND_STEPS
 """Share of the second stage, its last, that begins once more at a quarter of the pace and drills what was learned last;
 it was added to a run of 3,500 steps."""
 GLANCING = 0.4
