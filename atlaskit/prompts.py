@@ -85,9 +85,15 @@ class ProbeCall:
     top: int
     scratchpad: Scratchpad
 
+    @property
+    def closed(self) -> tuple[int, ...]:
+        """Cells that are seen, but are searched already, or were: they cannot be named."""
+        view = self.observation.view
+        return tuple(cell.index for cell in view.cells if cell.index not in {*view.dead, *self.open_cells})
+
     def request(self) -> Request:
         """Put the call into words."""
-        view = self.observation.view
+        view, closed = self.observation.view, self.closed
         messages = _briefed(
             MASTER,
             map_intro(view.grid),
@@ -99,6 +105,7 @@ class ProbeCall:
             asked(self.question),
             f"What to look for: {self.search_task}",
             kept(self.scratchpad),
+            *((opened_told(closed),) if closed else ()),
             names_told(self.top, self.open_cells),
         )
         return Request("master", "probe", messages, probe_schema(self.open_cells, self.top), self)

@@ -19,9 +19,9 @@ from atlaskit.environment import LegalSet
 from atlaskit.grid import Grid
 from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.nano.expert import act, decide, probe, review, spelt
-from atlaskit.nano.quest import Asks, named_by_cell, named_in, quest_of, told
+from atlaskit.nano.quest import Asks, named_in, quest_of, texts_by_cell, told
 from atlaskit.nano.sights import VALUES, Sight, codes
-from atlaskit.nano.sweep import Sweep, is_strange, sweep
+from atlaskit.nano.sweep import Sweep, heard_in, is_strange, named_first, sweep
 from atlaskit.question import Question, with_article
 from atlaskit.render import clock
 from atlaskit.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
@@ -115,7 +115,7 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
     else:
         lines = _lines(rng, sights, grid)
     heard = "\n".join(said_by_cell(lines) or [SILENCE])
-    named = named_by_cell(lines)
+    texts = texts_by_cell(lines)
     legal = LegalSet(CELLS, depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
     examples: list[Row] = []
     while len(examples) < count:
@@ -125,21 +125,24 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
         found = _found_before(rng, sights, length_s)
         is_probe, open_cells = rng.random() < (PROBES if depth else ROOT_PROBES), _open(rng, sights)
-        swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long)
-        opened = set[int]() if is_probe else _opened(rng, sights, set(open_cells), swept.near)
+        swept = sweep(quest, sights, texts, cell_s=grid.resolution_s, is_long=is_long, lists=is_probe)
+        closed = {cell for cell in CELLS if sights[cell] is not None}.difference(open_cells)
+        opened = closed if is_probe else _opened(rng, sights, closed, swept.near)
         if opened:
-            swept = sweep(quest, sights, named, cell_s=grid.resolution_s, is_long=is_long, opened=opened)
+            swept = sweep(
+                quest, sights, texts, cell_s=grid.resolution_s, is_long=is_long, opened=opened, lists=is_probe
+            )
         if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
+        before = f"{opened_told(opened)}\n" if opened else ""
         if is_probe:
-            examples.append(_example("drill", *_probe(rng, swept, open_cells, f"{words}{kept(found)}")))
+            examples.append(_example("drill", *_probe(rng, swept, open_cells, f"{words}{kept(found)}\n{before}")))
             continue
         meant = step_schema(legal).model_validate({"thought": swept.thought, "action": act(swept, sights, legal, True)})
         reply = spelt(meant)
         if rng.random() < 0.3:  # to go on to the action each time would make steps longer
             reply = reply[: reply.index('","action"')]
         where = f"You were sent to {clock(0)}–{clock(length_s)} of a video of {clock(length_s)}."
-        before = f"{opened_told(opened)}\n" if opened else ""
         so_far = [f"- kept {clock(item.timestamp_s)} {item.description}" for item in found]
         notes = "\n".join(["So far in this region:", *so_far]) if so_far else "You have just arrived."
         can = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
@@ -203,17 +206,15 @@ def _heard(
     """Return drills to find in which cells something is named: what one of the lines does, of those that are wanted if
     there are any."""
     heard = "\n".join(said_by_cell(lines))
-    named = named_by_cell(lines)
+    texts = texts_by_cell(lines)
     every = wanted or [line for said in lines.values() for line in said]
     examples = []
     for _ in range(count):
         question = _question(rng, {"line": 1}, _sight(rng), every if rng.random() < NAMED else [])
         quest = quest_of(question.text)
         assert quest is not None, question.text
-        cells = range(K * K)
-        said = sweep(quest, [None for _ in cells], named, cell_s=grid.resolution_s, is_long=False).thought
         words = f"{asked(question)}\nWhat to look for: {quest.task}"
-        examples.append(_example("drill", words, f'{{"thought":"{said[: said.index(": ") + 2]}'))
+        examples.append(_example("drill", words, f'{{"thought":"{named_first(quest, heard_in(quest, texts))}'))
     return _group(f"<|user|>{map_intro(grid)}\n{heard}", [], examples)
 
 
@@ -227,7 +228,7 @@ def _open(rng: random.Random, sights: Sequence[Sight | None]) -> tuple[int, ...]
     return tuple(cell for cell in there if cell not in busy) or CELLS
 
 
-def _opened(rng: random.Random, sights: Sequence[Sight | None], left: set[int], near: Sequence[int]) -> set[int]:
+def _opened(rng: random.Random, sights: Sequence[Sight | None], closed: set[int], near: Sequence[int]) -> set[int]:
     """Draw the cells that were opened before: none, all, or not a few; or the last of those that were to be."""
     there, how = {cell for cell in CELLS if sights[cell] is not None}, rng.random()
     if rng.random() >= OPENED:
@@ -235,7 +236,7 @@ def _opened(rng: random.Random, sights: Sequence[Sight | None], left: set[int], 
     if how < ALL_OPENED:
         return there
     if not near or how >= ALL_OPENED + NEAR_OPENED:
-        return there - left
+        return closed
     strange = [(sight := sights[cell]) is not None and is_strange(sight) for cell in near]
     begins = [at for at in range(1, len(near)) if near[at] == near[at - 1] + 1 and strange[at] and not strange[at - 1]]
     first = rng.choice(begins) if begins and rng.random() < 0.5 else rng.randrange(len(near))
@@ -259,9 +260,8 @@ def _found_before(rng: random.Random, sights: Sequence[Sight | None], length_s: 
 def _probe(rng: random.Random, swept: Sweep, open_cells: tuple[int, ...], words: str) -> tuple[str, str]:
     """Return what is asked for a list of the cells to search, and the reply."""
     most = rng.choice(MOST_PROBED)
-    reply = probe_schema(open_cells, most).model_validate(probe(swept, open_cells, most))
-    named = names_told(most, open_cells)
-    return f"{words}\n{named}", spelt(reply)
+    reply = probe_schema(open_cells, most).model_validate(probe(swept, most))
+    return f"{words}{names_told(most, open_cells)}", spelt(reply)
 
 
 def judging(rng: random.Random, count: int = 6) -> Row:

@@ -20,7 +20,7 @@ from atlaskit.benchmarks.atlasworld.script import Script
 from atlaskit.environment import LegalSet, Observation
 from atlaskit.memory import Evidence
 from atlaskit.model import MAX_ATTEMPTS, NANO, Reply, Request
-from atlaskit.nano.quest import Quest, named_by_cell, quest_of, told
+from atlaskit.nano.quest import Quest, quest_of, texts_by_cell, told
 from atlaskit.nano.sights import Sight, sight_at
 from atlaskit.nano.sweep import Sweep, sweep
 from atlaskit.nano.weigh import NUMBERS, weigh
@@ -41,7 +41,7 @@ class Expert:
     def __init__(self, script: Script) -> None:
         self.script = script
         self.name = f"expert:{script.name}"
-        self.parameters: Mapping[str, Any] = {"version": 1}
+        self.parameters: Mapping[str, Any] = {"version": 2}
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer a request."""
@@ -75,14 +75,14 @@ class Expert:
             None if index in view.dead else sight_at(self.script, moment) for index, moment in enumerate(view.moments)
         ]
 
-    def sweep(self, quest: Quest, seen: Observation, opened: Collection[int] = ()) -> Sweep:
+    def sweep(self, quest: Quest, seen: Observation, opened: Collection[int] = (), *, lists: bool = False) -> Sweep:
         """Go over the cells of a view, with what is said in them."""
-        named = named_by_cell(listed_in(seen))
+        said = texts_by_cell(listed_in(seen))
         is_long, cell_s = self.script.duration_s > LONGEST_S, seen.view.grid.resolution_s
-        return sweep(quest, self.sights(seen), named, cell_s=cell_s, is_long=is_long, opened=opened)
+        return sweep(quest, self.sights(seen), said, cell_s=cell_s, is_long=is_long, opened=opened, lists=lists)
 
     def _probe(self, call: ProbeCall, quest: Quest) -> dict[str, Any]:
-        return probe(self.sweep(quest, call.observation), call.open_cells, call.top)
+        return probe(self.sweep(quest, call.observation, call.closed, lists=True), call.top)
 
     def _step(self, call: StepCall, quest: Quest) -> dict[str, Any]:
         seen = call.observation
@@ -106,12 +106,11 @@ def spelt(answer: BaseModel) -> str:
     return _TIME.sub(lambda found: f"{found[1]}{float(found[2]):.2f}", answer.model_dump_json())
 
 
-def probe(swept: Sweep, open_cells: Sequence[int], top: int) -> dict[str, Any]:
-    """Return the cells to search that follow from a sweep, as far as they are open: best first, and of two that are as
+def probe(swept: Sweep, top: int) -> dict[str, Any]:
+    """Return the cells to search that follow from a sweep of those that are open: best first, and of two that are as
     good the later, since from there a link leads to the other; none where nothing stands out."""
     found = [(cell, 0.9) for cell in reversed(swept.keep)] + [(cell, 0.6) for cell in reversed(swept.near)]
-    ranked = [(cell, score) for cell, score in found if cell in open_cells]
-    return {"reasoning": swept.thought, "top": [{"cell": cell, "score": score} for cell, score in ranked[:top]]}
+    return {"reasoning": swept.thought, "top": [{"cell": cell, "score": score} for cell, score in found[:top]]}
 
 
 def act(swept: Sweep, sights: Sequence[Sight | None], legal: LegalSet, first: bool) -> dict[str, Any]:

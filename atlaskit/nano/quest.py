@@ -97,9 +97,15 @@ def named_in(line: str) -> list[str]:
     return [found.group() for found in _NAMED.finditer(line)]
 
 
-def named_by_cell(said: Mapping[int, Sequence[Line]]) -> dict[int, list[str]]:
-    """Return the objects that the lines of each cell name."""
-    return {cell: [name for line in lines for name in named_in(line.text)] for cell, lines in said.items()}
+def until_named(line: str) -> str:
+    """Return the beginning of a spoken line, up to the object that it names: all that tells it from any other."""
+    found = _NAMED.search(line)
+    return line[: found.end()] if found else line
+
+
+def texts_by_cell(said: Mapping[int, Sequence[Line]]) -> dict[int, list[str]]:
+    """Return the words of the lines of each cell."""
+    return {cell: [line.text for line in lines] for cell, lines in said.items()}
 
 
 def sight_told(description: str) -> Sight:

@@ -9,12 +9,15 @@ read off link by link: a small mind finds what stood behind the same number befo
 
 Cells that were opened before are marked as in the prompt, where they are found behind the same number
 ("1*sea~noon~-"). What else has to be looked up is said before the cells, and found again alike. Where a spoken line
-matters, what it names comes first, and the cells in which that is named: "“ red circle1“: 0-1“=1/.2red,circle,+2/.". Of
-several objects that are looked for, each has a number: "Of red circle0, blue star1: 0red~circle~ red circle0+0/.". In
-a long film a scene that no filler has is marked right behind its words ("5city,night,!red,star,=4/.=5/4."): which
-these are is known by heart. Whether that matters here at all hangs on the question and on how long a cell lasts, and
-is said once, before the first cell ("!0sea,night,-1…"): where it was not, a dozen cells of filler without a mark were
-taken for a sign that it does not, and the first strange scene was passed over.
+matters, it comes first, up to what it names, and the cells in which it is said: "“Here comes a red circle1“: =/0-1“=…".
+Of several objects that are looked for, each has a number: "Of red circle0, blue star1: +/0red~circle~ red circle0+0/.".
+
+What follows from a cell hangs on how long cells last, too, which is said once, before the first ("=", "^", "+" or "-",
+and "/"). In a long film a scene that no filler has is marked right behind its words: which these are is known by heart.
+Whether that matters is said before the cells as well ("=!/0sea,night,-1…"): where it was not, a dozen cells of filler
+without a mark were taken for a sign that it does not, and the first strange scene was passed over. Each cell then ends
+with what the next has to know of it, so that nobody looks back further than one token: "!" for a strange one, "-" for
+one that is opened too if a strange one follows, "/" for any other ("4sea,night,-5city,night,!red,star,=4/.=5/4.!").
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
-from atlaskit.nano.quest import Quest
+from atlaskit.nano.quest import Quest, until_named
 from atlaskit.nano.sights import Sight
 from atlaskit.wording import OPENED
 
@@ -35,14 +38,18 @@ nothing."""
 BEFORE, FIRST = "/", "."
 """Stand before the cell that had the same sign before, and for none."""
 NAMED = "“"
-"""Of a cell in whose time what is wanted is named."""
+"""Of a cell in whose time the line is said that is asked for."""
+SHORT_S = 1.0
+"""What does not show in cells as short as that is taken not to be there."""
 COARSE_S, FINE_S = 20.0, 4.0
 """Cells longer than the first show too little to pass over a scene that no filler has; in cells shorter than the
 second, what is named in them shows in them or in the next."""
+LENGTHS = ((COARSE_S, "="), (FINE_S, "^"), (SHORT_S, "+"), (0.0, "-"))
+"""Before the cells: what there is to say of their length, if it is more than so many seconds."""
 STRANGE = "!"
 """Before the cells, where it matters whether a filler has a scene; and of each that none has."""
-SHORT_S = 1.0
-"""What does not show in cells as short as that is taken not to be there."""
+CLOSED = "/"
+"""At the end of a cell that a strange one leaves alone if it follows: black, or opened before; and before the first."""
 HEARD_S = 3.0
 """How long after its name begins to be said, something comes into sight."""
 
@@ -61,37 +68,46 @@ class Sweep:
 def sweep(
     quest: Quest,
     sights: Sequence[Sight | None],
-    named: Mapping[int, Sequence[str]],
+    said: Mapping[int, Sequence[str]],
     *,
     cell_s: float,
     is_long: bool,
     opened: Collection[int] = (),
+    lists: bool = False,
 ) -> Sweep:
-    """Go over the cells of a view: what each shows (None for a black one), and the objects that lines in it name.
+    """Go over the cells of a view: what each shows (None for a black one), and the lines that are said in it.
 
     `cell_s` is how long a cell lasts; `is_long` tells whether there is filler between the scenes; `opened` cells
-    were opened before, from this view, in which then all was kept that is wanted.
+    were opened before, from this view, in which then all was kept that is wanted. Who only `lists` cells to search
+    keeps nothing, and lists none that was opened.
     """
     minds_filler = is_long and not quest.line and cell_s > (FINE_S if quest.objects else COARSE_S)
-    walk = _Walk(quest, cell_s, minds_filler, frozenset(opened))
+    walk = _Walk(quest, cell_s, minds_filler, frozenset(opened), lists)
     scenes = quest.scene is not None or cell_s > COARSE_S or minds_filler
-    heard = [index for index in sorted(named) if quest.line and not set(quest.named).isdisjoint(named[index])]
-    thought = ""
-    if quest.line:
-        found = "".join(f"{cell}{NAMED}" for cell in heard)  # marked alike when it is gone over
-        thought = f"{NAMED} {', '.join(quest.named)}{found or NOTHING}: "
+    heard = heard_in(quest, said)
+    thought = named_first(quest, heard) if quest.line else ""
     if len(quest.objects) > 1:
         thought += listed(quest.objects)
-    thought += STRANGE * minds_filler
+    thought += next(sign for least_s, sign in LENGTHS if cell_s > least_s) + STRANGE * minds_filler + CLOSED
     for index, sight in enumerate(sights):
         is_named = index in heard and sight is not None
         signs = walk.step(index, sight, is_named)
         marks = OPENED * (index in opened) + NAMED * is_named
         seen = shown(sight, quest, scenes=scenes, minds_filler=minds_filler)
-        thought += f"{index}{marks}{seen}{signs or NOTHING}"
-    keep, near = [] if opened else walk.signed[HERE], [] if walk.is_done else walk.signed[NEAR]
+        thought += f"{index}{marks}{seen}{signs}{walk.end(index) if minds_filler else '' if signs else NOTHING}"
+    keep, near = walk.signed[HERE] if lists or not opened else [], [] if walk.is_done else walk.signed[NEAR]
     last = "".join(f"{sign}{cells[-1] if cells else NOTHING}" for sign, cells in ((HERE, keep), (NEAR, near)))
     return Sweep(f"{thought}. {last}", tuple(keep), tuple(near))
+
+
+def heard_in(quest: Quest, said: Mapping[int, Sequence[str]]) -> list[int]:
+    """Return the cells in which the line is said that is asked for, if any is."""
+    return [cell for cell in sorted(said) if quest.line and quest.line in said[cell]]
+
+
+def named_first(quest: Quest, heard: Sequence[int]) -> str:
+    """Say a line as far as what it names, and the cells in which it is said, marked as when they are gone over."""
+    return f"{NAMED}{until_named(quest.line)}{''.join(f'{cell}{NAMED}' for cell in heard) or NOTHING}: "
 
 
 def shown(sight: Sight | None, quest: Quest, *, scenes: bool, minds_filler: bool) -> str:
@@ -128,6 +144,8 @@ class _Walk:
     minds_filler: bool
     """There is filler between the scenes, and what is none may hold what is wanted."""
     opened: frozenset[int]
+    lists: bool
+    """Cells are only listed, those that were opened not at all."""
     signed: dict[str, list[int]] = field(default_factory=lambda: {HERE: [], NEAR: []})
     """The cells that have each sign so far."""
     is_done: bool = False
@@ -158,8 +176,16 @@ class _Walk:
         signs = "".join([self._sign(HERE, cell) for cell in kept] + [self._sign(NEAR, cell) for cell in near])
         return signs or MORE * bool(here)
 
+    def end(self, index: int) -> str:
+        """Return what the next cell has to know of the one that was just gone over."""
+        if self.before is not None and is_strange(self.before):
+            return STRANGE
+        return CLOSED if self.before is None or index in self.opened else NOTHING
+
     def _sign(self, sign: str, cell: int) -> str:
-        if any(cell in cells for cells in self.signed.values()) or (sign == NEAR and cell in self.opened):
+        if any(cell in cells for cells in self.signed.values()):
+            return ""
+        if cell in self.opened and (sign == NEAR or self.lists):
             return ""
         others = self.signed[sign]
         link = others[-1] if others else ""

@@ -30,11 +30,10 @@ from form import CELL, CONTEXT, K, config, look
 from guide import Guide, Muon
 from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTrainedTokenizerFast
 
-EYES_STEPS, MIND_STEPS = 3400, 3790
+EYES_STEPS, MIND_STEPS = 3400, 3250
 """Of the whole recipe."""
-FINISH = 290 / MIND_STEPS
-"""Share of the second stage, its last, that begins once more at a quarter of the pace and drills what was learned last;
-it was added to a run of 3,500 steps."""
+FINISH = 250 / MIND_STEPS
+"""Share of the second stage, its last, that begins once more at a quarter of the pace and drills what came last."""
 GLANCING = 0.4
 """Share of the first stage that is spent on squares around objects, in which shapes are learned three times as fast."""
 KEEP_S = 120.0

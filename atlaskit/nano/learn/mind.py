@@ -28,6 +28,8 @@ thought, which stands behind a number or a sign, and from the same thing seen.""
 
 WHOLE, PARTS = 0.8, 0.6
 """How much an object is a thing of its own, and how much a colour and a shape."""
+SAID = ': "'
+"""What joins the words of a line to the number before them: with it or without, they are the same words."""
 BLOCK = 512
 """Tokens of a start that look back at once: none looks at what comes after its block, which saves half in long ones."""
 GRAIN = 32
@@ -218,7 +220,8 @@ def begin(
     seed: int = 0,
 ) -> None:
     """Give the tokens their first meaning: a word for what is seen begins as the direction of the sight, an object as
-    that of its colour and shape, the marker of a cell and a count in words as the number; and the layers theirs."""
+    that of its colour and shape, the marker of a cell and a count in words as the number, the first words of a line as
+    the same words elsewhere; and the layers theirs."""
     book = directions([len(part) for part in values])
     drawn = torch.Generator().manual_seed(seed)
     table = model.model.text_model.embed_tokens.weight
@@ -235,6 +238,10 @@ def begin(
         for number, word in enumerate(counts):
             for token, _ in _tokens(words, word):
                 table[token] += PARTS * table[words.convert_tokens_to_ids(str(number))]
+        known = words.get_vocab()
+        for text, token in known.items():
+            if text.startswith(SAID) and text.removeprefix(SAID) in known:
+                table[token] = table[known[text.removeprefix(SAID)]] + 0.3 * table[token]
         for cell in range(k * k):
             marker = words.convert_tokens_to_ids(f"<row_{cell // k + 1}_col_{cell % k + 1}>")
             table[marker] = table[words.convert_tokens_to_ids(str(cell))] + 0.3 * table[marker]
