@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
@@ -71,8 +72,8 @@ them from the beginning of a strange scene on: where that was opened before, and
 had been drilled by chance alone mostly found nothing left to do."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0, 36_000.0)
 NAMED = 0.6
-"""Of the drills to hear, those in which it is likely that what is asked for is named: in most
-of what is said in a film it is not, and whoever always heard it would hear it where something else is named."""
+"""Of the drills to hear, those in which it is likely that the line that is asked for is said: in most of what is said
+in a film it is not, and whoever always heard it would hear it where something else is named."""
 HALF_FILLER, MOSTLY_FILLER = 0.5, 0.85
 """Shares of the scenes of a long film that are those of the filler between its clips: half, by which it is learned
 sooner what is none, or most, as it is."""
@@ -125,13 +126,10 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
         found = _found_before(rng, sights, length_s)
         is_probe, open_cells = rng.random() < (PROBES if depth else ROOT_PROBES), _open(rng, sights)
-        swept = sweep(quest, sights, texts, cell_s=grid.resolution_s, is_long=is_long, lists=is_probe)
+        over = partial(sweep, quest, sights, texts, cell_s=grid.resolution_s, is_long=is_long, lists=is_probe)
         closed = {cell for cell in CELLS if sights[cell] is not None}.difference(open_cells)
-        opened = closed if is_probe else _opened(rng, sights, closed, swept.near)
-        if opened:
-            swept = sweep(
-                quest, sights, texts, cell_s=grid.resolution_s, is_long=is_long, opened=opened, lists=is_probe
-            )
+        opened = closed if is_probe else _opened(rng, sights, closed, over().near)
+        swept = over(opened=opened)
         if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
         before = f"{opened_told(opened)}\n" if opened else ""
@@ -203,8 +201,8 @@ def _said(rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm:
 def _heard(
     rng: random.Random, grid: Grid, lines: Mapping[int, Sequence[Line]], count: int, wanted: Sequence[Line] = ()
 ) -> Row:
-    """Return drills to find in which cells something is named: what one of the lines does, of those that are wanted if
-    there are any."""
+    """Return drills to find in which cells a line is said: one of the lines, of those that are wanted if there are any,
+    or one that is not among them."""
     heard = "\n".join(said_by_cell(lines))
     texts = texts_by_cell(lines)
     every = wanted or [line for said in lines.values() for line in said]

@@ -79,7 +79,7 @@ def sweep(
 
     `cell_s` is how long a cell lasts; `is_long` tells whether there is filler between the scenes; `opened` cells
     were opened before, from this view, in which then all was kept that is wanted. Who only `lists` cells to search
-    keeps nothing, and lists none that was opened.
+    passes over all that were opened, also those that show what is wanted.
     """
     minds_filler = is_long and not quest.line and cell_s > (FINE_S if quest.objects else COARSE_S)
     walk = _Walk(quest, cell_s, minds_filler, frozenset(opened), lists)
@@ -94,7 +94,8 @@ def sweep(
         signs = walk.step(index, sight, is_named)
         marks = OPENED * (index in opened) + NAMED * is_named
         seen = shown(sight, quest, scenes=scenes, minds_filler=minds_filler)
-        thought += f"{index}{marks}{seen}{signs}{walk.end(index) if minds_filler else '' if signs else NOTHING}"
+        end = walk.end(index) if minds_filler else NOTHING * (not signs)
+        thought += f"{index}{marks}{seen}{signs}{end}"
     keep, near = walk.signed[HERE] if lists or not opened else [], [] if walk.is_done else walk.signed[NEAR]
     last = "".join(f"{sign}{cells[-1] if cells else NOTHING}" for sign, cells in ((HERE, keep), (NEAR, near)))
     return Sweep(f"{thought}. {last}", tuple(keep), tuple(near))
