@@ -75,6 +75,11 @@ def sheet(rng: random.Random, filler: float = 0.0) -> list[Sight | None]:
     return cells
 
 
+def _naming(rng: random.Random, name: str) -> str:
+    """Draw a line that names an object."""
+    return rng.choice(EVENT_LINES).format(object=with_article(name))
+
+
 def some_lines(rng: random.Random, sights: Sequence[Sight | None], grid: Grid) -> dict[int, list[Line]]:
     """Draw what is said in some cells: mostly of what shows in one of the sheet's, sometimes of anything."""
     lines: dict[int, list[Line]] = {}
@@ -86,7 +91,7 @@ def some_lines(rng: random.Random, sights: Sequence[Sight | None], grid: Grid) -
         while sights[cell] is not None and rng.random() < often:
             name = rng.choice(objects) if rng.random() < 0.8 else some_names(rng, 1)[0]
             is_calm = rng.random() < 0.45
-            text = rng.choice(CALM) if is_calm else rng.choice(EVENT_LINES).format(object=with_article(name))
+            text = rng.choice(CALM) if is_calm else _naming(rng, name)
             start_s = grid.start_s + (cell + 0.5 * rng.random()) * grid.resolution_s
             lines.setdefault(cell, []).append(Line(start_s, start_s + 2.5, text))
     return lines
@@ -108,7 +113,7 @@ def much_said(rng: random.Random, grid: Grid, cells: Sequence[int]) -> tuple[dic
 
 def _said(rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm: int) -> list[Line]:
     """Draw the lines of a cell: some that name something, and so many that name nothing."""
-    texts = [rng.choice(EVENT_LINES).format(object=with_article(name)) for name in names]
+    texts = [_naming(rng, name) for name in names]
     texts += rng.choices(CALM, k=calm)
     rng.shuffle(texts)
     cell_s, starts = grid.resolution_s, sorted(rng.random() for _ in texts)
@@ -157,11 +162,7 @@ def some_question(rng: random.Random, kinds: Mapping[Asks, int], target: Sight, 
             return Question(f"How many times does {with_article(name)} appear in the video?", numbers)
         case "line":
             about = [line.text for line in lines if named_in(line.text)]
-            line = (
-                rng.choice(about)
-                if about and rng.random() < 0.85
-                else rng.choice(EVENT_LINES).format(object=with_article(name))
-            )
+            line = rng.choice(about) if about and rng.random() < 0.85 else _naming(rng, name)
             return Question(f"Which object is on screen when the voice says “{line}”?", objects)
     return Question(f"When is the {name} on screen?", kind="when")
 
@@ -180,7 +181,23 @@ def found_before(rng: random.Random, sights: Sequence[Sight | None], length_s: f
     return Scratchpad().add(found)
 
 
-def shown_as_evidence(rng: random.Random, target: Sight, question: Question, names: Sequence[str]) -> Sight:
+def found_to_judge(
+    rng: random.Random, question: Question, target: Sight, names: Sequence[str], length_s: float
+) -> Scratchpad:
+    """Draw evidence for a question about a sight, in the order in which it was found; some of `names` are in it."""
+    found = []
+    for time_s in sorted(rng.uniform(1, length_s - 1) for _ in range(rng.choice((1, 1, 2, 2, 3, 4, 6, 9)))):
+        half_s = rng.choice((0.07, 0.6, 1.17, 4.4))
+        shows = _shown_as_evidence(rng, target, question, names)
+        line = rng.choice(EVENT_LINES).format(object=with_article(rng.choice(names))) if rng.random() < 0.2 else ""
+        span_s = max(0.0, time_s - half_s), min(length_s, time_s + half_s)
+        found.append(Evidence(time_s, *span_s, told(shows), 0.9, line))
+    if rng.random() < 0.7:  # found by several at once
+        rng.shuffle(found)
+    return Scratchpad().add(found)
+
+
+def _shown_as_evidence(rng: random.Random, target: Sight, question: Question, names: Sequence[str]) -> Sight:
     """Draw what a piece of evidence shows: often what is asked for or a choice, sometimes half of it, or nothing."""
     sight, drawn = any_sight(rng), rng.random()
     if drawn < 0.06:

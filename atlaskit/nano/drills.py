@@ -13,19 +13,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld.screenplay import EVENT_LINES, LONGEST_S
+from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S
 from atlaskit.environment import LegalSet
 from atlaskit.grid import Grid
-from atlaskit.memory import Evidence, Scratchpad
 from atlaskit.nano.chance import (
     CALLED,
     CELLS,
     K,
     any_sight,
     found_before,
+    found_to_judge,
     much_said,
     sheet,
-    shown_as_evidence,
     some_lines,
     some_names,
     some_question,
@@ -35,7 +34,6 @@ from atlaskit.nano.expert import act, decide, probe, review, spelt
 from atlaskit.nano.quest import Asks, named_in, quest_of, texts_by_cell, told
 from atlaskit.nano.sights import Sight, codes
 from atlaskit.nano.sweep import Sweep, heard_in, is_strange, named_first, sweep
-from atlaskit.question import with_article
 from atlaskit.render import clock
 from atlaskit.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
 from atlaskit.subtitles import Line
@@ -237,16 +235,7 @@ def _judgement(rng: random.Random) -> Row:
     quest = quest_of(question.text)
     assert quest is not None, question.text
     length_s = rng.choice(LENGTHS_S)
-    found = []
-    for time_s in sorted(rng.uniform(1, length_s - 1) for _ in range(rng.choice((1, 1, 2, 2, 3, 4, 6, 9)))):
-        half_s = rng.choice((0.07, 0.6, 1.17, 4.4))
-        shows = shown_as_evidence(rng, target, question, names)
-        line = rng.choice(EVENT_LINES).format(object=with_article(rng.choice(names))) if rng.random() < 0.2 else ""
-        span_s = max(0.0, time_s - half_s), min(length_s, time_s + half_s)
-        found.append(Evidence(time_s, *span_s, told(shows), 0.9, line))
-    if rng.random() < 0.7:  # found by several at once
-        rng.shuffle(found)
-    scratchpad = Scratchpad().add(found)
+    scratchpad = found_to_judge(rng, question, target, names, length_s)
     items, labels = list(scratchpad), scratchpad.labels
     words = f"{asked(question)}\n{kept(scratchpad)}"
     if rng.random() < 0.5:
