@@ -60,7 +60,7 @@ serve: $(VENV)/notebook ## Serve a model by vLLM on this machine: make serve MOD
 	@$(if $(MODEL),,echo "Name a model, by hub id or folder: make serve MODEL=Qwen/Qwen3-VL-8B-Instruct" >&2; exit 2)
 	@$(BIN)/python -m atlaskit serve "$(MODEL)" --port "$(PORT)" --vllm="$$SERVE_ARGS"
 
-nano: $(VENV)/notebook ## Train nano, the small model that comes with the kit, anew: two hours; MINUTES=3 for a trial
+nano: $(VENV)/notebook ## Train nano, the small model that comes with the kit, anew: two hours and more; MINUTES=3 for a trial
 	@$(BIN)/python -m atlaskit.nano.make cache/nano --minutes "$(MINUTES)"
 
 bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 GB of disk for some minutes)

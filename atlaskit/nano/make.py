@@ -15,7 +15,8 @@ from atlaskit.errors import InputError
 from atlaskit.install import interpreter
 
 WHOLE_MINUTES = 120.0
-"""What the whole recipe is meant to take on two cores; it took 116 minutes on some with AMX, without AVX-512 hours."""
+"""What the whole recipe is meant to take on two cores; it took 121 minutes on some with AMX, other work beside; without
+AVX-512 three hours."""
 KEEPING = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
