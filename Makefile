@@ -34,7 +34,7 @@ test: $(VENV)/test ## Run the tests, some files at once: as many as there are co
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD)
 
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model made on the spot
-	@$(BIN)/python -c "from atlaskit.install import interpreter; interpreter()"
+	@$(BIN)/python -c "from atlaskit.models.serving.install import interpreter; interpreter()"
 	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8 $(SPREAD)
 
 lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
@@ -61,7 +61,7 @@ serve: $(VENV)/notebook ## Serve a model by vLLM on this machine: make serve MOD
 	@$(BIN)/python -m atlaskit serve "$(MODEL)" --port "$(PORT)" --vllm="$$SERVE_ARGS"
 
 nano: $(VENV)/notebook ## Train nano, the small model that comes with the kit, anew: two hours and more; MINUTES=3 for a trial
-	@$(BIN)/python -m atlaskit.nano.make cache/nano --minutes "$(MINUTES)"
+	@$(BIN)/python -m atlaskit.nano.train cache/nano --minutes "$(MINUTES)"
 
 bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 GB of disk for some minutes)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py

@@ -12,24 +12,24 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from atlaskit import movie, walk
-from atlaskit.assessment import add_evaluate_command, literal
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.agents.strategies import NAMES
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import served_key
+from atlaskit.cli.cache import add_cache_commands, add_cache_option
+from atlaskit.cli.evaluate import add_evaluate_command, literal
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Kind, Question
+from atlaskit.environment.render import Picture, Still, View
 from atlaskit.errors import AtlasError, InputError, Unreachable, printable
-from atlaskit.experiments import add_experiments_command
-from atlaskit.grid import Grid
-from atlaskit.notebooks import run_notebook
-from atlaskit.opening import open_video
-from atlaskit.question import Kind, Question
-from atlaskit.recipes import served_key
-from atlaskit.render import Picture, Still, View
-from atlaskit.search import ask
-from atlaskit.serve import USUAL_PORT, serve
-from atlaskit.strategies import NAMES
-from atlaskit.upkeep import add_cache_commands, add_cache_option
-from atlaskit.video import SAMPLINGS
-from atlaskit.vlm import VLM
+from atlaskit.experiments.notebook import run_notebook
+from atlaskit.experiments.runner import add_experiments_command
+from atlaskit.models.client import VLM
+from atlaskit.models.serving.server import USUAL_PORT, serve
+from atlaskit.video.opening import open_video
+from atlaskit.video.video import SAMPLINGS
+from atlaskit.viz import movie, walk
 
 LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atlaskit.usage import Transit, Usage
+from atlaskit.models.usage import Transit, Usage
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

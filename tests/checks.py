@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from atlaskit.budget import Budget
-from atlaskit.events import FORMS
-from atlaskit.grid import Grid
-from atlaskit.memory import DeadZones
-from atlaskit.result import Result
+from atlaskit.agents.budget import Budget
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import DeadZones
+from atlaskit.runs.events import FORMS
+from atlaskit.runs.result import Result
 
 
 def check_grounded(result: Result) -> None:

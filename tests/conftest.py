@@ -14,11 +14,11 @@ from loopback import Loop, loopback
 from models import Babbler, Flaky
 from xdist.scheduler import LoadScopeScheduling
 
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.result import Result
-from atlaskit.search import ask
+from atlaskit.caching.cache import Cache
+from atlaskit.runs.result import Result
 
 __all__ = ["browser", "lab", "notebooks", "tab"]
 
@@ -103,7 +103,7 @@ def eventful(world: World, shared_cache: Cache) -> Result:
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     """A model server that fails as it is told to, and a client that does not wait long."""
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
     with loopback() as server:
         yield server
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from media import number_in, played, shown_at
 
 from atlaskit.errors import FrameError, VideoError
-from atlaskit.opening import open_video
+from atlaskit.video.opening import open_video
 
 MEMORY_BYTES = 4 << 30
 

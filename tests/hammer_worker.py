@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import CacheError, CacheWarning
 
 THREADS = 8

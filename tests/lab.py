@@ -37,7 +37,7 @@ from nbconvert import HTMLExporter
 from PIL import Image
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, sync_playwright
 
-from atlaskit import keeper
+from atlaskit.models.serving import supervisor
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = shutil.which("chromium")
@@ -80,7 +80,7 @@ class Lab:
         self.log = folder / "lab.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, keeper.__file__, str(os.getpid()), str(home), *self._command()],
+                [sys.executable, supervisor.__file__, str(os.getpid()), str(home), *self._command()],
                 cwd=self.folder,
                 env=self._environment(home),
                 stdout=log,

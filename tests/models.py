@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.cache import canonical_json, recipe_key
+from atlaskit.caching.cache import canonical_json, recipe_key
 from atlaskit.errors import ModelError
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request, json_schema
-from atlaskit.usage import Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, json_schema
+from atlaskit.models.usage import Usage
 
 
 def told_by(model: Model, request: Request) -> str:

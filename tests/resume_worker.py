@@ -19,13 +19,13 @@ from typing import Any
 
 from models import Babbler
 
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.evaluate import OF_THE_RUN, evaluate
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
-from atlaskit.recipes import reply_key
-from atlaskit.search import ask
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import reply_key
+from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
 
 WORKERS = 4
 SLOWEST_S = 0.008

@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from atlaskit.benchmarks.atlasworld import script as world
-from atlaskit.benchmarks.atlasworld.film import FilmPaths, film
-from atlaskit.benchmarks.atlasworld.painter import Painter
-from atlaskit.benchmarks.atlasworld.screenplay import write_script
-from atlaskit.benchmarks.atlasworld.script import Event, Script
+from atlaskit.benchmarks.atlasworld import timeline as world
+from atlaskit.benchmarks.atlasworld.encoder import FilmPaths, film
+from atlaskit.benchmarks.atlasworld.generator import write_script
+from atlaskit.benchmarks.atlasworld.renderer import Painter
+from atlaskit.benchmarks.atlasworld.timeline import Event, Script
 from atlaskit.errors import InputError
 
 NAMES = re.compile(rf"\b({'|'.join(world.COLOURS)}) ({'|'.join(world.SHAPES)})\b")

@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld.generator import EVERYTHING
+from atlaskit.benchmarks.atlasworld.long_timeline import BANK, BANK_CAST, OWN, OWN_CAST, write_reel
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
-from atlaskit.benchmarks.atlasworld.reel import BANK, BANK_CAST, OWN, OWN_CAST, write_reel
-from atlaskit.benchmarks.atlasworld.screenplay import EVERYTHING
-from atlaskit.benchmarks.atlasworld.script import Event, Script
-from atlaskit.cache import Cache
+from atlaskit.benchmarks.atlasworld.timeline import Event, Script
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import sub_second_depth
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import view
 from atlaskit.errors import InputError
-from atlaskit.grid import sub_second_depth
-from atlaskit.question import Question
-from atlaskit.render import view
-from atlaskit.search import ask
-from atlaskit.video import Video
+from atlaskit.video.video import Video
 
 HOUR = 3600
 TINY: dict[str, Any] = {"size": (128, 72), "fps": 12}

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import atlaskit as ak
-from atlaskit import baselines
-from atlaskit.baselines import METHODS
+from atlaskit.agents import baselines
+from atlaskit.agents.baselines import METHODS
+from atlaskit.agents.prompts import CaptionCall, FramesCall, TextCall
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Refused, Unreachable
-from atlaskit.model import MAX_ATTEMPTS, Model, Reply, Request
-from atlaskit.prompts import CaptionCall, FramesCall, TextCall
-from atlaskit.trace import Trace
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.runs.trace import Trace
 
 SMALL = {"uniform": {"size": 32, "frames": 64}, "captions": {"size": 32}, "composite": {"cell": 32}}
 

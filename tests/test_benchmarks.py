@@ -17,12 +17,12 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.folder import standard_and_long
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
-from atlaskit.notebooks import run_notebook
-from atlaskit.usage import Usage
-from atlaskit.video import VideoFile
+from atlaskit.experiments.notebook import run_notebook
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.usage import Usage
+from atlaskit.video.video import VideoFile
 
 ROOT = Path(__file__).parents[1]
 

@@ -18,9 +18,9 @@ from typing import Any
 import diskcache
 import pytest
 
-from atlaskit.cache import DIGEST_BYTES, Cache, Passing, canonical_json, recipe_key
+from atlaskit.caching.cache import DIGEST_BYTES, Cache, Passing, canonical_json, recipe_key
+from atlaskit.caching.disk import Policy, network_file_system
 from atlaskit.errors import CacheError, CacheWarning, InputError
-from atlaskit.store import Policy, network_file_system
 
 
 def test_bytes_and_json_come_back(cache: Cache) -> None:
@@ -97,7 +97,7 @@ def test_a_network_file_system_is_told_by_where_it_is_mounted(tmp_path: Path, mo
 
 
 def test_on_a_network_file_system_each_host_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.store.network_file_system", lambda directory: "nfs4")
+    monkeypatch.setattr("atlaskit.caching.disk.network_file_system", lambda directory: "nfs4")
     for host in ("ada", "bob"):
         monkeypatch.setattr("platform.node", lambda host=host: host)
         with pytest.warns(CacheWarning, match=f"nfs4.*entries-of-{host}/"):

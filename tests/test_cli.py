@@ -13,9 +13,9 @@ from loopback import loopback
 from media import song
 from PIL import Image
 
-from atlaskit import outcomes
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
+from atlaskit.evaluation import tables
 
 NOBODY = ["--model", "http://127.0.0.1:9/v1", "nobody"]
 EVALUATE = ["evaluate", "--out", "rows.csv"]
@@ -174,7 +174,7 @@ def test_evaluate_writes_a_table_and_goes_on_where_it_was(in_tmp: Path) -> None:
     first = atlaskit(*arguments, "--samples", "deep/samples.jsonl", cwd=in_tmp)
     assert first.returncode == 0, first.stderr
     assert "master_tokens" in first.stdout and "rows.csv: 4 questions, " in first.stdout
-    rows = outcomes.load(in_tmp / "rows.csv")
+    rows = tables.load(in_tmp / "rows.csv")
     assert len(rows) == 4 and rows.attrs["settings"] == {"cell": 32} and rows.attrs["parameters"]["miss"] == 0.1
     samples = [json.loads(line) for line in (in_tmp / "deep/samples.jsonl").read_text().splitlines()]
     assert [each["score"] for each in samples] == rows["score"].tolist()

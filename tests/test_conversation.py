@@ -12,20 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Babbler
 
-from atlaskit.agents import Errand, Worker
+from atlaskit.agents.budget import Allotment, Budget
+from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall
+from atlaskit.agents.search import ask
+from atlaskit.agents.worker import Errand, Worker
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.budget import Allotment, Budget
-from atlaskit.cache import Cache
-from atlaskit.environment import Atlas, Observation
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import Atlas, Observation
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import Sheet, View
 from atlaskit.errors import BadReply, InputError, ModelError, Refused
-from atlaskit.grid import Grid
-from atlaskit.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.model import MAX_ATTEMPTS, MOST_IMAGES, Message, Reply, Request
-from atlaskit.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall
-from atlaskit.question import Question
-from atlaskit.render import Sheet, View
-from atlaskit.search import ask
-from atlaskit.subtitles import Line
+from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Message, Reply, Request
+from atlaskit.video.subtitles import Line
 
 QUESTION = Question("What is it?", ("a circle", "a square"))
 

@@ -7,16 +7,16 @@ from functools import partial
 
 import pytest
 
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.cache import Cache
-from atlaskit.diagnosis import COLUMNS, MODES, SHOWN, Diagnosis, diagnose, failures, table
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.evaluate import evaluate
-from atlaskit.memory import Evidence, Scratchpad
-from atlaskit.question import Question
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.trace import Trace
+from atlaskit.evaluation.diagnosis import COLUMNS, MODES, SHOWN, Diagnosis, diagnose, failures, table
+from atlaskit.evaluation.runner import evaluate
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
 
 
 @pytest.fixture(scope="module")

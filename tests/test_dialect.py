@@ -15,15 +15,26 @@ from pydantic import BaseModel, ConfigDict, Field
 from test_vlm import Pick, request
 
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cache import Cache
-from atlaskit.counters import Counters, read_counters
-from atlaskit.dialect import DIALECTS, HOSTED, OPENAI, PLAIN, VLLM, Dialect, dialect_of, letter, read_answer, sampling
-from atlaskit.endpoint import Endpoint
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.render import View, view
 from atlaskit.errors import InputError, ModelError, Unreachable
-from atlaskit.model import Message, Request
-from atlaskit.render import View, view
-from atlaskit.replies import reply_key
-from atlaskit.vlm import VLM
+from atlaskit.models.cached import reply_key
+from atlaskit.models.client import VLM
+from atlaskit.models.dialect import (
+    DIALECTS,
+    HOSTED,
+    OPENAI,
+    PLAIN,
+    VLLM,
+    Dialect,
+    dialect_of,
+    letter,
+    read_answer,
+    sampling,
+)
+from atlaskit.models.http import Endpoint
+from atlaskit.models.metrics import Counters, read_counters
+from atlaskit.models.protocol import Message, Request
 
 ANSWER = '{"thought":"t","cell":3}'
 

@@ -20,24 +20,24 @@ from hypothesis import strategies as st
 from PIL import Image
 from test_render import Flat
 
-from atlaskit import displays
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache, cache_in_use, default_cache
-from atlaskit.displays import markup, timeline
-from atlaskit.environment import Atlas, Expand, Investigate, Zoom
+from atlaskit.caching.cache import Cache, cache_in_use, default_cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import Atlas, Expand, Investigate, Zoom
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.events import FORMS, Event
-from atlaskit.grid import Grid
-from atlaskit.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.question import Question
-from atlaskit.readers import Pixels
-from atlaskit.render import Sheet, Still, View
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.subtitles import Line, Subtitles
-from atlaskit.trace import Trace
-from atlaskit.usage import Usage
-from atlaskit.video import Playlist
+from atlaskit.models.usage import Usage
+from atlaskit.runs.events import FORMS, Event
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.video.readers import Pixels
+from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.video.video import Playlist
+from atlaskit.viz import html
+from atlaskit.viz.html import markup, timeline
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -229,7 +229,7 @@ def test_dead_zones_are_a_timeline_and_a_table() -> None:
     middle = rgb.height // 4
     assert rgb.getpixel((400, middle)) != (255, 255, 255) and rgb.getpixel((1000, middle)) == (255, 255, 255)
     assert page.rows("Ruled out") == 2 and "6 s in all" in page.text and "not known here" in page.text
-    whole = displays.kinds.dead_zones(zones, 16.0)
+    whole = html.kinds.dead_zones(zones, 16.0)
     assert "38% of the video" in Page(whole).text and "not known here" not in Page(whole).text
     many = shown(DeadZones(tuple((n * 2.0, n * 2.0 + 1) for n in range(5_000))))
     assert many.rows("Ruled out") == 40 and "4,960 intervals more" in many.text
@@ -256,7 +256,7 @@ def test_support_and_contradiction_are_those_that_were_last_named(run: Result) -
         Event("review", 2, data={"choices": [review, {**review, "choice": 0}]}),
         Event("decision", 2, data={"answer": {"weighed": [decision], "answer": 0}}),
     ]
-    weighed = displays.kinds._weighed(Trace(tuple(events)))
+    weighed = html.kinds._weighed(Trace(tuple(events)))
     assert weighed == {1: ("R", "S", "the review of round 2"), 0: ("cell 3", "nothing", "the decision")}
     assert "the review of round 2" in shown(replace(run, trace=Trace(tuple(events)))).text
 
@@ -264,8 +264,8 @@ def test_support_and_contradiction_are_those_that_were_last_named(run: Result) -
 def test_a_result_without_evidence_answer_or_choices(world: World, shared_cache: Cache, run: Result) -> None:
     blind = ask(world.drawn, run.question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
     page = shown(blind)
-    assert blind.rounds > displays.kinds.MOST_LANES and "No frame was kept" in page.text and len(page.images) == 1
-    assert page.images[0].height <= 2 * 20 * (displays.kinds.MOST_LANES + 4) + 8
+    assert blind.rounds > html.kinds.MOST_LANES and "No frame was kept" in page.text and len(page.images) == 1
+    assert page.images[0].height <= 2 * 20 * (html.kinds.MOST_LANES + 4) + 8
     none = shown(replace(run, prediction=None, failure=ALL, trace=Trace(), usage={}))
     assert "none could be had" in none.text and "nowhere" in none.text
     when = next(question for question in world.questions if question.kind == "when")
@@ -283,14 +283,12 @@ def test_a_trace_shows_two_hundred_events_and_says_how_many_are_left_out(run: Re
 
 
 def test_every_kind_of_event_is_told_in_short() -> None:
-    assert set(displays.kinds.SHORT) == set(FORMS)
+    assert set(html.kinds.SHORT) == set(FORMS)
     usage = Usage(calls=1, prompt_tokens=1_000, completion_tokens=234).to_json()
-    row = displays.kinds._event_row(
-        0, Event("caption", data={"interval_s": [0, 4], "caption": "a sea", "usage": usage})
-    )
+    row = html.kinds._event_row(0, Event("caption", data={"interval_s": [0, 4], "caption": "a sea", "usage": usage}))
     assert "0:00.0–0:04.0: a sea" in row[4] and row[5] == 1234  # type: ignore[operator]
     when = {"answer": {"start_s": 1.0, "end_s": 2.0, "reasoning": "so"}}
-    assert "answered 0:01.0–0:02.0: so" in displays.kinds._event_row(0, Event("decision", data=when))[4]  # type: ignore[operator]
+    assert "answered 0:01.0–0:02.0: so" in html.kinds._event_row(0, Event("decision", data=when))[4]  # type: ignore[operator]
 
 
 def test_a_cache_shows_what_is_in_it(tmp_path: Path) -> None:
@@ -358,7 +356,7 @@ def test_a_damaged_object_shows_what_it_can_and_nothing_raises(cache: Cache, in_
 
 def test_what_has_no_display_and_no_time_is_told_of() -> None:
     with pytest.raises(TypeError, match="no display of a int; there is one of Video, View"):
-        displays.html(3)
+        html.html(3)
     with pytest.raises(InputError, match="needs a span of time"):
         timeline.draw([], 0.0)
 

@@ -20,11 +20,11 @@ import pytest
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import reply_key
 from atlaskit.errors import InputError
-from atlaskit.evaluate import OF_THE_RUN, evaluate
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
-from atlaskit.recipes import reply_key
+from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
 
 SETTINGS = {"cell": 32}
 

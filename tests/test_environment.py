@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cache import Cache
-from atlaskit.environment import (
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import (
     Action,
     AddToScratchpad,
     Atlas,
@@ -26,10 +27,9 @@ from atlaskit.environment import (
     scan_interval,
     transition,
 )
+from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.render import Still, View
 from atlaskit.errors import IllegalAction, InputError
-from atlaskit.grid import Grid
-from atlaskit.memory import DeadZones
-from atlaskit.render import Still, View
 
 
 def actions(legal: LegalSet) -> list[Action]:

@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 
 import atlaskit as ak
-from atlaskit import outcomes
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, VideoError
-from atlaskit.evaluate import COUNTS, OF_THE_RUN, evaluate
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
+from atlaskit.evaluation import tables
+from atlaskit.evaluation.runner import COUNTS, OF_THE_RUN, evaluate
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
 
 SMALL = {"cell": 32}
 
@@ -122,8 +122,8 @@ def test_a_film_is_evaluated_as_well_as_what_is_drawn(film: World, cache: Cache)
 @pytest.mark.parametrize("name", ["rows.csv", "deep/rows.parquet"])
 def test_a_table_comes_back_with_its_settings(name: str, cases: tuple[Case, ...], cache: Cache, tmp_path: Path) -> None:
     table = evaluate(cases, vlm=partial(ak.Oracle, miss=0.2), cache=cache, progress=False, **SMALL)
-    outcomes.save(table, tmp_path / name)
-    again = outcomes.load(tmp_path / name)
+    tables.save(table, tmp_path / name)
+    again = tables.load(tmp_path / name)
     pd.testing.assert_frame_equal(again, table, check_dtype=False)
     assert again.attrs == table.attrs and again.attrs["settings"] == SMALL
     assert again.attrs["parameters"]["miss"] == 0.2 and again.attrs["versions"]["atlaskit"]
@@ -131,23 +131,23 @@ def test_a_table_comes_back_with_its_settings(name: str, cases: tuple[Case, ...]
 
 def test_a_table_is_told_as_samples_of_lmms_eval(cases: tuple[Case, ...], cache: Cache) -> None:
     table = evaluate(cases, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
-    told = outcomes.samples(table, cases)
+    told = tables.samples(table, cases)
     assert [each["doc"]["id"] for each in told] == table["id"].tolist()
     choices = [each for each in told if each["doc"]["kind"] == "choice"]
     assert choices and all(each["filtered_resps"] == [each["target"]] for each in choices)
     json.dumps(told)
     with pytest.raises(InputError, match="not the questions of these rows"):
-        outcomes.samples(table, cases[::-1])
+        tables.samples(table, cases[::-1])
 
 
 def test_what_is_no_table_is_one_sentence(tmp_path: Path, cases: tuple[Case, ...], cache: Cache) -> None:
     (tmp_path / "a.csv").write_text("x\n1\n")
     for wrong in ("a.csv", "none.parquet"):
         with pytest.raises(InputError, match="no evaluation that was saved here"):
-            outcomes.load(tmp_path / wrong)
+            tables.load(tmp_path / wrong)
     table = evaluate(cases[:1], "blind", vlm=ak.Oracle, cache=cache, progress=False)
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
-        outcomes.save(table, tmp_path / "rows.xlsx")
+        tables.save(table, tmp_path / "rows.xlsx")
 
 
 def test_only_who_navigates_stands_ten_hours(tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_traces_are_kept_in_a_folder_and_named_in_the_table(
         assert Path(path).parent == in_tmp / "kept" / "runs"
         saved = json.loads(Path(path).read_text(encoding="utf-8"))
         assert saved["question"]["id"] == case.question.id and saved["trace"]
-    outcomes.save(table, "rows.csv")
-    read = outcomes.load("rows.csv")
+    tables.save(table, "rows.csv")
+    read = tables.load("rows.csv")
     assert read["trace"].tolist() == table["trace"].tolist()
     assert read["prediction"].tolist() == table["prediction"].tolist() and read["prediction"].tolist()[2] is None
     (in_tmp / "file").touch()

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 
 ROOT = Path(__file__).parents[1]
 AGAIN = "The example's run has changed. Make its page again: .venv/bin/python tools/example.py"

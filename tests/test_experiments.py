@@ -11,12 +11,12 @@ import nbformat
 import pytest
 from books import write_notebook
 
-from atlaskit import experiments
 from atlaskit.__main__ import main
 from atlaskit.errors import InputError
-from atlaskit.experiments import SCALES, run_all
-from atlaskit.gallery import write_index
-from atlaskit.notebooks import declared_in
+from atlaskit.experiments import runner
+from atlaskit.experiments.notebook import declared_in
+from atlaskit.experiments.report import write_index
+from atlaskit.experiments.runner import SCALES, run_all
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -133,8 +133,8 @@ def test_a_model_is_served_once_for_all(books: Path, monkeypatch: pytest.MonkeyP
         served.append(model)
         return Served()
 
-    monkeypatch.setattr(experiments, "serve", serve)
-    monkeypatch.setattr(experiments, "run_notebook", lambda _path, _out, parameters: given.append(parameters))
+    monkeypatch.setattr(runner, "serve", serve)
+    monkeypatch.setattr(runner, "run_notebook", lambda _path, _out, parameters: given.append(parameters))
     run_all(books, books.parent, model="some/model")
     assert served == ["some/model", "stopped"]
     assert [each.get("model") for each in given] == [None, Served.base_url, Served.base_url]
@@ -163,7 +163,7 @@ def test_the_page_of_nothing(tmp_path: Path) -> None:
 
 
 def test_a_notebook_has_its_title_on_the_page() -> None:
-    from atlaskit.gallery import title
+    from atlaskit.experiments.report import title
 
     for notebook in NOTEBOOKS:
         assert nbformat.read(notebook, as_version=4).cells[0].source.startswith(f"# {title(notebook)}")

@@ -22,20 +22,20 @@ from PIL import Image
 from test_displays import HOSTILE, Gone, Named, Page
 from test_render import Flat
 
-from atlaskit import widgets
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.cache import Cache
-from atlaskit.environment import Action, Atlas, Expand, Investigate, Zoom
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.mdp import Action, Atlas, Expand, Investigate, Zoom
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, IllegalAction, InputError
-from atlaskit.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.readers import Pixels
-from atlaskit.render import View
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.video import Video
-from atlaskit.widgets import GridExplorer, link
-from atlaskit.widgets.latest import Latest
-from atlaskit.widgets.places import MOST_LETTERS, Place
+from atlaskit.runs.result import Result
+from atlaskit.video.readers import Pixels
+from atlaskit.video.video import Video
+from atlaskit.viz import widgets
+from atlaskit.viz.widgets import GridExplorer, bridge
+from atlaskit.viz.widgets.debounce import Latest
+from atlaskit.viz.widgets.navigation import MOST_LETTERS, Place
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
 
@@ -390,4 +390,4 @@ def test_a_setting_that_cannot_be_is_refused_at_once(world: World, cache: Cache)
 
 def test_the_public_names() -> None:
     assert all(getattr(widgets, name).__doc__ for name in widgets.__all__)
-    assert link.STILL in Path(link.__file__).with_name("page.js").read_text()
+    assert bridge.STILL in Path(bridge.__file__).with_name("page.js").read_text()

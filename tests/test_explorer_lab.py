@@ -12,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import Locator, expect
 
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cache import Cache
-from atlaskit.widgets import GridExplorer
+from atlaskit.caching.cache import Cache
+from atlaskit.viz.widgets import GridExplorer
 
 pytestmark = pytest.mark.browser
 
@@ -130,7 +130,7 @@ def said_in(world: World, cell: Any) -> str:
 
 def test_marks_in_a_dark_theme(notebooks: Notebooks, begin: str) -> None:
     book = notebooks(
-        begin + "from atlaskit.memory import DeadZones\nfrom dataclasses import replace\n"
+        begin + "from atlaskit.environment.memory import DeadZones\nfrom dataclasses import replace\n"
         "question = next(q for q in world.questions if q.category == 'SSS')\n"
         "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, cell=48)\n"
         "result = replace(result, dead_zones=DeadZones(((20.0, 44.0), (150.0, 300.0))))",
@@ -175,7 +175,7 @@ def test_the_picture_stays_when_the_kernel_does_not(notebooks: Notebooks, begin:
 
 HOSTILE = """
 import sys, tempfile, pathlib, atlaskit as ak
-from atlaskit.subtitles import Line, Subtitles
+from atlaskit.video.subtitles import Line, Subtitles
 folder = pathlib.Path(tempfile.mkdtemp())
 attack = "<img src=x onerror=\\"document.title='run'\\"></script><script>document.title='run'</script>"
 attack += "\\u202etxt.exe\\x1b[31m"

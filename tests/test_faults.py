@@ -42,19 +42,19 @@ from loopback import (
 )
 from pydantic import BaseModel, ConfigDict
 
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.endpoint import Endpoint, Failed
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import View, view
 from atlaskit.errors import AtlasError, BadReply, ModelError, Unreachable
-from atlaskit.gate import gate_to
-from atlaskit.model import Message, Request
-from atlaskit.question import Question
-from atlaskit.render import View, view
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.usage import Usage
-from atlaskit.vlm import VLM
+from atlaskit.models.client import VLM
+from atlaskit.models.http import Endpoint, Failed
+from atlaskit.models.limiter import gate_to
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.usage import Usage
+from atlaskit.runs.result import Result
 
 RUNS = int(os.environ.get("ATLASKIT_SOAK_RUNS", "200"))
 """How many runs there are, in blocks; ATLASKIT_SOAK_RUNS=1000 has a thousand."""
@@ -128,16 +128,16 @@ def unanswered(monkeypatch: pytest.MonkeyPatch) -> Unanswered:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits of milliseconds, and an end of what is endless that costs little."""
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.004)
-    monkeypatch.setattr("atlaskit.vlm.LONGEST_WAIT_S", 0.01)
-    monkeypatch.setattr("atlaskit.vlm.LONGEST_ASKED_WAIT_S", 0.01)
-    monkeypatch.setattr("atlaskit.endpoint.LONGEST_ANSWER", 500_000)
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.004)
+    monkeypatch.setattr("atlaskit.models.client.LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.client.LONGEST_ASKED_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.http.LONGEST_ANSWER", 500_000)
 
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     """A server whose patience is shorter, so that a test that fails does so soon."""
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.004)
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.004)
     monkeypatch.setattr("loopback.PATIENCE_S", 3.0)
     with loopback() as server:
         yield server
@@ -388,9 +388,9 @@ def test_an_answer_that_nobody_asked_to_be_packed_is_unpacked_within_bounds(loop
 INTERRUPTED = """
 import sys, threading, time
 from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.cache import Cache
-from atlaskit.search import ask
-from atlaskit.vlm import VLM
+from atlaskit.caching.cache import Cache
+from atlaskit.agents.search import ask
+from atlaskit.models.client import VLM
 url, folder = sys.argv[1:]
 world = atlasworld(seed=5, duration_s=60, questions=4, size=(128, 72), directory=folder)
 print("asking", flush=True)
@@ -470,7 +470,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("atlaskit.vlm.time", clock)
+    monkeypatch.setattr("atlaskit.models.client.time", clock)
     return clock
 
 
@@ -485,8 +485,8 @@ def test_the_wait_that_is_asked_for_is_kept(loop: Loop, clock: Clock, asked: str
 def test_where_no_wait_is_asked_for_waits_grow(
     loop: Loop, clock: Clock, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 1.0)
-    monkeypatch.setattr("atlaskit.vlm.LONGEST_WAIT_S", 3.0)
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 1.0)
+    monkeypatch.setattr("atlaskit.models.client.LONGEST_WAIT_S", 3.0)
     loop.faults = [failing(429, Retry_After=asked)] * 4
     assert VLM(loop.url, "loop").complete(pick(), max_attempts=5).usage.calls == 5
     for pause_s, middle_s in zip(clock.slept, (1.0, 2.0, 3.0, 3.0), strict=True):

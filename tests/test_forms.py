@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from models import Babbler, babble
 from pydantic import BaseModel, ValidationError
 
-from atlaskit import schemas
-from atlaskit.environment import LegalSet
+from atlaskit.agents import schemas
+from atlaskit.agents.schemas import one_of, reply_model, several
+from atlaskit.caching.keys import reply_key
+from atlaskit.environment.mdp import LegalSet
 from atlaskit.errors import first_fault
-from atlaskit.forms import Form, among
-from atlaskit.model import Message, Request, json_schema
-from atlaskit.recipes import reply_key
-from atlaskit.schemas import one_of, reply_model, several
+from atlaskit.models.protocol import Message, Request, json_schema
+from atlaskit.models.schema import Form, among
 
 Make = Callable[[], Form]
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atlaskit.agents.frontier import Frontier, virtual_loss
+from atlaskit.agents.strategies import BEAM_WIDTH, SCAN_STEPS, beam, bfs, dfs
+from atlaskit.environment.grid import SUB_SECOND, Grid, regions_over
+from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError
-from atlaskit.frontier import Frontier, virtual_loss
-from atlaskit.grid import SUB_SECOND, Grid, regions_over
-from atlaskit.memory import DeadZones
-from atlaskit.strategies import BEAM_WIDTH, SCAN_STEPS, beam, bfs, dfs
 
 ROOT = Grid(0.0, 36_000.0, 4)
 CELLS = tuple(ROOT.expand(cell) for cell in range(16))

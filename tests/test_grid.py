@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atlaskit.environment.grid import Grid, deepest, resolution_s, sub_second_depth
 from atlaskit.errors import InputError
-from atlaskit.grid import Grid, deepest, resolution_s, sub_second_depth
 
 durations = st.floats(min_value=1e-3, max_value=1e6, allow_nan=False)
 sizes = st.integers(2, 12)

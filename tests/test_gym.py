@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.world import DrawnVideo
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question, temporal_iou
 from atlaskit.errors import FrameError, InputError
 from atlaskit.gym import (
     CELL_KINDS,
@@ -33,7 +34,6 @@ from atlaskit.gym import (
     random_policy,
     rollout,
 )
-from atlaskit.question import Question, temporal_iou
 
 WORLDS = int(os.environ.get("ATLASKIT_WORLDS", "6"))
 """In how many worlds policies are tried; ATLASKIT_WORLDS=20 gives the figures of docs/gym.md."""

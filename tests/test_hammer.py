@@ -31,7 +31,7 @@ from hammer_worker import (
     wait_for,
 )
 
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import CacheWarning
 
 PROCESSES = 8
@@ -64,7 +64,9 @@ def test_eight_processes_of_eight_threads_hammer_one_cache(tmp_path: Path, monke
     stats = cache.stats()
     assert sum(counts["entries"] for counts in stats.values()) == len(stored)
     assert all(counts["corrupt"] == counts["evicted"] == 0 for counts in stats.values())
-    monkeypatch.setattr("atlaskit.store.LATE_S", -60.0)  # a file that no row names was left behind, however new it is
+    monkeypatch.setattr(
+        "atlaskit.caching.disk.LATE_S", -60.0
+    )  # a file that no row names was left behind, however new it is
     assert cache.verify() == {}
 
 

@@ -7,8 +7,8 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-from atlaskit.recipes import VERSIONS
-from atlaskit.serve import SHIPPED
+from atlaskit.caching.keys import VERSIONS
+from atlaskit.models.serving.server import SHIPPED
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -52,7 +52,7 @@ def test_make_alone_lists_every_target() -> None:
 
 def test_the_page_about_the_cache_names_every_kind_of_entry() -> None:
     page = (ROOT / "docs/cache.md").read_text()
-    table = page[page.index("| kind |") : page.index("`atlaskit/recipes.py` has")]
+    table = page[page.index("| kind |") : page.index("`atlaskit/caching/keys.py` has")]
     assert set(re.findall(r"`([a-z]+)`(?= ·| \|)", table)) == VERSIONS.keys() - {"served"}
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from loopback import running
 
-from atlaskit import install
 from atlaskit.errors import ServerError
+from atlaskit.models.serving import install
 
 
 def wheel(index: Path, name: str, version: str, code: str = "") -> None:

@@ -8,18 +8,18 @@ import pytest
 from loopback import failing, loopback, saying
 from models import Flaky
 
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.search import ask
-from atlaskit.usage import Usage
-from atlaskit.vlm import VLM
+from atlaskit.caching.cache import Cache
+from atlaskit.models.client import VLM
+from atlaskit.models.usage import Usage
 
 SMALL = {"cell": 48, "k": 4, "budget": Budget(calls=30)}
 
 
 def test_the_calls_add_up_to_the_result(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
     with loopback() as server:
         server.faults = [failing(503), saying("nonsense"), failing(500)]
         result = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(server.url), cache=cache, **SMALL)  # type: ignore[arg-type]

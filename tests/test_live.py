@@ -18,24 +18,24 @@ from test_displays import HOSTILE, Gone, shown
 from test_render import Flat
 from test_trace import MASTER_AND_WORKER, run
 
-from atlaskit import displays
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.environment import Atlas, dead_cells
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.mdp import Atlas, dead_cells
 from atlaskit.errors import InputError
-from atlaskit.events import Event
-from atlaskit.live import drawing
-from atlaskit.live.drawing import Drawing
-from atlaskit.live.moments import Moment
-from atlaskit.live.notebook import Output
-from atlaskit.live.painting import Map
-from atlaskit.notebooks import run_notebook
-from atlaskit.onlookers import Watch
-from atlaskit.replay import memory
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.subtitles import Line, Subtitles
+from atlaskit.experiments.notebook import run_notebook
+from atlaskit.runs.events import Event
+from atlaskit.runs.observer import Watch
+from atlaskit.runs.replay import memory
+from atlaskit.runs.result import Result
+from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.viz import html
+from atlaskit.viz.live import thread
+from atlaskit.viz.live.map import Map
+from atlaskit.viz.live.notebook import Output
+from atlaskit.viz.live.snapshots import Moment
+from atlaskit.viz.live.thread import Drawing
 
 FORTY: dict[str, Any] = {"workers": 3, "steps": 5, "budget": Budget(calls=40)}
 
@@ -83,8 +83,8 @@ class Paper:
 
 def drawn_on(paper: Paper, monkeypatch: pytest.MonkeyPatch, first_s: float = 0.0) -> None:
     monkeypatch.setattr(Watch, "opens", lambda video, cache: Drawing(paper))
-    monkeypatch.setattr(drawing, "FIRST_S", first_s)
-    monkeypatch.setattr(drawing, "EVERY_S", 0.0)
+    monkeypatch.setattr(thread, "FIRST_S", first_s)
+    monkeypatch.setattr(thread, "EVERY_S", 0.0)
 
 
 def test_a_run_is_the_same_with_and_without_show(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def test_an_event_is_told_to_others_whoever_draws(cache: Cache, monkeypatch: pyt
 def test_a_drawing_that_hangs_holds_nobody_up(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     paper = Paper(stuck=threading.Event())
     drawn_on(paper, monkeypatch)
-    monkeypatch.setattr(drawing, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(thread, "PATIENCE_S", 0.01)
     model = Babbler(3)
     answer = model.complete
     monkeypatch.setattr(model, "complete", lambda *a, **k: (paper.is_drawing.wait(30), answer(*a, **k))[1])
@@ -230,7 +230,7 @@ def test_text_is_text_in_every_drawing(cache: Cache, monkeypatch: pytest.MonkeyP
     output.leave(moment, None)
     assert "It was stopped here" in pages[-1][0]
     output.leave(moment, result)
-    assert pages[-1] == (displays.html(result), str(result))
+    assert pages[-1] == (html.html(result), str(result))
     said = [shown(Page(html)).text for html, _ in pages]
     assert any("<script>document.title='run'</script>" in text for text in said)
     assert max(len(html) for html, _ in pages[:-1]) < 200_000
@@ -241,13 +241,13 @@ LIVE = (
     """
 import sys, threading; sys.path.insert(0, tests)
 import atlaskit as ak
-from atlaskit.live import drawing, notebook
+from atlaskit.viz.live import thread, notebook
 from models import ATTACK, Looking, Spiteful
 from test_live import Spoken
 """,
     """
 published, told, publish = [], threading.Event(), notebook.Output._publish
-drawing.FIRST_S = drawing.EVERY_S = 0.0
+thread.FIRST_S = thread.EVERY_S = 0.0
 def note(self, html, text, is_last=False):
     publish(self, html, text, is_last); published.append(is_last); told.set()
 notebook.Output._publish = note
@@ -266,7 +266,7 @@ print(len(published), published.index(True) == len(published) - 1)
 result.save(where + '/live.json'); open(where + '/static.html', 'w').write(result._repr_html_())
 """,
     """
-drawing.FIRST_S = 60.0; published.clear()
+thread.FIRST_S = 60.0; published.clear()
 again = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(vlm=Spiteful(5)), show=True)
 print(published, again.to_json() == result.to_json())
 """,
@@ -275,7 +275,7 @@ def no_ink(*_):
     published.extend([False] * 3); told.set()
     raise RuntimeError("no ink")
 published.clear()
-notebook.Output.draw = no_ink; drawing.FIRST_S = 0.0
+notebook.Output.draw = no_ink; thread.FIRST_S = 0.0
 third = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(cache=ak.Cache(None)), show=True)
 print(third.to_json() == result.to_json())
 """,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, label_of
 from atlaskit.errors import InputError
-from atlaskit.memory import DeadZones, Evidence, Scratchpad, label_of
 
 spans = st.tuples(st.integers(0, 100), st.integers(1, 20)).map(lambda pair: (float(pair[0]), float(sum(pair))))
 

@@ -18,13 +18,15 @@ from test_live import FORTY, Spoken
 from test_render import Flat
 from test_trace import MASTER_AND_WORKER, run
 
-from atlaskit import baselines, movie
+from atlaskit.agents import baselines
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.movie import files, painter, script, words
-from atlaskit.result import Result
-from atlaskit.trace import Trace
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.viz import movie
+from atlaskit.viz.movie import encoders, frames, storyboard
+from atlaskit.viz.movie import text as words
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def answered(world: World, shared_cache: Cache) -> Result:
 
 
 @pytest.fixture(scope="module")
-def told(answered: Result) -> list[files.Still]:
+def told(answered: Result) -> list[encoders.Still]:
     """The stills of that run."""
     return list(movie.stills(answered))
 
@@ -52,15 +54,15 @@ def close(one: Image.Image, other: Image.Image) -> float:
     return float(np.asarray(ImageChops.difference(one.convert("RGB"), other.convert("RGB"))).mean())
 
 
-def test_a_film_decodes_to_its_stills(answered: Result, told: list[files.Still], tmp_path: Path) -> None:
+def test_a_film_decodes_to_its_stills(answered: Result, told: list[encoders.Still], tmp_path: Path) -> None:
     movie.save(answered, tmp_path / "run.mp4")
-    frames = [round(seconds * files.FPS) for _, seconds in told]
+    frames = [round(seconds * encoders.FPS) for _, seconds in told]
     with av.open(tmp_path / "run.mp4") as film:
         (stream,) = film.streams
         how = stream.codec_context
         assert (stream.type, how.name, how.pix_fmt) == ("video", "h264", "yuv420p")
         shown = list(film.decode(stream))
-    assert len(shown) == sum(frames) and (shown[0].width, shown[0].height) == painter.SIZE
+    assert len(shown) == sum(frames) and (shown[0].width, shown[0].height) == frames.SIZE
     starts = np.cumsum([0, *frames])
     for (still, _), start, end in zip(told, starts[:-1], starts[1:], strict=True):
         for frame in (shown[start], shown[end - 1]):
@@ -70,13 +72,13 @@ def test_a_film_decodes_to_its_stills(answered: Result, told: list[files.Still],
     assert len(data) < 3_000_000
 
 
-def test_a_gif_is_the_same_bytes_each_time(answered: Result, told: list[files.Still], tmp_path: Path) -> None:
+def test_a_gif_is_the_same_bytes_each_time(answered: Result, told: list[encoders.Still], tmp_path: Path) -> None:
     for name in ("one.gif", "two.GIF"):
         movie.save(answered, tmp_path / name)
     data = (tmp_path / "one.gif").read_bytes()
-    assert data == (tmp_path / "two.GIF").read_bytes() and len(data) < files.MOST_GIF_BYTES
+    assert data == (tmp_path / "two.GIF").read_bytes() and len(data) < encoders.MOST_GIF_BYTES
     gif: Any = Image.open(io.BytesIO(data))
-    assert gif.size == painter.SIZE and gif.info["loop"] == 0 and gif.n_frames <= len(told)
+    assert gif.size == frames.SIZE and gif.info["loop"] == 0 and gif.n_frames <= len(told)
     lasted = 0
     for place in range(gif.n_frames):
         gif.seek(place)
@@ -85,17 +87,17 @@ def test_a_gif_is_the_same_bytes_each_time(answered: Result, told: list[files.St
     assert close(gif, told[-1][0]) < 8, "255 colours"
 
 
-def test_a_gif_that_would_be_large_is_made_smaller(told: list[files.Still], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_GIF_BYTES", 100_000)
-    small = files.gif(told[:3])
-    assert Image.open(io.BytesIO(small)).size < painter.SIZE
-    monkeypatch.setattr(files, "MOST_GIF_BYTES", 0)
-    assert Image.open(io.BytesIO(files.gif(told[:3]))).size == (320, 180), "it ends somewhere"
+def test_a_gif_that_would_be_large_is_made_smaller(told: list[encoders.Still], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoders, "MOST_GIF_BYTES", 100_000)
+    small = encoders.gif(told[:3])
+    assert Image.open(io.BytesIO(small)).size < frames.SIZE
+    monkeypatch.setattr(encoders, "MOST_GIF_BYTES", 0)
+    assert Image.open(io.BytesIO(encoders.gif(told[:3]))).size == (320, 180), "it ends somewhere"
 
 
 def test_what_happened_at_once_is_shown_at_once(answered: Result, eventful: Result) -> None:
     for trace in (answered.trace, eventful.trace):
-        told = script.beats(trace)
+        told = storyboard.beats(trace)
         assert sorted(place for beat in told for place in beat) == list(range(len(trace)))
         kinds = [{trace.events[place].kind for place in beat} for beat in told]
         assert {"start"} == kinds[0] and {"stop"} == kinds[-1]
@@ -110,13 +112,13 @@ def test_what_happened_at_once_is_shown_at_once(answered: Result, eventful: Resu
 
 def test_a_film_is_short_however_long_the_run(eventful: Result) -> None:
     long = Trace((eventful.trace.events * 300)[:9_000])
-    told = script.beats(long)
-    assert len(told) == script.MOST_BEATS and sum(map(len, told)) == 9_000
-    lasts = sum(script.pace(number, len(told)) for number in range(len(told) + 1))
-    assert lasts <= script.TOLD_S + script.FIRST_S + script.LAST_S
-    few = sum(script.pace(number, 5) for number in range(6))
-    assert few == pytest.approx(script.FIRST_S + 4 * script.LONGEST_S + script.LAST_S)
-    assert script.beats(Trace()) == []
+    told = storyboard.beats(long)
+    assert len(told) == storyboard.MOST_BEATS and sum(map(len, told)) == 9_000
+    lasts = sum(storyboard.pace(number, len(told)) for number in range(len(told) + 1))
+    assert lasts <= storyboard.TOLD_S + storyboard.FIRST_S + storyboard.LAST_S
+    few = sum(storyboard.pace(number, 5) for number in range(6))
+    assert few == pytest.approx(storyboard.FIRST_S + 4 * storyboard.LONGEST_S + storyboard.LAST_S)
+    assert storyboard.beats(Trace()) == []
 
 
 def test_text_is_text(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +134,7 @@ def test_text_is_text(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(letter.isprintable() for line in said for letter in line)
     together = "".join(said)
     assert "What is it?" in together and "<script>" in together and result.answer and result.answer in together
-    assert {still.size for still, _ in shown} == {painter.SIZE}
+    assert {still.size for still, _ in shown} == {frames.SIZE}
     for points, width in ((14, 180), (30, 700)):
         for line in (line for text in (*said, "w" * 500, "W" * 500) for line in fitted(text, points, width, 3)):
             assert words.letters(points).getlength(line) <= width * 1.05

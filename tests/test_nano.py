@@ -14,34 +14,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Babbler
 
-from atlaskit import nano, plots
+from atlaskit import nano
+from atlaskit.agents.prompts import ProbeCall, StepCall
+from atlaskit.agents.schemas import decision_schema
+from atlaskit.agents.search import ask
+from atlaskit.agents.verbalize import cells_told
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld.generator import write_script
+from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
-from atlaskit.benchmarks.atlasworld.reel import BANK_CAST
-from atlaskit.benchmarks.atlasworld.screenplay import write_script
-from atlaskit.cache import Cache
-from atlaskit.environment import Atlas
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.mdp import Atlas
+from atlaskit.environment.memory import Evidence
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.memory import Evidence
-from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
-from atlaskit.nano import drills, expert, material, practice
-from atlaskit.nano import export as exporting
-from atlaskit.nano import improve as improving
-from atlaskit.nano import judge as judging
-from atlaskit.nano.expert import Expert
-from atlaskit.nano.export import export
-from atlaskit.nano.lessons import IMAGE, lessons, written
-from atlaskit.nano.quest import quest_of, sight_told, told, until_named
-from atlaskit.nano.sights import CELL, PARTS, VALUES, Sight, codes, pictures, sight_at
-from atlaskit.nano.sweep import Sweep, is_strange, sweep
-from atlaskit.nano.weigh import weigh
-from atlaskit.prompts import ProbeCall, StepCall
-from atlaskit.question import Question
-from atlaskit.schemas import decision_schema
-from atlaskit.search import ask
-from atlaskit.wording import cells_told
+from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.nano import dagger
+from atlaskit.nano import evaluate as judging
+from atlaskit.nano import self_training as improving
+from atlaskit.nano.data import export as exporting
+from atlaskit.nano.data import shards, synthetic
+from atlaskit.nano.data.export import export
+from atlaskit.nano.data.trajectories import IMAGE, lessons, written
+from atlaskit.nano.teacher import teacher
+from atlaskit.nano.teacher.goal import quest_of, sight_told, told, until_named
+from atlaskit.nano.teacher.judge_evidence import weigh
+from atlaskit.nano.teacher.labels import CELL, PARTS, VALUES, Sight, codes, pictures, sight_at
+from atlaskit.nano.teacher.scan import Sweep, is_strange, sweep
+from atlaskit.nano.teacher.teacher import Expert
+from atlaskit.viz import plots
 
-SETTINGS = {**expert.SETTINGS, "traversal": "dfs"}
+SETTINGS = {**teacher.SETTINGS, "traversal": "dfs"}
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,7 @@ def test_the_teacher_is_worth_learning_from(duration_s: float, least: float) -> 
 def test_lessons_are_the_words_that_a_server_shows(asked: World) -> None:
     """The chat template, as vLLM applies it, writes what the lessons say."""
     jinja2 = pytest.importorskip("jinja2")
-    source = Path(material.__file__).with_name("learn") / "words.py"
+    source = Path(nano.__file__).with_name("learn") / "tokenizer.py"
     space: dict[str, object] = {}
     code = source.read_text(encoding="utf-8")
     exec(code[code.index("TEMPLATE = (") : code.index("\n)\n") + 3], space)
@@ -166,35 +169,35 @@ def test_a_pupil_is_taught_its_own_searches_where_they_were_rewarded(asked: Worl
 def test_practice_is_a_models_own_searches_and_what_its_teacher_says_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(practice, "LENGTHS_S", (600,))
+    monkeypatch.setattr(dagger, "LENGTHS_S", (600,))
     folder, material_of = tmp_path / "practice", tmp_path / "material"
     material_of.mkdir()
     for name in ("lessons-0000.jsonl", "judging-0000.jsonl"):
         (material_of / name).write_text(name)
-    practice.link_drills(material_of, folder)
+    dagger.link_drills(material_of, folder)
     assert [path.name for path in folder.iterdir()] == ["judging-0000.jsonl"], "no lesson of the teacher's own searches"
-    monkeypatch.setattr(practice, "MOST_CALLS", 12)
+    monkeypatch.setattr(dagger, "MOST_CALLS", 12)
     pupil = Babbler(4)
-    practice.write_practice(folder, pupil, 1, questions=3)
-    world = atlasworld(practice.FIRST, 600, questions=3, size=(640, 360))
+    dagger.write_practice(folder, pupil, 1, questions=3)
+    world = atlasworld(dagger.FIRST, 600, questions=3, size=(640, 360))
     teacher = Expert(world.script)
     found = {}
     for question in world.questions:
-        who = practice.pupil(pupil, world, is_taught=True)
-        practice.searched(who, world, question, 12, traversal="dfs")
+        who = dagger.pupil(pupil, world, is_taught=True)
+        dagger.searched(who, world, question, 12, traversal="dfs")
         found |= {lesson["text"]: lesson["reply"] for lesson in who.lessons}
     groups = [json.loads(line) for line in (folder / "lessons-0000.jsonl").open()]
     taught = {group["prefix"] + each["rest"]: each["reply"] for group in groups for each in group["examples"]}
     assert taught == found, "places that the pupil came to"
     assert {each["step"] for group in groups for each in group["examples"]} >= {"task", "probe", "step"}
-    own = practice.pupil(pupil, world, is_taught=False)
-    practice.searched(own, world, world.questions[0], 12, traversal="dfs")
+    own = dagger.pupil(pupil, world, is_taught=False)
+    dagger.searched(own, world, world.questions[0], 12, traversal="dfs")
     assert {lesson["text"] for lesson in own.lessons} <= taught.keys()
     differs = [lesson for lesson in own.lessons if lesson["reply"] != taught[lesson["text"]]]
     assert differs, "and what the teacher says there, not what the pupil did"
     assert teacher.name == own.expert.name
     before = (folder / "lessons-0000.jsonl").stat()
-    practice.write_practice(folder, Babbler(5), 1, questions=3)
+    dagger.write_practice(folder, Babbler(5), 1, questions=3)
     assert (folder / "lessons-0000.jsonl").stat() == before, "what is there is left"
 
 
@@ -314,7 +317,7 @@ def test_lines_that_are_not_listed_are_not_known() -> None:
 @given(st.sets(st.integers(0, 15)), st.sets(st.integers(0, 15)))
 def test_a_probe_names_what_was_found_best_first(keep: set[int], near: set[int]) -> None:
     found = Sweep("", tuple(sorted(keep)), tuple(sorted(near - keep)))
-    answer = expert.probe(found, 4)
+    answer = teacher.probe(found, 4)
     worth = {each["cell"]: each["score"] for each in answer["top"]}
     assert set(worth) <= keep | near and len(answer["top"]) == len(worth) == min(4, len(keep | near))
     assert {cell for cell, score in worth.items() if score == 0.9} == set(sorted(keep, reverse=True)[:4])
@@ -325,7 +328,7 @@ def test_times_are_spelt_as_prompts_spell_them(hundredths: list[int]) -> None:
     start_s, end_s = hundredths[0] / 100, (hundredths[1] + 1) / 100
     form = decision_schema("when", 0, 40_000.0, ("A",))
     given = {"reasoning": "", "supporting": ["A"], "start_s": start_s, "end_s": end_s}
-    text = expert.spelt(form.model_validate(given))
+    text = teacher.spelt(form.model_validate(given))
     assert text.endswith(f'"start_s":{start_s:.2f},"end_s":{end_s:.2f}}}')
     assert form.model_validate_json(text).model_dump() == given
 
@@ -339,7 +342,7 @@ def test_curves_are_one_table(tmp_path: Path) -> None:
     assert list(table.columns) == ["stage", "step", "seconds", "measure", "value"]
     assert table.groupby("stage")["value"].sum().to_dict() == {"eyes": 6.875, "mind": 6.2}
     assert len(table) == 7
-    (tmp_path / "practice.csv").write_text("step,seconds,loss,right\n10,7.5,1.0,0.5\n")
+    (tmp_path / "dagger.csv").write_text("step,seconds,loss,right\n10,7.5,1.0,0.5\n")
     assert set(nano.curves(tmp_path)["stage"]) == {"eyes", "mind", "practice"}, "which not every model has had"
     upper = plots.learning_curves(table)
     drawn = [len(ax.get_lines()) for ax in upper.figure.axes]
@@ -352,7 +355,7 @@ def test_curves_are_one_table(tmp_path: Path) -> None:
 @given(st.integers(0, 10**9))
 def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
     rng = random.Random(seed)
-    for draw in (drills.reading, drills.searching, drills.straying):
+    for draw in (synthetic.reading, synthetic.searching, synthetic.straying):
         row = draw(rng)
         (image,) = row["images"]
         shown = [[VALUES[part][value] for part, value in zip(PARTS, tile, strict=True)] for tile in image["tiles"]]
@@ -362,7 +365,7 @@ def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
             for index, words in re.findall(r"(?<![=+\da-z])(\d+)\*?“?([A-Za-z,~!]+)", thought[1] if thought else ""):
                 said = set(re.split("[,~!]", words)) - {""}
                 assert said <= {*shown[int(index)], " ".join(shown[int(index)][2:4])}
-            if draw is not drills.reading:
+            if draw is not synthetic.reading:
                 assert re.search(r'\. \+(\d+|-)=(\d+|-)(",|$)', example["reply"]), "the last words are said"
             described = re.findall(r'"cell":(\d+),"description":"([^"]*)"', example["reply"])
             assert all(told(Sight(*shown[int(cell)])) == words for cell, words in described)
@@ -374,7 +377,7 @@ def test_a_scene_is_marked_as_strange_if_no_filler_has_it(seed: int) -> None:
     """A thought that minds the filler says so before the first cell, and then marks each scene that is none of its own
     right behind its words; a thought that does not marks none."""
     scene = re.compile(rf"({'|'.join(VALUES['place'][1:])})[,~]({'|'.join(VALUES['light'][1:])})[,~](!?)")
-    rows = [drills.straying(random.Random(f"{seed} {number}")) for number in range(12)]
+    rows = [synthetic.straying(random.Random(f"{seed} {number}")) for number in range(12)]
     replies = [example["reply"] for row in rows for example in row["examples"]]
     said = [re.match(r'\{"(?:thought|reasoning)":"(?:[^"]*: )?[=^+-](!?)/0([^"]*)', reply) for reply in replies]
     thoughts = [(found[1] == "!", found[2]) for found in said if found is not None]
@@ -387,7 +390,7 @@ def test_a_scene_is_marked_as_strange_if_no_filler_has_it(seed: int) -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**9))
 def test_cells_that_were_opened_are_marked_in_the_thought_as_in_the_prompt(seed: int) -> None:
-    rows = [drills.searching(random.Random(f"{seed} {number}")) for number in range(6)]
+    rows = [synthetic.searching(random.Random(f"{seed} {number}")) for number in range(6)]
     opened = [
         example for row in rows for example in row["examples"] if "\nOpened before, marked *: " in example["rest"]
     ]
@@ -403,7 +406,7 @@ def test_cells_that_were_opened_are_marked_in_the_thought_as_in_the_prompt(seed:
 @given(st.integers(0, 10**9))
 def test_a_strange_cell_that_was_opened_still_leads_to_the_one_before(seed: int) -> None:
     """The place of a search where nano most often found nothing left to open: drills come to it."""
-    rows = [drills.straying(random.Random(f"{seed} {number}")) for number in range(80)]
+    rows = [synthetic.straying(random.Random(f"{seed} {number}")) for number in range(80)]
     replies = [example["reply"] for row in rows for example in row["examples"]]
     found = [re.findall(r"(\d+)\*[a-z]+[,~][a-z]+[,~]!(?:[a-z]+[,~])*=(\d+)/", reply) for reply in replies]
     assert any(int(before) == int(opened) - 1 for pairs in found for opened, before in pairs)
@@ -412,7 +415,7 @@ def test_a_strange_cell_that_was_opened_still_leads_to_the_one_before(seed: int)
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**9))
 def test_what_is_named_is_heard_where_it_is_said(seed: int) -> None:
-    for draw in (drills.hearing, drills.overhearing):
+    for draw in (synthetic.hearing, synthetic.overhearing):
         row = draw(random.Random(seed), 6)
         said = re.findall(r'^(\d+): "(.*)" \[', row["prefix"], re.MULTILINE)
         for example in row["examples"]:
@@ -420,7 +423,7 @@ def test_what_is_named_is_heard_where_it_is_said(seed: int) -> None:
             assert found is not None, example["reply"]
             heard = [int(cell) for cell in re.findall(r"\d+", found[2])]
             assert heard == sorted({int(cell) for cell, line in said if line.startswith(found[1])})
-        if draw is drills.overhearing:
+        if draw is synthetic.overhearing:
             assert {int(cell) for cell, _ in said} == set(range(16)), "everywhere something is said"
 
 
@@ -431,7 +434,7 @@ EVIDENCE = re.compile(r"\[(\w+)\] (.*?) \(([\d.]+)–([\d.]+) s, frame at ([\d.]
 @given(st.integers(0, 10**6))
 def test_drills_judge_what_they_show(seed: int) -> None:
     """From the words of a drill alone, the teacher comes to what the drill says."""
-    for example in drills.judging(random.Random(seed))["examples"]:
+    for example in synthetic.judging(random.Random(seed))["examples"]:
         lines = example["rest"].removesuffix("<end><|assistant|>").split("\n")
         asked = next(line for line in lines if line.startswith("The question: ")).removeprefix("The question: ")
         choices = tuple(line.partition(": ")[2] for line in lines if line.startswith("  "))
@@ -498,17 +501,17 @@ def test_pictures_show_what_they_say(seed: int) -> None:
 
 
 def test_material_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(material, "SHARD", 1)
-    monkeypatch.setattr(material, "DURATIONS_S", (30,))
-    monkeypatch.setattr(material, "PAINTED", ((160, 90),))
-    material.write_lessons(tmp_path, 0)
-    material.write_tiles(tmp_path, 0)
+    monkeypatch.setattr(shards, "SHARD", 1)
+    monkeypatch.setattr(shards, "DURATIONS_S", (30,))
+    monkeypatch.setattr(shards, "PAINTED", ((160, 90),))
+    shards.write_lessons(tmp_path, 0)
+    shards.write_tiles(tmp_path, 0)
     (lesson,) = tmp_path.glob("lessons-*.jsonl")
     first, made = lesson.read_bytes(), lesson.stat().st_mtime_ns
-    material.write_lessons(tmp_path, 0)
+    shards.write_lessons(tmp_path, 0)
     assert lesson.stat().st_mtime_ns == made
     lesson.unlink()
-    material.write_lessons(tmp_path, 0)
+    shards.write_lessons(tmp_path, 0)
     assert lesson.read_bytes() == first and not list(tmp_path.glob("*.part*"))
     assert len(np.load(tmp_path / "tiles-0000-x.npy")) == len(np.load(tmp_path / "tiles-0000-y.npy")) > 0
 

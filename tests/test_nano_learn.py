@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from atlaskit import install
+from atlaskit.models.serving import install
 from atlaskit.nano import material
-from atlaskit.nano.make import LEARN
+from atlaskit.nano.train import LEARN
 
 pytestmark = pytest.mark.server
 

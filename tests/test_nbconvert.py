@@ -17,11 +17,11 @@ from models import ATTACK
 from PIL import Image
 from playwright.sync_api import Browser, Request
 
-from atlaskit import gallery
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.errors import InputError
-from atlaskit.gallery import write_html
-from atlaskit.notebooks import NotebookError, run_notebook
+from atlaskit.experiments import report
+from atlaskit.experiments.notebook import NotebookError, run_notebook
+from atlaskit.experiments.report import write_html
 
 MOST_BYTES = 10_000_000
 OF_THE_TEMPLATE = {"cdnjs.cloudflare.com", "cdn.jsdelivr.net", "unpkg.com"}
@@ -105,7 +105,7 @@ def test_a_widget_without_its_state_is_its_static_picture(tmp_path: Path) -> Non
 
 def test_a_page_that_begins_otherwise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat.write(nbformat.v4.new_notebook(), tmp_path / "a.ipynb")
-    monkeypatch.setattr(gallery, "HEAD", re.compile("(never)"))
+    monkeypatch.setattr(report, "HEAD", re.compile("(never)"))
     with pytest.raises(InputError, match=r"nbconvert makes of a.ipynb begins as no other"):
         write_html(tmp_path / "a.ipynb")
     assert not (tmp_path / "a.html").exists()

@@ -10,7 +10,7 @@ import pytest
 from books import write_notebook
 
 from atlaskit.errors import InputError
-from atlaskit.notebooks import NotebookError, run_notebook
+from atlaskit.experiments.notebook import NotebookError, run_notebook
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

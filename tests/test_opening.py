@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from media import make
 from models import Counting
 
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import asked_key, lines_key, video_key
+from atlaskit.environment.render import view
 from atlaskit.errors import InputError, SubtitleError, VideoError
-from atlaskit.opening import facts_in, keep, lines_in, open_video
-from atlaskit.recipes import asked_key, lines_key, video_key
-from atlaskit.render import view
-from atlaskit.search import ask
-from atlaskit.subtitles import Line, Subtitles
-from atlaskit.video import VideoFile
+from atlaskit.video.opening import facts_in, keep, lines_in, open_video
+from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.video.video import VideoFile
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nGrüß Gott\n\n2\n00:00:05,000 --> 00:00:06,000\n<b>a & b</b>\n"
 
@@ -52,7 +52,9 @@ def test_a_file_is_opened_only_when_a_frame_is_needed(
     kept: VideoFile, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Path] = []
-    monkeypatch.setattr("atlaskit.opening.VideoFile", lambda path, *rest: opened.append(path) or VideoFile(path, *rest))
+    monkeypatch.setattr(
+        "atlaskit.video.opening.VideoFile", lambda path, *rest: opened.append(path) or VideoFile(path, *rest)
+    )
     video = open_video(kept.path, fingerprint=kept.fingerprint, cache=cache)
     sheet = view(video, k=2, cell=32, cache=cache)
     assert opened == [] and sheet.key == view(kept, k=2, cell=32).key and video.frames_decoded == 0
@@ -156,9 +158,9 @@ def test_a_world_is_replayed_without_its_film(film: World, cache: Cache, monkeyp
         raise AssertionError("opened, painted or sent something")
 
     monkeypatch.setattr("av.open", never)
-    monkeypatch.setattr("atlaskit.render.View._paint", never)
-    monkeypatch.setattr("atlaskit.render.Sheet._paint", never)
-    monkeypatch.setattr("atlaskit.render.Still._paint", never)
+    monkeypatch.setattr("atlaskit.environment.render.View._paint", never)
+    monkeypatch.setattr("atlaskit.environment.render.Sheet._paint", never)
+    monkeypatch.setattr("atlaskit.environment.render.Still._paint", never)
     gone = open_video(fingerprint=film.video.fingerprint, cache=cache)
     again = ask(gone, film.questions[0], replay=True, **options)
     assert again.to_json() == first.to_json()

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from media import make, number_in
 
 import atlaskit as ak
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.opening import open_video
-from atlaskit.readers import Pixels, pyav
-from atlaskit.render import View
-from atlaskit.subtitles import Line, Subtitles
-from atlaskit.video import LETTERBOX, Playlist, Video
+from atlaskit.video.opening import open_video
+from atlaskit.video.readers import Pixels, pyav
+from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.video.video import LETTERBOX, Playlist, Video
 
 SIZE = (320, 180)
 

@@ -19,16 +19,16 @@ from models import ATTACK, Spiteful
 from test_live import FORTY, Spoken
 from test_trace import run
 
-from atlaskit import plots
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import deepest, resolution_s, sub_second_depth
+from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.grid import deepest, resolution_s, sub_second_depth
-from atlaskit.memory import Evidence, Scratchpad
-from atlaskit.plots import appendix, logs, runs
-from atlaskit.question import Question
-from atlaskit.result import Result
-from atlaskit.search import ask
+from atlaskit.runs.result import Result
+from atlaskit.viz import plots
+from atlaskit.viz.plots import appendix, logs, runs
 
 matplotlib.use("Agg")
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.benchmarks.atlasworld.generator import write_script
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, write_questions
-from atlaskit.benchmarks.atlasworld.screenplay import write_script
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import view
 from atlaskit.errors import InputError
-from atlaskit.question import Question
-from atlaskit.render import view
 
 
 def worlds(seeds: range, duration_s: float = 600) -> list[World]:

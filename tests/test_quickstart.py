@@ -13,13 +13,13 @@ import pytest
 from playwright.sync_api import Browser
 from test_nbconvert import OF_THE_TEMPLATE, Looked, check_pictures, meant, plain_html
 
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.cache import Cache
-from atlaskit.gallery import write_html
-from atlaskit.notebooks import NotebookError, run_notebook
-from atlaskit.recording import import_
-from atlaskit.search import ask
-from atlaskit.serve import SHIPPED, serve, served_name
+from atlaskit.caching.cache import Cache
+from atlaskit.experiments.notebook import NotebookError, run_notebook
+from atlaskit.experiments.report import write_html
+from atlaskit.models.serving.server import SHIPPED, serve, served_name
+from atlaskit.runs.archive import import_
 
 ROOT = Path(__file__).parents[1]
 SEED, DURATION_S = 7, 600

@@ -14,16 +14,16 @@ import pytest
 from models import Babbler, Counting, Flaky, Looking
 
 import atlaskit as ak
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.disk import kind_of
+from atlaskit.caching.keys import VERSIONS, served_key
 from atlaskit.errors import CacheError, InputError, VideoError
-from atlaskit.opening import open_video
-from atlaskit.recipes import VERSIONS, served_key
-from atlaskit.recording import HEAD, export, import_
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.store import kind_of
-from atlaskit.subtitles import Line, Subtitles
+from atlaskit.runs.archive import HEAD, export, import_
+from atlaskit.runs.result import Result
+from atlaskit.video.opening import open_video
+from atlaskit.video.subtitles import Line, Subtitles
 
 OPTIONS: dict[str, Any] = {"k": 4, "cell": 32, "workers": 3}
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.render import LETTERBOX, Sheet, Still, View, clock, view
 from atlaskit.errors import FrameError, InputError
-from atlaskit.grid import Grid
-from atlaskit.memory import Evidence, Scratchpad
-from atlaskit.readers import Pixels
-from atlaskit.render import LETTERBOX, Sheet, Still, View, clock, view
-from atlaskit.subtitles import Subtitles
-from atlaskit.video import Video
+from atlaskit.video.readers import Pixels
+from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.video import Video
 
 
 class Flat(Video):

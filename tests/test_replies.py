@@ -12,14 +12,14 @@ from loopback import Fault, Loop, completion, failing, saying, send
 from models import Babbler, Counting
 from pydantic import BaseModel, Field
 
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import VERSIONS, is_outdated, reply_key
 from atlaskit.errors import InputError, ModelError, Refused, Unrecorded
-from atlaskit.model import Message, Request
-from atlaskit.recipes import VERSIONS, is_outdated, reply_key
-from atlaskit.replies import Cached
-from atlaskit.search import ask
-from atlaskit.vlm import VLM
+from atlaskit.models.cached import Cached
+from atlaskit.models.client import VLM
+from atlaskit.models.protocol import Message, Request
 
 OPTIONS = {"k": 4, "cell": 32, "workers": 2}
 

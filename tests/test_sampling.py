@@ -11,10 +11,10 @@ from media import make, number_in
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.opening import open_video
-from atlaskit.video import Video
+from atlaskit.video.opening import open_video
+from atlaskit.video.video import Video
 
 GOP = 10
 

@@ -13,14 +13,24 @@ import pytest
 from models import Counting, Flaky
 
 import atlaskit as ak
-from atlaskit import scaling
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import reply_key
 from atlaskit.errors import InputError
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request, is_nano
-from atlaskit.recipes import reply_key
-from atlaskit.scaling import Delayed, Timed, amdahl, by_workers, conclusions, delayed, processor, serial_s, speedup
+from atlaskit.evaluation import scaling
+from atlaskit.evaluation.scaling import (
+    Delayed,
+    Timed,
+    amdahl,
+    by_workers,
+    conclusions,
+    delayed,
+    processor,
+    serial_s,
+    speedup,
+)
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request, is_nano
 
 SMALL: dict[str, Any] = {"cell": 32, "progress": False}
 

@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Babbler, Counting, Flaky, Overruled, Slow
 
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, ModelError, Unreachable
-from atlaskit.model import Model
-from atlaskit.question import Question
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.trace import Event, Trace
-from atlaskit.usage import Usage
+from atlaskit.models.protocol import Model
+from atlaskit.models.usage import Usage
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Event, Trace
 
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 WHEN = Question("When is it?", kind="when")
@@ -351,9 +351,9 @@ def test_seconds_are_a_budget_too(world: World, cache: Cache, monkeypatch: pytes
             return super().complete(request, max_attempts=max_attempts)
 
     clock = Clock()
-    monkeypatch.setattr("atlaskit.budget.time", clock)
-    monkeypatch.setattr("atlaskit.rounds.time", clock)
-    monkeypatch.setattr("atlaskit.agents.time", clock)
+    monkeypatch.setattr("atlaskit.agents.budget.time", clock)
+    monkeypatch.setattr("atlaskit.agents.loop.time", clock)
+    monkeypatch.setattr("atlaskit.agents.worker.time", clock)
     stops = []
     for seconds in (1, 2, 3, 5, 9):
         clock.now_s = 0.0

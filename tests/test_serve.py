@@ -22,17 +22,17 @@ import pytest
 from loopback import loopback
 from pydantic import BaseModel
 
-from atlaskit import install, keeper
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, ModelError, ServerError, Unrecorded
-from atlaskit.events import Event
-from atlaskit.model import MOST_IMAGES, NANO, Message, Request, is_nano
-from atlaskit.search import ask
-from atlaskit.serve import SHIPPED, Flags, Server, serve, served_name
-from atlaskit.vllm_log import reason_in, stage
+from atlaskit.models.protocol import MOST_IMAGES, NANO, Message, Request, is_nano
+from atlaskit.models.serving import install, supervisor
+from atlaskit.models.serving.log import reason_in, stage
+from atlaskit.models.serving.server import SHIPPED, Flags, Server, serve, served_name
+from atlaskit.runs.events import Event
 
-ROOM = sys.modules["atlaskit.serve"]  # the package's own `serve` is the function
+ROOM = sys.modules["atlaskit.models.serving.server"]  # the package's own `serve` is the function
 
 
 @pytest.fixture(autouse=True)
@@ -120,10 +120,10 @@ def test_it_is_stopped_whatever_ends_the_block(tmp_path: Path, stub: Path, error
 
 def test_one_that_does_not_listen_is_made_to_stop(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = folder(tmp_path, "stubborn")
-    source = Path(keeper.__file__ or "").read_text()
+    source = Path(supervisor.__file__ or "").read_text()
     hasty = tmp_path / "keeper.py"
     hasty.write_text(source.replace("GRACE_S = 15.0", "GRACE_S = 0.5"))
-    monkeypatch.setattr(keeper, "__file__", str(hasty))
+    monkeypatch.setattr(supervisor, "__file__", str(hasty))
     with quiet(model, stub):
         pass
     assert not any(map(alive, pids(model)))
@@ -131,7 +131,7 @@ def test_one_that_does_not_listen_is_made_to_stop(tmp_path: Path, stub: Path, mo
 
 START = """
     import sys, time
-    from atlaskit.serve import serve
+    from atlaskit.models.serving.server import serve
     server = serve({model!r}, python={stub!r}, progress=False)
     server.start()
     print("ready", flush=True)
@@ -256,7 +256,7 @@ def test_a_stop_during_the_installation_is_not_lost(
         server.stop()
         return str(stub)
 
-    monkeypatch.setattr("atlaskit.install.interpreter", installing)
+    monkeypatch.setattr("atlaskit.models.serving.install.interpreter", installing)
     server = serve(model, progress=False)
     with pytest.raises(ServerError, match="stopped before it was started"):
         server.start()
@@ -532,7 +532,7 @@ def _nobody_on_the_usual_port(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def test_the_keeper_needs_only_python() -> None:
-    source = Path(keeper.__file__ or "").read_text()
+    source = Path(supervisor.__file__ or "").read_text()
     assert "atlaskit" not in source.partition('"""')[2].partition('"""')[2]
 
 

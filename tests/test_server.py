@@ -17,22 +17,22 @@ from pathlib import Path
 import pytest
 from checks import check_books, check_grounded
 
-from atlaskit import install
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.schemas import TaskAnswer
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import view
 from atlaskit.errors import ServerError, Unreachable
-from atlaskit.forms import Form
-from atlaskit.model import Message, Request
-from atlaskit.question import Question
-from atlaskit.render import view
-from atlaskit.result import Result
-from atlaskit.schemas import TaskAnswer
-from atlaskit.search import ask
-from atlaskit.serve import serve
-from atlaskit.trace import Event
-from atlaskit.vlm import VLM
+from atlaskit.models.client import VLM
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.schema import Form
+from atlaskit.models.serving import install
+from atlaskit.models.serving.server import serve
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Event
 
 pytestmark = pytest.mark.server
 
@@ -107,7 +107,7 @@ def test_every_form_of_answer_is_kept_to(
 ) -> None:
     """Of each call, for each kind of question: the server's grammar takes its schema, and what comes fits it; also in
     the form in which nano is asked, with tokens of its own choice."""
-    monkeypatch.setattr("atlaskit.dialect.is_nano", lambda name: is_unforced)
+    monkeypatch.setattr("atlaskit.models.dialect.is_nano", lambda name: is_unforced)
     world = atlasworld(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
     calls: dict[tuple[str, ...], Request] = {}
 
@@ -191,7 +191,7 @@ def children(pid: int) -> list[int]:
 def test_a_server_that_dies_costs_no_evidence_and_a_new_one_completes_the_run(
     tiny: Path, world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.05)
     server, steps, found = serve(tiny), [], []
     killed = threading.Event()
 
@@ -222,7 +222,7 @@ def test_a_server_that_dies_costs_no_evidence_and_a_new_one_completes_the_run(
 
 
 USER = """
-    from atlaskit.serve import serve
+    from atlaskit.models.serving.server import serve
     serve({model!r}, progress=False).start()
 """
 

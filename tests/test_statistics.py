@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit import statistics
 from atlaskit.errors import InputError
-from atlaskit.statistics import (
+from atlaskit.evaluation import statistics
+from atlaskit.evaluation.statistics import (
     COMPUTE,
     accuracy,
     breakdown,

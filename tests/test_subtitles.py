@@ -26,9 +26,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from media import make, numbered
 
-from atlaskit import subtitles as module
 from atlaskit.errors import InputError, SubtitleError
-from atlaskit.subtitles import Line, Subtitles, read_embedded, read_subtitles
+from atlaskit.video import subtitles as module
+from atlaskit.video.subtitles import Line, Subtitles, read_embedded, read_subtitles
 
 ASS_HEADER = """[Script Info]
 ScriptType: v4.00+
@@ -726,5 +726,5 @@ def test_whatever_is_in_a_video_it_is_lines_or_one_sentence(tmp_path: Path, name
 
 def test_importing_loads_no_library() -> None:
     heavy = ["pysubs2", "av", "charset_normalizer"]
-    code = f"import sys, atlaskit.subtitles; sys.exit(any(name in sys.modules for name in {heavy}))"
+    code = f"import sys, atlaskit.video.subtitles; sys.exit(any(name in sys.modules for name in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -14,10 +14,10 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.world import DrawnVideo
 from atlaskit.benchmarks.case import Case
 from atlaskit.benchmarks.tenhour import Joined
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.question import Question
-from atlaskit.subtitles import Line, Subtitles
-from atlaskit.video import Video
+from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.video.video import Video
 
 
 @pytest.fixture(scope="module")

@@ -16,21 +16,21 @@ from hypothesis import strategies as st
 from models import Babbler, Flaky
 from test_render import Flat
 
-from atlaskit import replay
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import FrameError, InputError
-from atlaskit.events import FORMS, Event, Form, form_of
-from atlaskit.grid import Grid
-from atlaskit.model import Image, Model, Reply, Request
-from atlaskit.question import Question
-from atlaskit.readers import Pixels
-from atlaskit.render import Sheet, Still, View
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.trace import TRACE_VERSION, Trace, schema
-from atlaskit.video import Video
+from atlaskit.models.protocol import Image, Model, Reply, Request
+from atlaskit.runs import replay
+from atlaskit.runs.events import FORMS, Event, Form, form_of
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import TRACE_VERSION, Trace, schema
+from atlaskit.video.readers import Pixels
+from atlaskit.video.video import Video
 
 DOCS = Path(__file__).parents[1] / "docs"
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from atlaskit.__main__ import main
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.cache import Cache
-from atlaskit.recipes import recipe_key
-from atlaskit.search import ask
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import recipe_key
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ import pytest
 from media import SIZE, cut, make, number_in, numbered, played, song
 
 import atlaskit as ak
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.opening import open_video
-from atlaskit.readers import demux, pyav
-from atlaskit.video import VideoFile, file_fingerprint
+from atlaskit.video.opening import open_video
+from atlaskit.video.readers import demux, pyav
+from atlaskit.video.video import VideoFile, file_fingerprint
 
 CODECS = {
     "h264.mp4": ("libx264", {"bf": "3"}),

@@ -13,22 +13,22 @@ from checks import check_books, check_grounded, check_memory, check_search
 from models import Babbler, Flaky, Overruled, Slow
 from pydantic import ValidationError
 
-from atlaskit import replay
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.frontier import Frontier
+from atlaskit.agents.schemas import review_schema
+from atlaskit.agents.search import ask
+from atlaskit.agents.strategies import STRATEGIES, Sortie, beam
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.environment import AddToScratchpad, Atlas, Claim
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid, deepest
+from atlaskit.environment.mdp import AddToScratchpad, Atlas, Claim
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, gaps
+from atlaskit.environment.question import Question
 from atlaskit.errors import IllegalAction, InputError, ModelError, Refused, Unreachable
-from atlaskit.frontier import Frontier
-from atlaskit.grid import Grid, deepest
-from atlaskit.memory import DeadZones, Evidence, Scratchpad, gaps
-from atlaskit.model import Request
-from atlaskit.question import Question
-from atlaskit.result import Result
-from atlaskit.schemas import review_schema
-from atlaskit.search import ask
-from atlaskit.strategies import STRATEGIES, Sortie, beam
+from atlaskit.models.protocol import Request
+from atlaskit.runs import replay
+from atlaskit.runs.result import Result
 
 CELL = Grid(0.0, 36_000.0, 8, (3,))
 TRAVERSALS = ("dfs", "bfs", "beam", "auto")
@@ -524,8 +524,8 @@ def test_a_model_is_shown_the_surest_evidence_where_there_is_too_much(
     world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sheet has no end, and a prompt has."""
-    monkeypatch.setattr("atlaskit.agents.MOST_SHOWN", 64)
-    monkeypatch.setattr("atlaskit.replay.MOST_SHOWN", 64)
+    monkeypatch.setattr("atlaskit.agents.worker.MOST_SHOWN", 64)
+    monkeypatch.setattr("atlaskit.runs.replay.MOST_SHOWN", 64)
     sheets: list[int] = []
 
     def keep_everything(request: Request, answer: dict[str, Any]) -> dict[str, Any]:

@@ -21,24 +21,25 @@ from test_render import Flat
 from test_trace import run
 from test_walk import spoiled, strings
 
-from atlaskit import baselines, walk
+from atlaskit.agents import baselines
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.displays import kinds
-from atlaskit.displays.markup import bounded
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, InputError
-from atlaskit.evaluate import evaluate
-from atlaskit.events import Event
-from atlaskit.readers import Pixels
-from atlaskit.replay import pictures
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.trace import Trace
-from atlaskit.walk.regions import regions
-from atlaskit.walk.runs import opened
-from atlaskit.widgets import RunTable, TraceViewer, runtable
-from atlaskit.widgets.feed import BATCH, FIRST_BATCH, MOST_RUNS, MOST_WANTED
+from atlaskit.evaluation.runner import evaluate
+from atlaskit.runs.events import Event
+from atlaskit.runs.replay import pictures
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.video.readers import Pixels
+from atlaskit.viz import walk
+from atlaskit.viz.html import reprs
+from atlaskit.viz.html.markup import bounded
+from atlaskit.viz.walk.regions import regions
+from atlaskit.viz.walk.source import opened
+from atlaskit.viz.widgets import RunTable, TraceViewer, runtable
+from atlaskit.viz.widgets.channel import BATCH, FIRST_BATCH, MOST_RUNS, MOST_WANTED
 
 WORDS = ALL[:-1]
 """Without half a letter, which pandas does not take."""
@@ -95,7 +96,7 @@ def test_the_page_is_told_every_step_and_no_picture_that_it_does_not_look_at(eve
     for (place, which), each in list(zip(shows, drawn, strict=True))[:6]:
         (said,) = [message for message in page.say(want="pictures", wanted=[[0, which]]) if message["is"] == "picture"]
         assert said == {"is": "picture", "run": 0, "picture": which} and place == each.place
-        assert page.jpegs[0, which] == bounded(each.picture.jpeg(), kinds.WIDEST_PX, 500_000)
+        assert page.jpegs[0, which] == bounded(each.picture.jpeg(), reprs.WIDEST_PX, 500_000)
 
 
 def test_a_saved_run_is_the_run(eventful: Result, tmp_path: Path) -> None:

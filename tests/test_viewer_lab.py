@@ -16,16 +16,16 @@ from PIL import Image
 from playwright.sync_api import Locator, expect
 from test_walk import spoiled
 
-from atlaskit import walk
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.evaluate import evaluate
-from atlaskit.events import Event
-from atlaskit.replay import pictures
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.trace import Trace
+from atlaskit.caching.cache import Cache
+from atlaskit.evaluation.runner import evaluate
+from atlaskit.runs.events import Event
+from atlaskit.runs.replay import pictures
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.viz import walk
 
 pytestmark = pytest.mark.browser
 

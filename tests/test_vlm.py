@@ -23,15 +23,15 @@ from loopback import (
 from models import Counting
 from pydantic import BaseModel
 
+from atlaskit.agents.schemas import one_of
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.render import view
 from atlaskit.errors import BadReply, ModelError, Unreachable
-from atlaskit.model import Message, Request
-from atlaskit.render import view
-from atlaskit.replies import Cached, reply_key
-from atlaskit.schemas import one_of
-from atlaskit.usage import Usage
-from atlaskit.vlm import VLM
+from atlaskit.models.cached import Cached, reply_key
+from atlaskit.models.client import VLM
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.usage import Usage
 
 
 class Pick(BaseModel):
@@ -199,7 +199,7 @@ def test_reasoning_is_kept_out_of_the_answer(loop: Loop) -> None:
 
 
 def test_nobody_there_is_one_sentence_that_says_how_to_get_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"

@@ -21,17 +21,18 @@ from test_displays import ALL, HOSTILE
 from test_render import Flat
 from test_trace import run
 
-from atlaskit import baselines, walk
+from atlaskit.agents import baselines
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.events import FORMS, Event
-from atlaskit.readers import Pixels
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.trace import Trace
-from atlaskit.walk import composed, steps
+from atlaskit.runs.events import FORMS, Event
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.video.readers import Pixels
+from atlaskit.viz import walk
+from atlaskit.viz.walk import assets, steps
 
 CHROMIUM = shutil.which("chromium")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the PATH")
@@ -241,8 +242,8 @@ MARKUP = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\
 
 
 def test_the_scripts_are_small_and_make_no_markup() -> None:
-    for name in {*composed.PAGE, *composed.PANES}:
-        script = composed.script(name)
+    for name in {*assets.PAGE, *assets.PANES}:
+        script = assets.script(name)
         assert script.count("\n") < 260
         assert not re.search(MARKUP, script), name
 

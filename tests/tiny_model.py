@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import Idefics3Config, Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "atlaskit" / "nano" / "learn"))
-from words import write_processor
+from tokenizer import write_processor
 
 IMAGE_PX, PATCH_PX, SHUFFLE = 512, 32, 2
 CONTEXT = 32768

@@ -14,14 +14,14 @@ import PIL
 from models import Looking
 
 import atlaskit as ak
+from atlaskit.agents.prompts import GlanceCall, StepCall
 from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.cache import Cache
-from atlaskit.memory import Evidence, Scratchpad
-from atlaskit.model import Request
-from atlaskit.prompts import GlanceCall, StepCall
-from atlaskit.recipes import readable_key, reply_key, tile_key
-from atlaskit.render import Sheet, Still, View, are_readable
-from atlaskit.video import Video
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import readable_key, reply_key, tile_key
+from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.render import Sheet, Still, View, are_readable
+from atlaskit.models.protocol import Request
+from atlaskit.video.video import Video
 
 FOUND = Scratchpad().add([Evidence(1.25, 1.0, 1.5, "a red circle", 0.8, "Hello Wörld"), Evidence(3, 2, 4, "", 0.5)])
 CELL, K = 64, 4

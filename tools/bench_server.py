@@ -20,15 +20,15 @@ from pathlib import Path
 import httpx
 
 import atlaskit as ak
-from atlaskit import install
-from atlaskit.agents import Errand, Worker
+from atlaskit.agents.budget import Allotment
+from atlaskit.agents.schemas import Confidence, one_of, reply_model
+from atlaskit.agents.worker import Errand, Worker
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.budget import Allotment
-from atlaskit.dialect import HOSTED, VLLM, letter, sampling
-from atlaskit.memory import DeadZones
-from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
-from atlaskit.schemas import Confidence, one_of, reply_model
-from atlaskit.usage import Transit, Usage
+from atlaskit.environment.memory import DeadZones
+from atlaskit.models.dialect import HOSTED, VLLM, letter, sampling
+from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.models.serving import install
+from atlaskit.models.usage import Transit, Usage
 
 TINY = Path(__file__).parents[1] / "tests" / "tiny_model.py"
 IN_FLIGHT = (1, 4, 16)

@@ -21,9 +21,9 @@ import av
 import numpy as np
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld.painter import Painter
-from atlaskit.grid import Grid
-from atlaskit.render import View
+from atlaskit.benchmarks.atlasworld.renderer import Painter
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.render import View
 
 SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
 K, CELL = 8, (320, 180)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.model import Model
-from atlaskit.question import Question
-from atlaskit.video import Video
+from atlaskit.models.protocol import Model
+from atlaskit.video.video import Video
 
 if TYPE_CHECKING:
     from atlaskit.benchmarks.atlasworld.world import World

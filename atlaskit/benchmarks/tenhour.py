@@ -16,10 +16,10 @@ from tqdm.auto import tqdm
 
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
+from atlaskit.environment.question import Question, Span
 from atlaskit.errors import InputError
-from atlaskit.opening import open_video
-from atlaskit.question import Question, Span
-from atlaskit.video import Video
+from atlaskit.video.opening import open_video
+from atlaskit.video.video import Video
 
 HOURS_10_S = 36_000.0
 OPENED_AT_ONCE = 8

@@ -13,16 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld.questions import summary_of
-from atlaskit.benchmarks.atlasworld.script import Event
-from atlaskit.benchmarks.atlasworld.world import World
-from atlaskit.cache import canonical_json
-from atlaskit.environment import Expand, State
-from atlaskit.errors import InputError
-from atlaskit.grid import Cell
-from atlaskit.memory import Scratchpad
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
-from atlaskit.prompts import (
+from atlaskit.agents.prompts import (
     CaptionCall,
     DecisionCall,
     FramesCall,
@@ -33,10 +24,19 @@ from atlaskit.prompts import (
     TaskCall,
     TextCall,
 )
-from atlaskit.question import Answered, Question
-from atlaskit.render import View
-from atlaskit.schemas import LONGEST_TEXT, MOST_CITED, MOST_INTERVALS, MOST_ITEMS
-from atlaskit.usage import CHARACTERS_A_TOKEN, Usage
+from atlaskit.agents.schemas import LONGEST_TEXT, MOST_CITED, MOST_INTERVALS, MOST_ITEMS
+from atlaskit.benchmarks.atlasworld.questions import summary_of
+from atlaskit.benchmarks.atlasworld.timeline import Event
+from atlaskit.benchmarks.atlasworld.world import World
+from atlaskit.caching.cache import canonical_json
+from atlaskit.environment.grid import Cell
+from atlaskit.environment.mdp import Expand, State
+from atlaskit.environment.memory import Scratchpad
+from atlaskit.environment.question import Answered, Question
+from atlaskit.environment.render import View
+from atlaskit.errors import InputError
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
 
 COUNTS = ("COUNT", "TALLY")
 FLOW = ("first", "summarise")

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from atlaskit.benchmarks.atlasworld.screenplay import CAPTION_WORDS
-from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES, Event, Scene, Script, SpokenLine
+from atlaskit.benchmarks.atlasworld.generator import CAPTION_WORDS
+from atlaskit.benchmarks.atlasworld.timeline import COLOURS, SHAPES, Event, Scene, Script, SpokenLine
+from atlaskit.environment.question import Question, Span, with_article
 from atlaskit.errors import InputError
-from atlaskit.question import Question, Span, with_article
 
 CHOICES = 4
 TRIES = 30
