@@ -9,9 +9,9 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.mdp import (
     AddToScratchpad,
-    Atlas,
     Backtrack,
     Claim,
     Expand,
@@ -35,8 +35,10 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video
 from atlaskit.viz import html, live, movie, plots, walk, widgets
 
-html.attach()  # so that objects show themselves in notebooks
-live.attach()  # so that `ask` shows a run as it happens
+__version__ = "0.1.0"
+
+html.attach()  # objects display themselves in notebooks
+live.attach()  # `ask(show=True)` draws a run while it happens
 
 __all__ = [
     "VLM",
@@ -76,3 +78,8 @@ __all__ = [
     "walk",
     "widgets",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public names only; the packages they come from stay importable."""
+    return [*__all__, "__version__"]

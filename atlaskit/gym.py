@@ -18,18 +18,17 @@ from PIL import ImageOps
 
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Grid, resolution_s, sub_second_depth
 from atlaskit.environment.mdp import (
     Action,
     AddToScratchpad,
-    Atlas,
     Backtrack,
     Claim,
     Expand,
     Finished,
     Investigate,
     MarkPromising,
-    Observation,
     State,
     Traversal,
     Zoom,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from atlaskit.caching.cache import canonical_json, recipe_key
-from atlaskit.errors import ModelError
+from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, json_schema
 from atlaskit.models.usage import Usage
 

@@ -23,8 +23,8 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import reply_key
 from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
+from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
 
 WORKERS = 4

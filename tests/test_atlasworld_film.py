@@ -23,8 +23,8 @@ from PIL import Image
 from atlaskit.benchmarks.atlasworld import timeline as world
 from atlaskit.benchmarks.atlasworld.encoder import FilmPaths, film
 from atlaskit.benchmarks.atlasworld.generator import write_script
-from atlaskit.benchmarks.atlasworld.renderer import Painter
-from atlaskit.benchmarks.atlasworld.timeline import Event, Script
+from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
+from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent
 from atlaskit.errors import InputError
 
 NAMES = re.compile(rf"\b({'|'.join(world.COLOURS)}) ({'|'.join(world.SHAPES)})\b")
@@ -113,7 +113,7 @@ def test_spoken_lines_are_true_or_known_to_mislead(script: Script) -> None:
 @settings(max_examples=25, deadline=None)
 @given(scripts)
 def test_objects_are_in_the_picture_on_every_frame_of_their_event(script: Script) -> None:
-    painter, (width, height) = Painter(script), script.size
+    painter, (width, height) = SceneRenderer(script), script.size
     for event in script.events:
         first, last = round(event.start_s * script.fps), round(event.end_s * script.fps)
         for index in range(first, last):
@@ -216,9 +216,9 @@ def test_what_is_no_manifest_is_refused(row: Any) -> None:
 # --- the picture --------------------------------------------------------------------------------------
 
 
-def shows(picture: Image.Image, script: Script, event: Event, index: int, tolerance: float = 60) -> bool:
+def shows(picture: Image.Image, script: Script, event: WorldEvent, index: int, tolerance: float = 60) -> bool:
     """Tell whether the middle of the event's object, where it should be, has the object's colour."""
-    pose = Painter(script).pose(event, index)
+    pose = SceneRenderer(script).pose(event, index)
     reach = pose.diameter / 12
     box = (pose.x - reach, pose.y - reach, pose.x + reach, pose.y + reach)
     patch = np.asarray(picture.crop(tuple(round(side) for side in box)), float)
@@ -228,8 +228,8 @@ def shows(picture: Image.Image, script: Script, event: Event, index: int, tolera
 
 def test_objects_are_painted_on_the_frames_of_their_events_and_on_no_other() -> None:
     script = write_script(5, 90, size=(320, 180))
-    painter = Painter(script)
-    bare = Painter(dataclasses.replace(script, events=(), lines=()))
+    painter = SceneRenderer(script)
+    bare = SceneRenderer(dataclasses.replace(script, events=(), lines=()))
     for index in range(0, script.frame_count, 3):
         event = script.event_at(index / script.fps)
         same = painter.frame(index).tobytes() == bare.frame(index).tobytes()
@@ -250,7 +250,7 @@ def test_no_place_is_black_at_any_size(place: str, light: str) -> None:
     for size in ((64, 64), (160, 90), (640, 360)):
         script = write_script(2, 10, size=size)
         scenes = tuple(dataclasses.replace(scene, place=place, light=light) for scene in script.scenes)
-        picture = Painter(dataclasses.replace(script, scenes=scenes)).at(0.0)
+        picture = SceneRenderer(dataclasses.replace(script, scenes=scenes)).at(0.0)
         assert picture.mode == "RGB" and picture.size == size
         assert np.asarray(picture).max(axis=-1).mean() > 30
 
@@ -258,11 +258,11 @@ def test_no_place_is_black_at_any_size(place: str, light: str) -> None:
 def test_any_thread_may_ask_for_any_frame() -> None:
     script = write_script(9, 60, size=(160, 90))
     shuffled = [index * 37 % script.frame_count for index in range(0, script.frame_count, 5)]
-    painter = Painter(script)
+    painter = SceneRenderer(script)
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda index: painter.frame(index).tobytes(), shuffled))
-    assert together == [Painter(script).frame(index).tobytes() for index in shuffled[:20]] + together[20:]
-    alone = Painter(script)
+    assert together == [SceneRenderer(script).frame(index).tobytes() for index in shuffled[:20]] + together[20:]
+    alone = SceneRenderer(script)
     assert together == [alone.frame(index).tobytes() for index in shuffled]
 
 
@@ -290,7 +290,7 @@ def test_the_film_shows_the_script(short: Script, filmed: FilmPaths) -> None:
         picture = frame.to_image()
         assert picture.size == short.size
         event = short.event_at(index / short.fps)
-        if event is not None and Painter(short).pose(event, index).opacity == 1:
+        if event is not None and SceneRenderer(short).pose(event, index).opacity == 1:
             assert shows(picture, short, event, index, 75)
 
 

@@ -20,7 +20,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.generator import EVERYTHING
 from atlaskit.benchmarks.atlasworld.long_timeline import BANK, BANK_CAST, OWN, OWN_CAST, write_reel
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
-from atlaskit.benchmarks.atlasworld.timeline import Event, Script
+from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import sub_second_depth
 from atlaskit.environment.question import Question
@@ -68,7 +68,7 @@ def test_the_timeline_is_that_of_the_clips_one_after_another(reel: Any) -> None:
                 moved = next(here)
                 for there, time_s in ((moved.start_s, part.start_s), (moved.end_s, part.end_s)):
                     assert there == (start + round(time_s * fps)) / fps
-                if isinstance(part, Event):
+                if isinstance(part, WorldEvent):
                     assert (moved.name, moved.caption, moved.motion) == (part.name, part.caption, part.motion)
         assert next(here, None) is None
     assert Script.from_json(script.to_json()) == script  # which checks the laws
@@ -166,7 +166,7 @@ def test_what_has_no_choices_has_its_answer_on_the_whole_timeline() -> None:
         atlasworld(1, 60, categories=("WHY",), directory="unused")
 
 
-def check_truth(script: Script, question: Question, targets: list[Event]) -> None:
+def check_truth(script: Script, question: Question, targets: list[WorldEvent]) -> None:
     """Judge a question over all of a script: what it names as unique is there once, and the answer is true."""
     seen = Counter(event.name for event in script.events)
     assert all((event.colour, event.shape) in OWN_CAST.objects for event in targets)
@@ -293,7 +293,7 @@ def test_two_root_grids_of_ten_hours_share_their_frames(cache: Cache) -> None:
 # --- the search ---------------------------------------------------------------------------------------
 
 
-def is_within_reach(event: Event, duration_s: float, k: int = 8) -> bool:
+def is_within_reach(event: WorldEvent, duration_s: float, k: int = 8) -> bool:
     """Tell whether a cell of the finest grid that a search opens has its midpoint in an event."""
     cell_s = Fraction(duration_s) / k ** (2 * sub_second_depth(duration_s, k) + 2)
     next_midpoint = (math.ceil(Fraction(event.start_s) / cell_s - Fraction(1, 2)) + Fraction(1, 2)) * cell_s

@@ -16,7 +16,8 @@ from atlaskit.agents.baselines import METHODS
 from atlaskit.agents.prompts import CaptionCall, FramesCall, TextCall
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, Refused, Unreachable
+from atlaskit.errors import InputError
+from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.runs.trace import Trace
 

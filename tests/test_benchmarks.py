@@ -16,7 +16,7 @@ from test_nbconvert import check_pictures
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.folder import standard_and_long
+from atlaskit.benchmarks.tenhour import standard_and_long
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook

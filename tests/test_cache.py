@@ -18,7 +18,7 @@ from typing import Any
 import diskcache
 import pytest
 
-from atlaskit.caching.cache import DIGEST_BYTES, Cache, Passing, canonical_json, recipe_key
+from atlaskit.caching.cache import DIGEST_BYTES, Cache, Transient, canonical_json, recipe_key
 from atlaskit.caching.disk import Policy, network_file_system
 from atlaskit.errors import CacheError, CacheWarning, InputError
 
@@ -431,7 +431,7 @@ def test_a_cache_that_was_deleted_while_in_use_is_one_sentence(tmp_path: Path) -
 
 
 def test_what_passes_is_given_and_not_kept(cache: Cache) -> None:
-    assert cache.remember("view:1", lambda: Passing(b"for now")) == b"for now"
+    assert cache.remember("view:1", lambda: Transient(b"for now")) == b"for now"
     assert cache.get("view:1") is None
 
 

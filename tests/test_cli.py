@@ -76,7 +76,7 @@ def test_what_was_asked_of_a_server_that_is_gone_is_replayed(
 ) -> None:
     arguments = ["ask", str(film_path(film)), "What?", *CHOICES, "--calls", "4", "--cell", "32", "--cache", "kept"]
     with loopback() as server:
-        monkeypatch.setattr("atlaskit.__main__.LOCAL_SERVER", server.url)
+        monkeypatch.setattr("atlaskit.cli.ask.LOCAL_SERVER", server.url)
         assert main([*arguments, "--save", "first.json"]) == 0
     assert main([*arguments, "--save", "second.json"]) == 0
     assert Path("first.json").read_bytes() == Path("second.json").read_bytes()

@@ -15,15 +15,16 @@ from models import Babbler
 from atlaskit.agents.budget import Allotment, Budget
 from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.search import ask
-from atlaskit.agents.worker import Errand, Worker
+from atlaskit.agents.worker import Task, Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Atlas, Observation
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
-from atlaskit.errors import BadReply, InputError, ModelError, Refused
+from atlaskit.errors import InputError
+from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Message, Reply, Request
 from atlaskit.video.subtitles import Line
 
@@ -56,7 +57,7 @@ class LookingAround(Babbler):
 
 def explore(world: World, cache: Cache, model: Listening, steps: int) -> list[Request]:
     atlas = Atlas(world.drawn, k=4, cell=32, max_depth=3, cache=cache)
-    errand = Errand("Find it.", atlas.root.expand(3), DeadZones(), Allotment(steps), 1, 0)
+    errand = Task("Find it.", atlas.root.expand(3), DeadZones(), Allotment(steps), 1, 0)
     Worker(atlas, model, QUESTION).explore(errand)
     return model.asked
 

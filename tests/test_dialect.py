@@ -17,7 +17,7 @@ from test_vlm import Pick, request
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View, view
-from atlaskit.errors import InputError, ModelError, Unreachable
+from atlaskit.errors import InputError
 from atlaskit.models.cached import reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import (
@@ -32,8 +32,9 @@ from atlaskit.models.dialect import (
     read_answer,
     sampling,
 )
+from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.http import Endpoint
-from atlaskit.models.metrics import Counters, read_counters
+from atlaskit.models.metrics import ServerMetrics, read_counters
 from atlaskit.models.protocol import Message, Request
 
 ANSWER = '{"thought":"t","cell":3}'
@@ -255,9 +256,9 @@ vllm:mm_cache_hits_total{engine="0",model_name="a b"} 3.0
 
 def test_the_servers_own_counters() -> None:
     counted = read_counters(PAGE, "a b")
-    assert counted == Counters(123, 0, 123, 41, 4, 3)
+    assert counted == ServerMetrics(123, 0, 123, 41, 4, 3)
     assert counted.prefix_hit_rate == pytest.approx(1 / 3) and counted.image_hit_rate == 0.75
-    assert counted - counted == Counters() and Counters().prefix_hit_rate == 0
+    assert counted - counted == ServerMetrics() and ServerMetrics().prefix_hit_rate == 0
     with pytest.raises(ValueError, match="no counters"):
         read_counters("<html>", "a b")
     odd = PAGE.replace('"a b"', r'"a \"b\" \\ c"')

@@ -23,8 +23,9 @@ from test_render import Flat
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache, cache_in_use, default_cache
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Atlas, Expand, Investigate, Zoom
+from atlaskit.environment.mdp import Expand, Investigate, Zoom
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
@@ -33,9 +34,9 @@ from atlaskit.models.usage import Usage
 from atlaskit.runs.events import FORMS, Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
+from atlaskit.video.playlist import Playlist
 from atlaskit.video.readers import Pixels
 from atlaskit.video.subtitles import Line, Subtitles
-from atlaskit.video.video import Playlist
 from atlaskit.viz import html
 from atlaskit.viz.html import markup, timeline
 

@@ -21,9 +21,9 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import reply_key
 from atlaskit.errors import InputError
 from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
+from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
 
 SETTINGS = {"cell": 32}

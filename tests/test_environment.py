@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import (
     Action,
     AddToScratchpad,
-    Atlas,
     Backtrack,
     Claim,
     Expand,

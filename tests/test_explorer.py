@@ -25,7 +25,8 @@ from test_render import Flat
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.mdp import Action, Atlas, Expand, Investigate, Zoom
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.mdp import Action, Expand, Investigate, Zoom
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, IllegalAction, InputError
@@ -34,8 +35,8 @@ from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 from atlaskit.viz import widgets
 from atlaskit.viz.widgets import GridExplorer, bridge
-from atlaskit.viz.widgets.debounce import Latest
-from atlaskit.viz.widgets.navigation import MOST_LETTERS, Place
+from atlaskit.viz.widgets.debounce import Debouncer
+from atlaskit.viz.widgets.navigation import MOST_LETTERS, Location
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
 
@@ -135,17 +136,17 @@ def test_what_is_told_of_a_place(world: World, shared_cache: Cache) -> None:
 def test_python_leads_the_page_too(world: World, shared_cache: Cache) -> None:
     page = explore(world.drawn, shared_cache)
     explorer = page.explorer
-    assert explorer.open(5, 2).back().open(2).place == Place((5, 2))
+    assert explorer.open(5, 2).back().open(2).place == Location((5, 2))
     assert page.told()["place"]["path"] == [5, 2] == list(explorer.view.grid.path)
-    assert explorer.frame(3).back().place == Place((5, 2))
-    assert explorer.before(3).place == Place((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 960)
+    assert explorer.frame(3).back().place == Location((5, 2))
+    assert explorer.before(3).place == Location((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 960)
     assert page.told()["place"] == {"path": [5, 2], "look": "after", "cell": 4}
-    assert explorer.back().back().back().back().place == Place()
+    assert explorer.back().back().back().back().place == Location()
     for wrong in (lambda: explorer.open(16), lambda: explorer.open(0, 0, 0, 0), lambda: explorer.before(0)):
         with pytest.raises(IllegalAction):
             wrong()
     page.go(7)
-    assert explorer.place == Place((7,)), "and the page leads Python"
+    assert explorer.place == Location((7,)), "and the page leads Python"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +300,7 @@ def test_memory_stays_flat_over_500_clicks(world: World, cache: Cache) -> None:
 
     def counted() -> tuple[int, int, int]:
         gc.collect()
-        held = sum(isinstance(each, View | Place | Image.Image) for each in gc.get_objects())
+        held = sum(isinstance(each, View | Location | Image.Image) for each in gc.get_objects())
         return held, threading.active_count(), page.explorer._drawing._pool._work_queue.qsize()
 
     for number in range(60):
@@ -311,7 +312,7 @@ def test_memory_stays_flat_over_500_clicks(world: World, cache: Cache) -> None:
 
 
 def test_the_latest_is_done_and_the_thread_ends() -> None:
-    done, thread = list[str](), Latest("test")
+    done, thread = list[str](), Debouncer("test")
     begun, free = threading.Event(), threading.Event()
     thread.tell(lambda is_latest: (begun.set(), free.wait(60), done.append(f"first {is_latest()}")))  # type: ignore[func-returns-value, arg-type, return-value]
     assert begun.wait(60)

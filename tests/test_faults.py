@@ -48,10 +48,11 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View, view
-from atlaskit.errors import AtlasError, BadReply, ModelError, Unreachable
+from atlaskit.errors import AtlasError
 from atlaskit.models.client import VLM
-from atlaskit.models.http import Endpoint, Failed
-from atlaskit.models.limiter import gate_to
+from atlaskit.models.errors import BadReply, ModelError, Unreachable
+from atlaskit.models.http import Endpoint, HttpFailure
+from atlaskit.models.limiter import limiter_for
 from atlaskit.models.protocol import Message, Request
 from atlaskit.models.usage import Usage
 from atlaskit.runs.result import Result
@@ -104,7 +105,7 @@ class Unanswered:
     broken: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, base_url: str, failure: Failed) -> None:
+    def note(self, base_url: str, failure: HttpFailure) -> None:
         with self.lock:
             self.all[base_url] += not failure.status
             self.broken[base_url] += "breaks off" in str(failure)
@@ -117,7 +118,7 @@ def unanswered(monkeypatch: pytest.MonkeyPatch) -> Unanswered:
     def noting(self: Endpoint, *args: Any) -> bytes:
         try:
             return post(self, *args)
-        except Failed as failure:
+        except HttpFailure as failure:
             noted.note(self.base_url, failure)
             raise
 
@@ -420,7 +421,7 @@ def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
     """Connections and places among the requests in flight are not shared with a parent that knows nothing of it."""
     vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
     vlm.complete(pick())  # a connection that is kept
-    with gate_to(vlm.base_url).place():
+    with limiter_for(vlm.base_url).place():
         child = os.fork()
         if child == 0:
             try:
@@ -533,7 +534,7 @@ def test_a_call_whose_time_is_up_at_the_gate_costs_nothing(loop: Loop) -> None:
     is_held, is_over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with gate_to(vlm.base_url).place():
+        with limiter_for(vlm.base_url).place():
             is_held.set()
             is_over.wait(PATIENCE_S)
 
@@ -542,7 +543,7 @@ def test_a_call_whose_time_is_up_at_the_gate_costs_nothing(loop: Loop) -> None:
         assert is_held.wait(PATIENCE_S)
         with pytest.raises(ModelError, match="before the time was up") as caught:
             vlm.complete(pick(deadline_s=time.monotonic() + 0.05))
-        assert gate_to(vlm.base_url).inside == 1, "the call gave up before the place came free"
+        assert limiter_for(vlm.base_url).inside == 1, "the call gave up before the place came free"
         is_over.set()
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
     assert vlm.complete(pick(deadline_s=time.monotonic() + 60)).usage.calls == 1
@@ -550,11 +551,11 @@ def test_a_call_whose_time_is_up_at_the_gate_costs_nothing(loop: Loop) -> None:
 
 def test_a_call_that_nobody_waits_for_leaves_the_gate(loop: Loop) -> None:
     vlm, is_over = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
-    with gate_to(vlm.base_url).place():
+    with limiter_for(vlm.base_url).place():
         threading.Timer(0.1, is_over.set).start()
         with pytest.raises(ModelError) as caught:
             vlm.complete(pick(is_over=is_over))
-        assert gate_to(vlm.base_url).inside == 1
+        assert limiter_for(vlm.base_url).inside == 1
     assert (caught.value.usage, loop.bodies) == (Usage(), [])
 
 

@@ -16,13 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from atlaskit.agents import schemas
 from atlaskit.agents.schemas import one_of, reply_model, several
-from atlaskit.caching.keys import reply_key
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.errors import first_fault
+from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import Message, Request, json_schema
-from atlaskit.models.schema import Form, among
+from atlaskit.models.schema import ParametricSchema, among
 
-Make = Callable[[], Form]
+Make = Callable[[], ParametricSchema]
 
 CELLS = st.sets(st.integers(0, 63), max_size=64).map(lambda cells: tuple(sorted(cells)))
 SOME = CELLS.filter(bool)
@@ -80,7 +80,7 @@ def spoiled(value: Any, rng: random.Random) -> Any:
     return rng.choice(STRANGE)
 
 
-def outcome(form: Form | type[BaseModel], value: Any, as_text: bool) -> tuple[Any, ...]:
+def outcome(form: ParametricSchema | type[BaseModel], value: Any, as_text: bool) -> tuple[Any, ...]:
     """Return what comes of an answer: itself, or where the first fault lies and what it is."""
     try:
         answer = form.model_validate_json(json.dumps(value)) if as_text else form.model_validate(value)
@@ -112,7 +112,7 @@ def test_a_form_is_what_a_model_of_its_values_is(make: Make, seed: int) -> None:
 
 
 def test_a_value_is_given_back_as_it_was_given() -> None:
-    form = Form(reply_model("Pick", cell=among("cells")), (("cells", (1, 2)),))
+    form = ParametricSchema(reply_model("Pick", cell=among("cells")), (("cells", (1, 2)),))
     assert type(form.model_validate_json('{"cell": 1.0}').cell) is int
     for refused in ("true", '"1"', "3", "null", "[1]", "1.5", "1e400"):
         with pytest.raises(ValidationError):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from loopback import running
 
-from atlaskit.errors import ServerError
+from atlaskit.models.errors import ServerError
 from atlaskit.models.serving import install
 
 

@@ -22,20 +22,21 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.mdp import Atlas, dead_cells
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.mdp import dead_cells
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook
 from atlaskit.runs.events import Event
-from atlaskit.runs.observer import Watch
+from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.replay import memory
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.viz import html
 from atlaskit.viz.live import thread
-from atlaskit.viz.live.map import Map
-from atlaskit.viz.live.notebook import Output
-from atlaskit.viz.live.snapshots import Moment
-from atlaskit.viz.live.thread import Drawing
+from atlaskit.viz.live.map import RunMap
+from atlaskit.viz.live.notebook import NotebookOutput
+from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.viz.live.thread import DrawingThread
 
 FORTY: dict[str, Any] = {"workers": 3, "steps": 5, "budget": Budget(calls=40)}
 
@@ -55,8 +56,8 @@ def babbled(cache: Cache, seed: int = 3, **options: Any) -> Result:
     return run(Flat(), Flaky(Babbler(seed), 0.1, 3, MASTER_AND_WORKER), cache, **{**FORTY, **options})
 
 
-def moments(events: list[Event]) -> Iterator[Moment]:
-    moment = Moment()
+def moments(events: list[Event]) -> Iterator[Snapshot]:
+    moment = Snapshot()
     for event in events:
         yield (moment := moment.then(event))
 
@@ -65,10 +66,10 @@ class Paper:
     """A surface that keeps what is drawn on it; `stuck` holds each drawing up until it is set."""
 
     def __init__(self, stuck: threading.Event | None = None) -> None:
-        self.drawn, self.left = list[Moment](), list[tuple[Moment, Result | None]]()
+        self.drawn, self.left = list[Snapshot](), list[tuple[Snapshot, Result | None]]()
         self.stuck, self.is_drawing = stuck, threading.Event()
 
-    def draw(self, moment: Moment) -> None:
+    def draw(self, moment: Snapshot) -> None:
         self.is_drawing.set()
         if self.stuck is not None:
             self.stuck.wait(30)
@@ -77,12 +78,12 @@ class Paper:
     def look(self) -> bool:
         return True
 
-    def leave(self, moment: Moment, result: Result | None) -> None:
+    def leave(self, moment: Snapshot, result: Result | None) -> None:
         self.left.append((moment, result))
 
 
 def drawn_on(paper: Paper, monkeypatch: pytest.MonkeyPatch, first_s: float = 0.0) -> None:
-    monkeypatch.setattr(Watch, "opens", lambda video, cache: Drawing(paper))
+    monkeypatch.setattr(RunObserver, "opens", lambda video, cache: DrawingThread(paper))
     monkeypatch.setattr(thread, "FIRST_S", first_s)
     monkeypatch.setattr(thread, "EVERY_S", 0.0)
 
@@ -106,9 +107,9 @@ def test_what_goes_wrong_with_drawing_changes_nothing(
     plain, paper = babbled(Cache(tmp_path / "a")), Paper()
     drawn_on(paper, monkeypatch)
     if fails_at == "opens":
-        monkeypatch.setattr(Watch, "opens", fail)
+        monkeypatch.setattr(RunObserver, "opens", fail)
     else:
-        monkeypatch.setattr(Paper if fails_at == "draw" else Drawing, fails_at, fail)
+        monkeypatch.setattr(Paper if fails_at == "draw" else DrawingThread, fails_at, fail)
     seen = run(Flat(), Flaky(Looking(Babbler(3)), 0.1, 3, MASTER_AND_WORKER), Cache(tmp_path / "b"), show=True, **FORTY)
     assert seen.to_json() == plain.to_json()
     told = capfd.readouterr().err
@@ -184,7 +185,7 @@ def test_the_last_moment_is_the_result(cache: Cache, seed: int) -> None:
 def test_the_map_turns_black_and_shows_who_is_where(world: World, shared_cache: Cache) -> None:
     result = run(world.drawn, Oracle(world, miss=0.3), shared_cache, world.questions[0], k=8, workers=3, max_rounds=3)
     atlas = Atlas(world.drawn, 8, 32, result.settings["max_depth"], cache=shared_cache)
-    chart, seen = Map(atlas, 480), list(moments(list(result.trace.events)))
+    chart, seen = RunMap(atlas, 480), list(moments(list(result.trace.events)))
     grey = np.asarray(chart.paint(seen[0]))
     assert len(np.unique(grey.reshape(-1, 3), axis=0)) == 2 and not chart.has_frames
     chart.look()
@@ -204,9 +205,11 @@ def test_the_map_turns_black_and_shows_who_is_where(world: World, shared_cache: 
 
 
 def test_frames_that_cannot_be_had_are_told(cache: Cache) -> None:
-    chart = Map(Atlas(Gone(), 4, 32, 2, cache=cache), 480)
+    chart = RunMap(Atlas(Gone(), 4, 32, 2, cache=cache), 480)
     chart.look()
-    assert chart.has_frames and chart.trouble.startswith("gone: <script>") and chart.paint(Moment()).size == (480, 480)
+    assert (
+        chart.has_frames and chart.trouble.startswith("gone: <script>") and chart.paint(Snapshot()).size == (480, 480)
+    )
 
 
 class Page:
@@ -221,7 +224,7 @@ class Page:
 
 def test_text_is_text_in_every_drawing(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run(Spoken(), Spiteful(5), cache, **FORTY)
-    output, pages = Output(result.sheet.video, cache), list[tuple[str, str]]()
+    output, pages = NotebookOutput(result.sheet.video, cache), list[tuple[str, str]]()
     monkeypatch.setattr(output, "_publish", lambda html, text, is_last=False: pages.append((html, text)))
     for number, moment in enumerate(moments(list(result.trace.events))):
         output.draw(moment)
@@ -321,4 +324,4 @@ def test_the_kernels_run_is_the_same_as_one_without_a_notebook(drawn_live: Path,
 def test_moments_that_cannot_follow_are_told(cache: Cache) -> None:
     step = next(event for event in babbled(cache).trace if event.kind == "step")
     with pytest.raises(InputError, match="Worker 0 does something, and was never sent out"):
-        reduce(Moment.then, [Event(step.kind, 1, 0, step.data)], Moment())
+        reduce(Snapshot.then, [Event(step.kind, 1, 0, step.data)], Snapshot())

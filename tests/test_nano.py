@@ -24,7 +24,7 @@ from atlaskit.benchmarks.atlasworld.generator import write_script
 from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.mdp import Atlas
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
@@ -37,10 +37,10 @@ from atlaskit.nano.data import shards, synthetic
 from atlaskit.nano.data.export import export
 from atlaskit.nano.data.trajectories import IMAGE, lessons, written
 from atlaskit.nano.teacher import teacher
-from atlaskit.nano.teacher.goal import quest_of, sight_told, told, until_named
+from atlaskit.nano.teacher.goal import goal_of, sight_told, told, until_named
 from atlaskit.nano.teacher.judge_evidence import weigh
-from atlaskit.nano.teacher.labels import CELL, PARTS, VALUES, Sight, codes, pictures, sight_at
-from atlaskit.nano.teacher.scan import Sweep, is_strange, sweep
+from atlaskit.nano.teacher.labels import CELL, PARTS, VALUES, CellContent, codes, pictures, sight_at
+from atlaskit.nano.teacher.scan import Scan, is_strange, scan_view
 from atlaskit.nano.teacher.teacher import Expert
 from atlaskit.viz import plots
 
@@ -56,19 +56,19 @@ def asked() -> World:
 def test_every_kind_of_question_is_understood(asked: World) -> None:
     kinds = {}
     for question in asked.questions:
-        quest = quest_of(question.text)
+        quest = goal_of(question.text)
         assert quest is not None, question.text
         kinds[question.category] = quest.asks
         if question.category not in ("O3O", "T2O", "SUM"):
             for event in asked.targets(question):
                 middle = (event.start_s + event.end_s) / 2
                 assert quest.wants(sight_at(asked.script, middle)), question.text
-    assert len(kinds) == len(WRITERS) and quest_of("Who scored?") is None
+    assert len(kinds) == len(WRITERS) and goal_of("Who scored?") is None
 
 
 @given(st.tuples(*(st.sampled_from(values) for values in VALUES.values())))
 def test_a_description_is_read_as_it_was_meant(parts: tuple[str, ...]) -> None:
-    sight = Sight(*parts)
+    sight = CellContent(*parts)
     if sight.place and sight.light and bool(sight.colour) == bool(sight.shape):
         assert sight_told(told(sight)) == sight
     assert [VALUES[part][index] for part, index in zip(PARTS, codes(sight), strict=True)] == list(parts)
@@ -162,7 +162,7 @@ def test_a_pupil_is_taught_its_own_searches_where_they_were_rewarded(asked: Worl
     taught = {(group["prefix"] + each["rest"], each["reply"]) for group in groups for each in group["examples"]}
     assert taught == {(each["text"], each["reply"]) for one in kept for each in one.lessons}
     assert said.startswith("4 questions, asked the first way: ") and f"in one of 3 ways: {len(kept) / 4:.0%}" in said
-    wrong, slow, quick = (improving.Tried(score, calls, []) for score, calls in ((0.4, 1), (1.0, 9), (0.6, 7)))
+    wrong, slow, quick = (improving.Attempt(score, calls, []) for score, calls in ((0.4, 1), (1.0, 9), (0.6, 7)))
     assert improving.best([wrong, slow, quick]) is quick and improving.best([wrong]) is None
 
 
@@ -201,7 +201,7 @@ def test_practice_is_a_models_own_searches_and_what_its_teacher_says_of_them(
     assert (folder / "lessons-0000.jsonl").stat() == before, "what is there is left"
 
 
-SIGHTS = st.builds(Sight, *(st.sampled_from(values[1:]) for values in VALUES.values()))
+SIGHTS = st.builds(CellContent, *(st.sampled_from(values[1:]) for values in VALUES.values()))
 CELLS = st.lists(st.none() | SIGHTS, min_size=16, max_size=16)
 QUESTS = [
     "Which of these objects appears in the sea scene at noon?",
@@ -218,14 +218,14 @@ QUESTS = [
 @given(CELLS, st.integers(1, 15), st.sampled_from(QUESTS), st.sampled_from([0.3, 2.3, 8.8, 37.5, 140.0]), st.booleans())
 @settings(max_examples=150)
 def test_a_sign_waits_for_no_cell_that_comes_later(
-    sights: list[Sight | None], cut: int, asked: str, cell_s: float, is_long: bool
+    sights: list[CellContent | None], cut: int, asked: str, cell_s: float, is_long: bool
 ) -> None:
     """A thought about the first cells is the beginning of the thought about all of them, and what is kept was said."""
-    quest = quest_of(asked)
+    quest = goal_of(asked)
     assert quest is not None
     said = {3: ["Look, a red star."], 5: ["Here comes a red star."], 7: ["Look, a blue circle."]}
-    whole = sweep(quest, sights, said, cell_s=cell_s, is_long=is_long)
-    part = sweep(quest, sights[:cut], said, cell_s=cell_s, is_long=is_long)
+    whole = scan_view(quest, sights, said, cell_s=cell_s, is_long=is_long)
+    part = scan_view(quest, sights[:cut], said, cell_s=cell_s, is_long=is_long)
     if quest.line:  # which cells it is said in is known from the words of the prompt
         assert whole.thought.startswith("“Look, a red star3“: ")
     assert whole.thought.startswith(part.thought[: part.thought.rindex(". ")])
@@ -245,13 +245,13 @@ def test_a_sign_waits_for_no_cell_that_comes_later(
 )
 @settings(max_examples=150)
 def test_what_has_a_sign_is_found_link_by_link(
-    sights: list[Sight | None], asked: str, cell_s: float, opened: set[int], lists: bool
+    sights: list[CellContent | None], asked: str, cell_s: float, opened: set[int], lists: bool
 ) -> None:
     """From the last words of a thought, each sign leads to the one before, and none to what was done before."""
-    quest = quest_of(asked)
+    quest = goal_of(asked)
     assert quest is not None
     said = {3: ["Look, a red star."]}
-    swept = sweep(quest, sights, said, cell_s=cell_s, is_long=True, opened=opened, lists=lists)
+    swept = scan_view(quest, sights, said, cell_s=cell_s, is_long=True, opened=opened, lists=lists)
     for sign, cells in (("+", swept.keep), ("=", swept.near)):
         walked, found = [], re.search(rf"{re.escape(sign)}(\d+)", swept.thought[swept.thought.rindex(". ") :])
         while found:
@@ -265,12 +265,12 @@ def test_what_has_a_sign_is_found_link_by_link(
     CELLS, st.sampled_from([asked for asked in QUESTS if "the voice says" not in asked]), st.sets(st.integers(0, 15))
 )
 def test_what_a_strange_cell_leads_to_is_known_from_the_token_before_it(
-    sights: list[Sight | None], asked: str, opened: set[int]
+    sights: list[CellContent | None], asked: str, opened: set[int]
 ) -> None:
     """Where filler is minded, each cell ends with all that the next has to know of it."""
-    quest = quest_of(asked)
+    quest = goal_of(asked)
     assert quest is not None
-    swept = sweep(quest, sights, {}, cell_s=140.0, is_long=True, opened=opened)
+    swept = scan_view(quest, sights, {}, cell_s=140.0, is_long=True, opened=opened)
     ends = re.findall(r"([-!/])(?=\d+(?:[*a-z/!-]|$))", swept.thought.split(". +")[0].split(": ")[-1] + "-16-")
     assert len(ends) == 17 and ends[0] == "/" and ends[-1] == "-"
     for index, (sight, before, end) in enumerate(zip(sights, ends, ends[1:], strict=False)):
@@ -284,22 +284,22 @@ def test_what_a_strange_cell_leads_to_is_known_from_the_token_before_it(
 
 
 def test_what_is_named_is_found_by_its_line() -> None:
-    quest = quest_of("Which object is on screen when the voice says “Look, a red star.”?")
+    quest = goal_of("Which object is on screen when the voice says “Look, a red star.”?")
     assert quest is not None
-    circle = Sight("sea", "noon", "blue", "circle")
-    sights = [Sight("sea", "noon"), Sight("sea", "noon"), circle, circle]
+    circle = CellContent("sea", "noon", "blue", "circle")
+    sights = [CellContent("sea", "noon"), CellContent("sea", "noon"), circle, circle]
     said = {0: ["Here comes a red star."], 1: ["Look, a red star."]}
-    swept = sweep(quest, sights, said, cell_s=2.3, is_long=False)
+    swept = scan_view(quest, sights, said, cell_s=2.3, is_long=False)
     assert swept.thought == "“Look, a red star1“: +/0-1“=1/.2blue,circle,+2/.3blue,circle,-. +2=-"
     assert swept.keep == (2,)
-    assert sweep(quest, sights, said, cell_s=37.5, is_long=False).near == (1,)
+    assert scan_view(quest, sights, said, cell_s=37.5, is_long=False).near == (1,)
 
 
 def test_of_several_objects_it_is_said_which_one_is_seen() -> None:
-    quest = quest_of("Which appears first in the video: a red star, a blue circle, or a pink heart?")
+    quest = goal_of("Which appears first in the video: a red star, a blue circle, or a pink heart?")
     assert quest is not None
-    sights = [Sight("sea", "noon", *name.split(" ")) for name in ("pink heart", "red circle", "green star")]
-    swept = sweep(quest, sights, {0: ["Look, a red star."]}, cell_s=2.3, is_long=False)
+    sights = [CellContent("sea", "noon", *name.split(" ")) for name in ("pink heart", "red circle", "green star")]
+    swept = scan_view(quest, sights, {0: ["Look, a red star."]}, cell_s=2.3, is_long=False)
     listed = "Of red star0, blue circle1, pink heart2: +/"
     assert swept.thought == listed + "0pink~heart~ pink heart2+0/.1red~circle~ red circle-2green,star~-. +0=-"
 
@@ -309,14 +309,14 @@ def test_lines_that_are_not_listed_are_not_known() -> None:
     world = atlasworld(3, 36_000, questions=33, categories=("T2O",), size=(160, 90))
     teacher, asked = Expert(world.script), world.questions[0]
     root = Atlas(world.drawn, k=4, cell=128, cache=Cache(None)).reset()
-    quest = quest_of(asked.text)
+    quest = goal_of(asked.text)
     assert quest is not None and len(root.subtitles) > 500 and "too many to list" in cells_told(root)
-    assert teacher.sweep(quest, root).thought.startswith(f"“{until_named(quest.line)}-: =/0")
+    assert teacher.scan(quest, root).thought.startswith(f"“{until_named(quest.line)}-: =/0")
 
 
 @given(st.sets(st.integers(0, 15)), st.sets(st.integers(0, 15)))
 def test_a_probe_names_what_was_found_best_first(keep: set[int], near: set[int]) -> None:
-    found = Sweep("", tuple(sorted(keep)), tuple(sorted(near - keep)))
+    found = Scan("", tuple(sorted(keep)), tuple(sorted(near - keep)))
     answer = teacher.probe(found, 4)
     worth = {each["cell"]: each["score"] for each in answer["top"]}
     assert set(worth) <= keep | near and len(answer["top"]) == len(worth) == min(4, len(keep | near))
@@ -368,7 +368,7 @@ def test_drills_say_what_is_in_their_sheets(seed: int) -> None:
             if draw is not synthetic.reading:
                 assert re.search(r'\. \+(\d+|-)=(\d+|-)(",|$)', example["reply"]), "the last words are said"
             described = re.findall(r'"cell":(\d+),"description":"([^"]*)"', example["reply"])
-            assert all(told(Sight(*shown[int(cell)])) == words for cell, words in described)
+            assert all(told(CellContent(*shown[int(cell)])) == words for cell, words in described)
 
 
 @settings(max_examples=40, deadline=None)
@@ -441,7 +441,7 @@ def test_drills_judge_what_they_show(seed: int) -> None:
         matches = [re.fullmatch(EVIDENCE, line) for line in lines if line.startswith("[")]
         found = [Evidence(float(m[5]), float(m[3]), float(m[4]), m[2], 0.9, label=m[1]) for m in matches if m]
         found.sort(key=lambda item: item.label)  # as it was found; listed in order of time
-        quest = quest_of(asked)
+        quest = goal_of(asked)
         assert quest is not None and 1 <= len(found) == len(matches)
         question = Question(asked, choices) if choices else Question(asked, kind="when")
         meant, said = weigh(quest, question, found), json.loads(example["reply"])
@@ -465,7 +465,7 @@ def test_captions_and_counts_are_found_among_the_choices() -> None:
         (text, ("WALNUT", "HARBOR 11"), "Of WALNUT0, HARBOR1: [A]red~star~ HARBOR1+[B]red~star~ HARBOR1+. [B] HARBOR1"),
         (count, ("1", "2"), "Of one0, two1: [A]red~star~ one+[B]red~star~ two+. [B] two1"),
     ):
-        quest = quest_of(asked)
+        quest = goal_of(asked)
         assert quest is not None
         weighed = weigh(quest, Question(asked, choices), seen)
         assert (weighed.told, weighed.choice) == (said, 1)

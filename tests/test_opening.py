@@ -19,7 +19,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import asked_key, lines_key, video_key
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError, SubtitleError, VideoError
-from atlaskit.video.opening import facts_in, keep, lines_in, open_video
+from atlaskit.video.offline import facts_in, keep, lines_in
+from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import VideoFile
 

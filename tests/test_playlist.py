@@ -16,9 +16,10 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.opening import open_video
+from atlaskit.video.playlist import Playlist
 from atlaskit.video.readers import Pixels, pyav
 from atlaskit.video.subtitles import Line, Subtitles
-from atlaskit.video.video import LETTERBOX, Playlist, Video
+from atlaskit.video.video import LETTERBOX, Video
 
 SIZE = (320, 180)
 

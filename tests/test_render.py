@@ -14,7 +14,8 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.render import LETTERBOX, Sheet, Still, View, clock, view
+from atlaskit.environment.notation import clock
+from atlaskit.environment.render import LETTERBOX, Sheet, Still, View, view
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.readers import Pixels
 from atlaskit.video.subtitles import Subtitles

@@ -15,10 +15,11 @@ from pydantic import BaseModel, Field
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import VERSIONS, is_outdated, reply_key
-from atlaskit.errors import InputError, ModelError, Refused, Unrecorded
-from atlaskit.models.cached import Cached
+from atlaskit.caching.keys import VERSIONS, is_outdated
+from atlaskit.errors import InputError, Unrecorded
+from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
+from atlaskit.models.errors import ModelError, Refused
 from atlaskit.models.protocol import Message, Request
 
 OPTIONS = {"k": 4, "cell": 32, "workers": 2}

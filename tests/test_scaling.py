@@ -16,12 +16,11 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import reply_key
 from atlaskit.errors import InputError
 from atlaskit.evaluation import scaling
 from atlaskit.evaluation.scaling import (
     Delayed,
-    Timed,
+    TimedCall,
     amdahl,
     by_workers,
     conclusions,
@@ -30,7 +29,9 @@ from atlaskit.evaluation.scaling import (
     serial_s,
     speedup,
 )
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request, is_nano
+from atlaskit.models.cached import reply_key
+from atlaskit.models.presets import is_nano
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
 
 SMALL: dict[str, Any] = {"cell": 32, "progress": False}
 
@@ -139,13 +140,13 @@ def test_equal_workload_is_that_of_the_fewest_workers(cases: tuple[Case, ...], a
 
 def test_serial_is_what_no_workers_call_covers() -> None:
     calls = [
-        Timed("master", 0.0, 1.0),
-        Timed("worker", 1.0, 3.0),
-        Timed("worker", 2.0, 4.0),
-        Timed("master", 1.5, 4.5),  # beside the workers, and half a second longer
-        Timed("worker", 6.0, 7.0),
-        Timed("worker", 6.5, 6.5),
-        Timed("master", 7.0, 9.0),
+        TimedCall("master", 0.0, 1.0),
+        TimedCall("worker", 1.0, 3.0),
+        TimedCall("worker", 2.0, 4.0),
+        TimedCall("master", 1.5, 4.5),  # beside the workers, and half a second longer
+        TimedCall("worker", 6.0, 7.0),
+        TimedCall("worker", 6.5, 6.5),
+        TimedCall("master", 7.0, 9.0),
     ]
     assert serial_s(calls, 10.0) == pytest.approx(10.0 - 3.0 - 1.0)
     assert serial_s(reversed(calls), 10.0) == serial_s(calls, 10.0)

@@ -18,7 +18,8 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.errors import InputError, ModelError, Unreachable
+from atlaskit.errors import InputError
+from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Model
 from atlaskit.models.usage import Usage
 from atlaskit.runs.result import Result

@@ -25,11 +25,13 @@ from pydantic import BaseModel
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, ModelError, ServerError, Unrecorded
-from atlaskit.models.protocol import MOST_IMAGES, NANO, Message, Request, is_nano
+from atlaskit.errors import InputError, Unrecorded
+from atlaskit.models.errors import ModelError, ServerError
+from atlaskit.models.presets import NANO, is_nano
+from atlaskit.models.protocol import MOST_IMAGES, Message, Request
 from atlaskit.models.serving import install, supervisor
 from atlaskit.models.serving.log import reason_in, stage
-from atlaskit.models.serving.server import SHIPPED, Flags, Server, serve, served_name
+from atlaskit.models.serving.server import SHIPPED, Server, ServerFlags, serve, served_name
 from atlaskit.runs.events import Event
 
 ROOM = sys.modules["atlaskit.models.serving.server"]  # the package's own `serve` is the function
@@ -387,7 +389,7 @@ def flags_of(command: list[str]) -> dict[str, str]:
 
 
 def test_the_flags(tmp_path: Path) -> None:
-    flags = Flags(tensor_parallel=2, data_parallel=4, arguments=("--max-model-len", "32768"))
+    flags = ServerFlags(tensor_parallel=2, data_parallel=4, arguments=("--max-model-len", "32768"))
     gpu = flags.command("python", "a/model", "name", 8123, tmp_path, "serve-gpu")
     told = flags_of(gpu)
     assert gpu[:3] == ["python", "-m", "vllm.entrypoints.openai.api_server"]
@@ -404,7 +406,7 @@ def test_the_flags(tmp_path: Path) -> None:
         "32768",
     ]
     assert not {"--enforce-eager", "--dtype"} & told.keys()
-    cpu = flags_of(Flags().command("python", "a/model", "name", 8123, tmp_path, "serve-cpu"))
+    cpu = flags_of(ServerFlags().command("python", "a/model", "name", 8123, tmp_path, "serve-cpu"))
     assert cpu["--dtype"] == install.quick_dtype() and "--enforce-eager" in cpu
 
 
@@ -414,7 +416,7 @@ def test_nano_is_compiled_where_there_is_a_compiler(
 ) -> None:
     monkeypatch.setattr(install, "compiles", lambda: has_compiler)
     told = [
-        flags_of(Flags().command("python", "a/model", name, 8123, tmp_path, "serve-cpu"))
+        flags_of(ServerFlags().command("python", "a/model", name, 8123, tmp_path, "serve-cpu"))
         for name in ("nano@0123456789ab", "other@0123456789ab")
     ]
     assert ["--enforce-eager" in each for each in told] == [not has_compiler, True]

@@ -25,10 +25,10 @@ from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
-from atlaskit.errors import ServerError, Unreachable
 from atlaskit.models.client import VLM
+from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.protocol import Message, Request
-from atlaskit.models.schema import Form
+from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.result import Result
@@ -98,7 +98,7 @@ def test_a_whole_run(vlm: VLM, world: World, cache: Cache) -> None:
 
 
 def shape_of(request: Request) -> type:
-    return request.schema.shape if isinstance(request.schema, Form) else request.schema
+    return request.schema.shape if isinstance(request.schema, ParametricSchema) else request.schema
 
 
 @pytest.mark.parametrize("is_unforced", [False, True])

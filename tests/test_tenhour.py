@@ -13,7 +13,7 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.world import DrawnVideo
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.tenhour import Joined
+from atlaskit.benchmarks.tenhour import JoinedVideo
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.video.subtitles import Line, Subtitles
@@ -80,7 +80,7 @@ def test_order_and_offsets_are_right_for_any_number_of_clips(many: int, seed: in
     variant = ak.benchmarks.ten_hour(cases[:2], among=cases, seed=seed, duration_s=duration_s)
     for case, film in zip(variant, films, strict=False):
         joined = case.opened()
-        assert isinstance(case.opened, Joined)
+        assert isinstance(case.opened, JoinedVideo)
         parts = [part() for part in case.opened.parts]
         before = 0.0
         for part in parts:

@@ -26,7 +26,7 @@ from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import FrameError, InputError
 from atlaskit.models.protocol import Image, Model, Reply, Request
 from atlaskit.runs import replay
-from atlaskit.runs.events import FORMS, Event, Form, form_of
+from atlaskit.runs.events import FORMS, Event, EventData, data_of
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import TRACE_VERSION, Trace, schema
 from atlaskit.video.readers import Pixels
@@ -156,7 +156,7 @@ def test_every_picture_of_a_run_is_drawn_again(
     assert world.drawn.frames_decoded == decoded, "nothing is decoded before it is looked at"
     assert replay.memory(trace) == (result.evidence, result.dead_zones)
     for event in trace:
-        assert isinstance(form_of(event), FORMS[event.kind])
+        assert isinstance(data_of(event), FORMS[event.kind])
 
 
 def test_what_is_drawn_again_is_the_same_bytes(world: World, cache: Cache, eventful_run: Eventful) -> None:
@@ -447,14 +447,14 @@ def test_the_schema_takes_what_the_reader_takes(eventful: Trace) -> None:
         assert not validator.is_valid(row)
 
 
-def forms_in(form: type[Form]) -> Iterator[type[Form]]:
+def forms_in(form: type[EventData]) -> Iterator[type[EventData]]:
     """A form, and those of its fields."""
     yield form
     waiting = [field.annotation for field in form.model_fields.values()]
     while waiting:
         annotation = waiting.pop()
         waiting += get_args(annotation)
-        if isinstance(annotation, type) and issubclass(annotation, Form):
+        if isinstance(annotation, type) and issubclass(annotation, EventData):
             yield from forms_in(annotation)
 
 

@@ -17,15 +17,17 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.schemas import review_schema
 from atlaskit.agents.search import ask
-from atlaskit.agents.strategies import STRATEGIES, Sortie, beam
+from atlaskit.agents.strategies import STRATEGIES, Assignment, beam
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid, deepest
-from atlaskit.environment.mdp import AddToScratchpad, Atlas, Claim
+from atlaskit.environment.mdp import AddToScratchpad, Claim
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, gaps
 from atlaskit.environment.question import Question
-from atlaskit.errors import IllegalAction, InputError, ModelError, Refused, Unreachable
+from atlaskit.errors import IllegalAction, InputError
+from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.protocol import Request
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
@@ -412,9 +414,9 @@ def test_workers_are_told_what_others_ruled_out(long_world: World, shared_cache:
     root = Grid(0.0, 36_000.0, 8)
     inside, whole = root.expand(5).expand(7), root.expand(5)
 
-    def inner_first(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
+    def inner_first(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
         (region,) = [inside] if not frontier.visited else [whole]
-        return [Sortie(region, "dfs", steps)] if len(frontier.visited) < 2 else []
+        return [Assignment(region, "dfs", steps)] if len(frontier.visited) < 2 else []
 
     begin = Frontier.__init__
 
@@ -432,9 +434,9 @@ def test_workers_are_told_what_others_ruled_out(long_world: World, shared_cache:
 
 class TestStrategiesOfOnesOwn:
     def test_any_function_of_the_form_will_do(self, long_world: World, shared_cache: Cache) -> None:
-        def from_the_end(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
+        def from_the_end(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
             last = sorted((region.grid for region in frontier.open), key=lambda grid: -grid.start_s)
-            return [Sortie(grid, "dfs", steps) for grid in last[:workers]]
+            return [Assignment(grid, "dfs", steps) for grid in last[:workers]]
 
         question = of_category(long_world, "S2A")
         result = run(long_world, question, shared_cache, traversal=from_the_end, budget=Budget(calls=500))
@@ -445,9 +447,9 @@ class TestStrategiesOfOnesOwn:
     @pytest.mark.parametrize(
         ("sentence", "sorties"),
         [
-            ("at most 2 workers, and sent 3", lambda cells: [Sortie(c, "dfs", 5) for c in cells[:3]]),
-            ("different regions", lambda cells: [Sortie(cells[0], "dfs", 5)] * 2),
-            ("regions of frontier.open", lambda cells: [Sortie(Grid(0.0, 36_000.0, 8), "dfs", 5)]),
+            ("at most 2 workers, and sent 3", lambda cells: [Assignment(c, "dfs", 5) for c in cells[:3]]),
+            ("different regions", lambda cells: [Assignment(cells[0], "dfs", 5)] * 2),
+            ("regions of frontier.open", lambda cells: [Assignment(Grid(0.0, 36_000.0, 8), "dfs", 5)]),
             ("a list of sorties", lambda cells: cells),
             ("a list of sorties", lambda cells: None),
         ],
@@ -455,7 +457,7 @@ class TestStrategiesOfOnesOwn:
     def test_one_that_breaks_its_terms_is_told(
         self, long_world: World, shared_cache: Cache, sentence: str, sorties: Any
     ) -> None:
-        def careless(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
+        def careless(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
             return sorties([region.grid for region in frontier.open])  # type: ignore[no-any-return]
 
         with pytest.raises(InputError, match=f"careless.*{sentence}"):
@@ -472,8 +474,8 @@ class TestStrategiesOfOnesOwn:
     def test_what_is_no_sortie_and_what_is_no_strategy(self, long_world: World, shared_cache: Cache) -> None:
         for wrong in ((CELL, "DFS", 3), (CELL, "dfs", 0), (CELL, "dfs", 2.0), (CELL, "dfs", True), (None, "dfs", 2)):
             with pytest.raises(InputError, match="sortie"):
-                Sortie(*wrong)  # type: ignore[arg-type]
-        for strategy in (beam, Sortie, lambda frontier: [], ["dfs"], 3, None):
+                Assignment(*wrong)  # type: ignore[arg-type]
+        for strategy in (beam, Assignment, lambda frontier: [], ["dfs"], 3, None):
             with pytest.raises(InputError, match=r"strategy is called as|traversal is"):
                 run(long_world, of_category(long_world, "S2A"), shared_cache, traversal=strategy)
 

@@ -27,9 +27,9 @@ from atlaskit.agents.schemas import one_of
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
-from atlaskit.errors import BadReply, ModelError, Unreachable
 from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
+from atlaskit.models.errors import BadReply, ModelError, Unreachable
 from atlaskit.models.protocol import Message, Request
 from atlaskit.models.usage import Usage
 

@@ -17,9 +17,10 @@ import atlaskit as ak
 from atlaskit.agents.prompts import GlanceCall, StepCall
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import readable_key, reply_key, tile_key
+from atlaskit.caching.keys import readable_key, tile_key
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.render import Sheet, Still, View, are_readable
+from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import Request
 from atlaskit.video.video import Video
 

@@ -22,7 +22,7 @@ import httpx
 import atlaskit as ak
 from atlaskit.agents.budget import Allotment
 from atlaskit.agents.schemas import Confidence, one_of, reply_model
-from atlaskit.agents.worker import Errand, Worker
+from atlaskit.agents.worker import Task, Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.dialect import HOSTED, VLLM, letter, sampling
@@ -115,7 +115,7 @@ def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -
     """Have a worker take its twelve steps in one cell of the video."""
     atlas = ak.Atlas(world.drawn, cache=cache)
     model = Scripted(vlm)
-    errand = Errand("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
+    errand = Task("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
     Worker(atlas, model, world.questions[0]).explore(errand)
     assert len(model.usages) == STEPS
     return model

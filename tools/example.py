@@ -15,7 +15,7 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import dead_cells
-from atlaskit.environment.render import clock
+from atlaskit.environment.notation import clock
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 from atlaskit.viz.plots.logs import black_cells, log

@@ -14,30 +14,32 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, TypedDict, Unpack, get_args
 
-from atlaskit.agents.loop import SILENCE
+from atlaskit.agents.loop import MOST_UNANSWERED
+from atlaskit.agents.master import prediction
 from atlaskit.agents.prompts import CaptionCall, FramesCall, TextCall
 from atlaskit.agents.search import ask
-from atlaskit.agents.worker import prediction
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Kind, Question, as_question
-from atlaskit.environment.render import Fit, Sheet, View, clock
-from atlaskit.errors import InputError, ModelError, Unreachable, check_whole
+from atlaskit.environment.render import Fit, Sheet, View
+from atlaskit.errors import InputError, check_whole
 from atlaskit.models.cached import Cached
-from atlaskit.models.call_log import Ledger
+from atlaskit.models.call_log import CallLog
+from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Model, Reply, Request, Role
 from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
 from atlaskit.runs.archive import note
 from atlaskit.runs.events import Event, failed, interval_s, paid
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
-from atlaskit.video.opening import keep
+from atlaskit.video.offline import keep
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video
 
 
-class How(TypedDict, total=False):
+class BaselineSettings(TypedDict, total=False):
     """What all of them take, as `ask` does."""
 
     kind: Kind | None
@@ -58,7 +60,7 @@ def uniform(
     per_image: int = 16,
     fit: Fit = "contain",
     subtitles: bool = True,
-    **how: Unpack[How],
+    **how: Unpack[BaselineSettings],
 ) -> Result:
     """Answer from `frames` frames at equal steps, in one call, with what is said at their moments.
 
@@ -103,7 +105,7 @@ def captions(
     subtitles: bool = True,
     context: int = 100_000,
     threads: int = 4,
-    **how: Unpack[How],
+    **how: Unpack[BaselineSettings],
 ) -> Result:
     """Answer from captions: each clip of `clip_s` seconds is described from `per_clip` frames, and the words are read.
 
@@ -135,7 +137,7 @@ def captions(
             if isinstance(got, ModelError):
                 run.lost("caption", got)
                 silent += isinstance(got, Unreachable)
-                if silent == SILENCE and not told:
+                if silent == MOST_UNANSWERED and not told:
                     pool.shutdown(cancel_futures=True)
                     raise got
                 continue
@@ -151,7 +153,7 @@ def subtitles_only(
     *,
     vlm: Model,
     context: int = 100_000,
-    **how: Unpack[How],
+    **how: Unpack[BaselineSettings],
 ) -> Result:
     """Answer from what is said, and no picture. What goes beyond `context` tokens is cut off, and said."""
     check_whole("context", context)
@@ -167,7 +169,7 @@ def blind(
     choices: Sequence[str] | None = None,
     *,
     vlm: Model,
-    **how: Unpack[How],
+    **how: Unpack[BaselineSettings],
 ) -> Result:
     """Answer from the question alone: what its words give away."""
     run = _Run(video, question, choices, vlm, **how)
@@ -193,7 +195,7 @@ def settings_of(answer: Callable[..., Result]) -> tuple[str, ...] | None:
     if answer is composite:
         return tuple(name for name in settings_of(ask) or () if name != "max_depth")
     if answer in METHODS.values():
-        own += [name for name in How.__annotations__ if name not in own]
+        own += [name for name in BaselineSettings.__annotations__ if name not in own]
     elif any(each.kind is each.VAR_KEYWORD for each in told):
         return None
     return tuple(own)
@@ -223,7 +225,7 @@ class _Run:
     ) -> None:
         self.video, self.vlm, self.sample, self.question = video, vlm, sample, as_question(question, choices, kind)
         self.cache = (cache or default_cache()).watched()
-        self.ledger = Ledger(Cached(vlm, self.cache, sample=sample, refresh=refresh, replay=replay))
+        self.ledger = CallLog(Cached(vlm, self.cache, sample=sample, refresh=refresh, replay=replay))
         keep(video, self.cache)
         self.events, self.failure = list[Event](), ""
         self.decoded, self.began = video.frames_decoded, time.monotonic()

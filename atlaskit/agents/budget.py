@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from atlaskit.errors import InputError, ModelError
+from atlaskit.errors import InputError
+from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Role
 from atlaskit.models.usage import Usage
 
@@ -54,28 +55,28 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Peak:
+class PeakUsage:
     """What the largest call cost, by each way of counting; not necessarily the same call."""
 
     tokens: int = 0
     effective_tokens: int = 0
 
-    def __or__(self, other: Peak | Usage) -> Peak:
-        return Peak(max(self.tokens, other.tokens), max(self.effective_tokens, other.effective_tokens))
+    def __or__(self, other: PeakUsage | Usage) -> PeakUsage:
+        return PeakUsage(max(self.tokens, other.tokens), max(self.effective_tokens, other.effective_tokens))
 
 
 @dataclass(frozen=True)
-class Bill:
+class Charge:
     """What an agent's calls cost when they were made, and what of that was paid just now rather than from cache."""
 
     usage: Usage = Usage()
     paid: Usage = Usage()
 
-    def __add__(self, other: Bill) -> Bill:
-        return Bill(self.usage + other.usage, self.paid + other.paid)
+    def __add__(self, other: Charge) -> Charge:
+        return Charge(self.usage + other.usage, self.paid + other.paid)
 
     @classmethod
-    def of(cls, outcome: Reply | ModelError) -> Bill:
+    def of(cls, outcome: Reply | ModelError) -> Charge:
         """Return what a reply, or a call that failed, cost."""
         return cls(outcome.usage, outcome.usage if outcome.live else Usage())
 
@@ -89,7 +90,7 @@ class Allotment:
     """Whether these are all the steps a worker is meant to have, or what is left of the run's budget."""
     tokens: Mapping[Counted, int] = field(default_factory=dict)
     """How many, by each way of counting that has a limit."""
-    a_call: Peak = Peak()
+    a_call: PeakUsage = PeakUsage()
     """What a call may be expected to cost, from what calls have cost so far."""
     out_of_time: Callable[[float], bool] = lambda longest_s: False
     deadline_s: float | None = None
@@ -97,7 +98,7 @@ class Allotment:
     is_over: threading.Event | None = None
     """Comes when the run is interrupted."""
 
-    def is_spent(self, usage: Usage, largest: Peak, longest_s: float) -> bool:
+    def is_spent(self, usage: Usage, largest: PeakUsage, longest_s: float) -> bool:
         """Tell whether another call would not fit, given this worker's largest and longest call so far."""
         next_one = largest | self.a_call
         over = any(getattr(usage, name) + getattr(next_one, name) > share for name, share in self.tokens.items())
@@ -109,10 +110,10 @@ class Meter:
     """Counts what a run costs against its budget, by role."""
 
     budget: Budget
-    by_role: dict[Role, Bill] = field(default_factory=lambda: {"master": Bill(), "worker": Bill()})
-    largest: Peak = Peak()
+    by_role: dict[Role, Charge] = field(default_factory=lambda: {"master": Charge(), "worker": Charge()})
+    largest: PeakUsage = PeakUsage()
     """The Master's largest call so far."""
-    a_call: Peak = Peak(FIRST_GUESS_TOKENS, FIRST_GUESS_TOKENS)
+    a_call: PeakUsage = PeakUsage(FIRST_GUESS_TOKENS, FIRST_GUESS_TOKENS)
     """A worker's largest call so far."""
     longest_s: float = 0.0
     """Seconds of the longest call so far."""
@@ -120,7 +121,7 @@ class Meter:
     is_over: threading.Event = field(default_factory=threading.Event)
     """Comes when nobody waits for the answer any more: the run was interrupted."""
 
-    def charge(self, role: Role, bill: Bill, largest: Peak, longest_s: float) -> None:
+    def charge(self, role: Role, bill: Charge, largest: PeakUsage, longest_s: float) -> None:
         """Add what an agent spent, and the tokens and seconds of its largest call."""
         self.by_role[role] += bill
         self.longest_s = max(self.longest_s, longest_s)

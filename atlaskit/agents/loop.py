@@ -13,14 +13,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from atlaskit.agents.budget import Bill, Meter, Peak
+from atlaskit.agents.budget import Charge, Meter, PeakUsage
 from atlaskit.agents.frontier import Frontier
-from atlaskit.agents.strategies import STRATEGIES, Sortie, Strategy
-from atlaskit.agents.worker import Errand, Master, Report
+from atlaskit.agents.master import Master
+from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy
+from atlaskit.agents.worker import Task, WorkerResult
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Grid, regions_over
-from atlaskit.environment.mdp import Observation
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.errors import InputError, ModelError, Unreachable, check_whole
+from atlaskit.errors import InputError, check_whole
+from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
 from atlaskit.runs.events import Event, Seconds, failed, interval_s, paid, seen_in, sheet_seen
 
@@ -28,7 +30,7 @@ Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "
 """Why a search ended. Master: the evidence is "sufficient", or a root cell is too short, or the "depth" too small, to
 explore at all. Workers: all is "explored" that the strategy would. Global: the rounds or a budget are used up, or the
 model does not answer."""
-SILENCE = 3
+MOST_UNANSWERED = 3
 """Calls of the Master in a row, or rounds of workers in different regions, without an answer, that end a run."""
 
 
@@ -62,7 +64,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MasterCall:
     """How one of the Master's calls went."""
 
     kind: str
@@ -80,7 +82,7 @@ class Search:
     """One run: the state that the rounds change, and the agents that change it."""
 
     master: Master
-    explore: Callable[[Errand], Report]
+    explore: Callable[[Task], WorkerResult]
     meter: Meter
     limits: Limits
     strategy: Strategy | None
@@ -103,7 +105,7 @@ class Search:
     """Calls of the Master in a row that failed."""
     silent: list[Grid] = field(default_factory=list)
     """Regions of the rounds in a row in which no worker got any answer, one a round."""
-    searched: list[Report] = field(default_factory=list)
+    searched: list[WorkerResult] = field(default_factory=list)
     """The visits that went as far as meant."""
 
     def __post_init__(self) -> None:
@@ -172,13 +174,13 @@ class Search:
     @property
     def is_alone(self) -> bool:
         """Whether nobody seems to answer any more. A region or two that get no answer do not show that."""
-        return self.unanswered >= SILENCE or len(set(self.silent)) >= SILENCE
+        return self.unanswered >= MOST_UNANSWERED or len(set(self.silent)) >= MOST_UNANSWERED
 
     def shown(self) -> tuple[str, ...]:
         """Return the labels of the evidence that a review would be shown."""
         return self.master.sheet(self.scratchpad).scratchpad.labels
 
-    def probe(self, ahead: bool = False) -> tuple[Outcome, dict[str, Any]]:
+    def probe(self, ahead: bool = False) -> tuple[MasterCall, dict[str, Any]]:
         """Ask for scores of the masked root's cells; return the outcome and what is known of the call without it."""
         cells, seen = self.frontier.cells, self.look()
         outcome = self.attempt(
@@ -189,7 +191,7 @@ class Search:
         )
         return outcome, {"view": seen_in(seen), "offered": list(cells), "ahead": ahead}
 
-    def take_scores(self, outcome: Outcome, asked: dict[str, Any]) -> None:
+    def take_scores(self, outcome: MasterCall, asked: dict[str, Any]) -> None:
         """Let the frontier take the scores of a probe, if there are any."""
         self.has_scores = outcome.reply is not None
         told: dict[str, Any] = {}
@@ -205,12 +207,12 @@ class Search:
             self.frontier.rank(dict.fromkeys(asked["offered"], 0.0))
         self.settle(outcome, {**asked, **told})
 
-    def sorties(self) -> list[Sortie]:
+    def sorties(self) -> list[Assignment]:
         """Ask the strategy where workers go; raise InputError where it does not keep to its terms."""
         assert self.strategy is not None
         planned = self.strategy(self.frontier, workers=self.limits.workers, steps=self.limits.steps)
         rule = f"The strategy {name_of(self.strategy)} should send out"
-        if not isinstance(planned, Sequence) or not all(isinstance(sortie, Sortie) for sortie in planned):
+        if not isinstance(planned, Sequence) or not all(isinstance(sortie, Assignment) for sortie in planned):
             raise InputError(f"{rule} a list of sorties, and returned {planned!r:.80}.")
         regions, can_go = [sortie.region for sortie in planned], {region.grid for region in self.frontier.open}
         if len(planned) > self.limits.workers:
@@ -219,14 +221,14 @@ class Search:
             raise InputError(f"{rule} workers to different regions of frontier.open, and sent them to {regions}.")
         return list(planned)
 
-    def send(self, sorties: Sequence[Sortie]) -> list[Report]:
+    def send(self, sorties: Sequence[Assignment]) -> list[WorkerResult]:
         """Send workers out, probe for the next round meanwhile, wait for all of it and merge it."""
         steps, limits = [sortie.steps for sortie in sorties], self.limits
         is_last = limits.max_rounds is not None and self.rounds >= limits.max_rounds
         ahead = limits.look_ahead and not is_last and self.meter.can_look_ahead(steps)
         allotments = self.meter.allot(steps, ahead)
         errands = [
-            Errand(
+            Task(
                 self.search_task,
                 sortie.region,
                 self.dead_zones,
@@ -244,7 +246,7 @@ class Search:
         self.log(Event("assign", self.rounds, data=self._assigned(errands)))
         with ThreadPoolExecutor(max_workers=self.threads + ahead) as pool:
             try:
-                looking: Future[tuple[Outcome, dict[str, Any]]] | None = None
+                looking: Future[tuple[MasterCall, dict[str, Any]]] | None = None
                 if ahead and self.frontier.cells:
                     looking = pool.submit(self.probe, ahead=True)
                 reports = list(pool.map(self.explore, errands))
@@ -259,7 +261,7 @@ class Search:
             self.take_scores(*probed)
         return reports
 
-    def merge(self, reports: Sequence[Report]) -> None:
+    def merge(self, reports: Sequence[WorkerResult]) -> None:
         """Take in the reports, in the order in which the regions were handed out."""
         for report in reports:
             self.events.extend(report.events)
@@ -283,7 +285,7 @@ class Search:
             self.log(Event("report", self.rounds, number, data))
         self.frontier.drop(self.dead_zones)
 
-    def rule_out(self, report: Report) -> list[Seconds]:
+    def rule_out(self, report: WorkerResult) -> list[Seconds]:
         """Rule out what a visit that went as far as meant has left without evidence or marks; return what is new.
 
         Evidence that others found there, now or before, counts too.
@@ -354,7 +356,7 @@ class Search:
         """Return the masked root."""
         return self.master.look(self.dead_zones)
 
-    def attempt(self, kind: str, ask: Callable[[int], Reply]) -> Outcome:
+    def attempt(self, kind: str, ask: Callable[[int], Reply]) -> MasterCall:
         """Make one of the Master's calls, within what the budget has left; it changes nothing here."""
         began, left = time.monotonic(), self.meter.calls_left()
         if left is not None and kind != "decision":
@@ -365,14 +367,14 @@ class Search:
             if isinstance(error, Unreachable) and self.meter.total.calls == 0:
                 raise  # nothing was found yet that could be lost
             got = error
-        return Outcome(kind, got, time.monotonic() - began)
+        return MasterCall(kind, got, time.monotonic() - began)
 
-    def settle(self, outcome: Outcome, data: dict[str, Any] | None = None) -> None:
+    def settle(self, outcome: MasterCall, data: dict[str, Any] | None = None) -> None:
         """Charge and log a call: what it brought, or why it failed; `data` is what it showed, and what it told."""
-        got, bill = outcome.got, Bill.of(outcome.got)
-        self.meter.charge("master", bill, Peak() | bill.usage, outcome.took_s)
+        got, bill = outcome.got, Charge.of(outcome.got)
+        self.meter.charge("master", bill, PeakUsage() | bill.usage, outcome.took_s)
         # Whoever cannot be reached was tried long enough; a reply that cannot be had once may be had next time.
-        lost = 0 if not isinstance(got, ModelError) else SILENCE if isinstance(got, Unreachable) else 1
+        lost = 0 if not isinstance(got, ModelError) else MOST_UNANSWERED if isinstance(got, Unreachable) else 1
         self.unanswered = self.unanswered + lost if lost else 0
         if isinstance(got, ModelError):
             self.failure = str(got)
@@ -396,7 +398,7 @@ class Search:
         grids = [grid for start_s, end_s in edges for grid in regions_over(root, start_s, end_s, depth)]
         return [grid for grid in grids if not self.dead_zones.covers(grid.start_s, grid.end_s)]
 
-    def _assigned(self, errands: Sequence[Errand]) -> dict[str, Any]:
+    def _assigned(self, errands: Sequence[Task]) -> dict[str, Any]:
         sorties = [
             {
                 "path": list(errand.region.path),

@@ -25,13 +25,13 @@ from atlaskit.agents.verbalize import (
     cells_told,
     heard,
     kept,
-    listed,
     map_intro,
     names_told,
     open_gaps,
     opened_told,
     quoted,
 )
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.mdp import (
     Action,
     AddToScratchpad,
@@ -41,15 +41,15 @@ from atlaskit.environment.mdp import (
     Investigate,
     LegalSet,
     MarkPromising,
-    Observation,
     Traversal,
     Zoom,
 )
 from atlaskit.environment.memory import Gap, Scratchpad
+from atlaskit.environment.notation import clock, listed
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import Sheet, View, clock
+from atlaskit.environment.render import Sheet, View
 from atlaskit.models.protocol import Image, Message, Request
-from atlaskit.models.schema import Form
+from atlaskit.models.schema import ParametricSchema
 from atlaskit.video.subtitles import Line
 
 
@@ -367,7 +367,7 @@ READER = (
 DECIDE_BY_WORDS = "Decide. Give the answer that what is known supports best; where nothing does, the likeliest one."
 
 
-def _plain_decision(question: Question, duration_s: float) -> Form:
+def _plain_decision(question: Question, duration_s: float) -> ParametricSchema:
     """Return the schema of a decision that cites no frames."""
     return decision_schema(question.kind, len(question.choices), duration_s, ())
 

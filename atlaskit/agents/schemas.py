@@ -27,7 +27,7 @@ from atlaskit.environment.mdp import (
     Zoom,
 )
 from atlaskit.environment.question import Kind
-from atlaskit.models.schema import Form, among
+from atlaskit.models.schema import ParametricSchema, among
 
 P = ParamSpec("P")
 
@@ -37,8 +37,6 @@ MOST_ITEMS = 8
 """Evidence items in one action, suggestions in one review."""
 MOST_CITED = 64
 """Frames cited in one judgement."""
-MOST_SHOWN = 256
-"""Frames of evidence on one sheet."""
 MOST_INTERVALS = 4
 """Stretches of time that one review may name."""
 MOST_COUNTED = 10_000
@@ -81,9 +79,9 @@ def kept(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
     return lru_cache(maxsize=1024, typed=True)(make)  # type: ignore[return-value]  # it hides the parameters
 
 
-def probe_schema(open_cells: tuple[int, ...], top: int) -> Form:
+def probe_schema(open_cells: tuple[int, ...], top: int) -> ParametricSchema:
     """Return the schema of a ranking of cells, at most `top` of them, and none where nothing stands out."""
-    return Form(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
+    return ParametricSchema(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
 
 
 @kept
@@ -92,7 +90,7 @@ def _probe_shape(top: int) -> type[BaseModel]:
     return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 0, top))
 
 
-def step_schema(legal: LegalSet) -> Form:
+def step_schema(legal: LegalSet) -> ParametricSchema:
     """Return the schema of a worker's step: one variant an action, with the cells it may name."""
     cells = {
         "expand": legal.expand,
@@ -103,7 +101,7 @@ def step_schema(legal: LegalSet) -> Form:
         "add": legal.add,
     }
     values = tuple((name, each) for name, each in cells.items() if each)
-    return Form(_step_shape(frozenset(name for name, _ in values), legal.backtrack), values)
+    return ParametricSchema(_step_shape(frozenset(name for name, _ in values), legal.backtrack), values)
 
 
 @kept
@@ -156,14 +154,16 @@ def to_action(answer: Any) -> Action:
             return Finished()
 
 
-def review_schema(n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]) -> Form:
+def review_schema(
+    n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]
+) -> ParametricSchema:
     """Return the schema of an uncertainty analysis, of a question with some choices or none.
 
     To declare the evidence sufficient is to name the labels that prove the answer, and what was looked for that would
     contradict it: there is no form that leaves them out.
     """
     values = (("labels", labels), *((("cells", open_cells),) if open_cells else ()))
-    return Form(_review_shape(n_choices, duration_s, bool(open_cells)), values)
+    return ParametricSchema(_review_shape(n_choices, duration_s, bool(open_cells)), values)
 
 
 @kept
@@ -196,13 +196,15 @@ def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[
     )
 
 
-def decision_schema(kind: Kind, n_choices: int, duration_s: float, frames: tuple[int, ...] | tuple[str, ...]) -> Form:
+def decision_schema(
+    kind: Kind, n_choices: int, duration_s: float, frames: tuple[int, ...] | tuple[str, ...]
+) -> ParametricSchema:
     """Return the schema of a final decision on a question of some kind.
 
     It cites frames by label or by cell; none where all is ruled out.
     """
     shape = _decision_shape(kind, n_choices, duration_s, bool(frames))
-    return Form(shape, (("frames", frames),) if frames else ())
+    return ParametricSchema(shape, (("frames", frames),) if frames else ())
 
 
 @kept

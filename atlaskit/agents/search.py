@@ -9,22 +9,24 @@ from typing import Any, Literal
 
 from atlaskit.agents.budget import Budget, Meter
 from atlaskit.agents.loop import Limits, Search, name_of
+from atlaskit.agents.master import Master, prediction
 from atlaskit.agents.strategies import NAMES, STRATEGIES, Strategy
-from atlaskit.agents.worker import Master, Worker, prediction
+from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.environment.mdp import Atlas, Cells
+from atlaskit.environment.atlas import Atlas, Cells
 from atlaskit.environment.question import Kind, Question, as_question
 from atlaskit.environment.render import Fit, Sheet
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.cached import Cached
-from atlaskit.models.call_log import Ledger
-from atlaskit.models.protocol import Model, suited
+from atlaskit.models.call_log import CallLog
+from atlaskit.models.presets import preset_for
+from atlaskit.models.protocol import Model
 from atlaskit.runs.archive import note
 from atlaskit.runs.events import Event, interval_s, seen_in
-from atlaskit.runs.observer import Watch
+from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
-from atlaskit.video.opening import keep
+from atlaskit.video.offline import keep
 from atlaskit.video.video import Sampling, Video
 
 
@@ -87,7 +89,7 @@ def ask(
     a replay needs a reply that is not kept; a model that fails later costs steps, and the result says so.
     """
     asked = as_question(question, choices, kind)
-    suits = suited(vlm)
+    suits = preset_for(vlm)
     k, cell = suits.k if k is None else k, suits.cell if cell is None else cell
     steps = suits.steps if steps is None else steps
     plateau = suits.plateau if plateau is None and steps == suits.steps else plateau
@@ -99,10 +101,10 @@ def ask(
     strategy = _strategy(traversal)
     kept = cache or default_cache()
     cache = kept.watched()
-    model = Ledger(Cached(vlm, cache, sample=sample, refresh=refresh, replay=replay))
+    model = CallLog(Cached(vlm, cache, sample=sample, refresh=refresh, replay=replay))
     keep(video, cache)
     atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cells=cells, cache=cache)
-    watch = Watch(video, kept, show, on_event)
+    watch = RunObserver(video, kept, show, on_event)
     meter = Meter(budget)
     if plateau is None:
         plateau = min(steps - 1, max(steps // 2, atlas.rules.max_depth + 1))
@@ -139,7 +141,7 @@ def ask(
     return result
 
 
-def _run(search: Search, settings: dict[str, Any], ledger: Ledger, decoded: int) -> Result:
+def _run(search: Search, settings: dict[str, Any], ledger: CallLog, decoded: int) -> Result:
     """Search, decide, and put together what was found; `decoded` frames had been decoded before."""
     question, atlas = search.master.question, search.master.atlas
     search.log(Event("start", data={"question": question.to_json(), "settings": settings}))

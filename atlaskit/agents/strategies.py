@@ -4,7 +4,7 @@
 the question), or any function of this form:
 
     def mine(frontier, *, workers, steps):
-        return [Sortie(region, "dfs", steps) for region in frontier.best(workers)]
+        return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
 
 It returns at most `workers` sorties, to different open regions; none at all ends the search. It is called once a
 round, when nothing is under way. That the result should not depend on threads asks of it that it depends on the
@@ -30,7 +30,7 @@ BEAM_WIDTH = 8
 
 
 @dataclass(frozen=True)
-class Sortie:
+class Assignment:
     """One worker's errand, as a strategy plans it."""
 
     region: Grid
@@ -50,21 +50,21 @@ class Sortie:
 class Strategy(Protocol):
     """Anything that plans a round."""
 
-    def __call__(self, frontier: Frontier, *, workers: int, steps: int) -> Sequence[Sortie]:
+    def __call__(self, frontier: Frontier, *, workers: int, steps: int) -> Sequence[Assignment]:
         """Return the sorties of a round."""
 
 
-def dfs(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
+def dfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
     """Depth-first: each worker opens cells of its region until it sees what it was sent for (paper §3.2)."""
-    return [Sortie(region, "dfs", steps) for region in frontier.best(workers)]
+    return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
 
 
-def bfs(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
+def bfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
     """Breadth-first: each worker scans one level of its region, and marks cells for later rounds (paper §3.2).
 
     What is marked stands in a first-in-first-out queue, which the Master's scores reorder.
     """
-    return [Sortie(region, "bfs", min(steps, SCAN_STEPS)) for region in frontier.best(workers)]
+    return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in frontier.best(workers)]
 
 
 def beam(width: int = BEAM_WIDTH) -> Strategy:
@@ -75,14 +75,14 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
     """
     check_whole("The width of a beam", width)
 
-    def strategy(frontier: Frontier, *, workers: int, steps: int) -> list[Sortie]:
+    def strategy(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
         seen = Counter(grid.depth for grid in frontier.visited)
         levels = sorted({region.grid.depth for region in frontier.scored})
         if not levels:
             return []
         level, wide = next((level, wide) for wide in count(width, width) for level in levels if seen[level] < wide)
         chosen = frontier.best(min(workers, wide - seen[level]), lambda region: region.grid.depth == level)
-        return [Sortie(region, "bfs", min(steps, SCAN_STEPS)) for region in chosen]
+        return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in chosen]
 
     strategy.__name__ = f"beam({width})"
     return strategy

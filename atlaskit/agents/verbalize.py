@@ -9,16 +9,17 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Cell, Grid
-from atlaskit.environment.mdp import Observation
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
+from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.video.subtitles import Line
 
 MOST_SUBTITLES = 24_000
 """Characters of subtitles in one prompt; beyond that the model is told how many there are."""
-SILENCE = "Nothing is said, or there are no subtitles."
+NOTHING_SAID = "Nothing is said, or there are no subtitles."
 OPENED = "*"
 """Marks a cell that was opened before."""
 MOST_GAPS = 8
@@ -56,7 +57,7 @@ def cells_told(observation: Observation) -> str:
     """
     view, lines = observation.view, observation.subtitles
     said = listed_in(observation)
-    much = [] if lines else [SILENCE]
+    much = [] if lines else [NOTHING_SAID]
     if not said and said_in(observation):
         much = [f"{len(lines)} lines are said in this time, too many to list."]
     if observation.cells == "full":
@@ -137,17 +138,6 @@ def opened_told(cells: Collection[int]) -> str:
 def names_told(most: int, cells: Sequence[int]) -> str:
     """Ask for some of the cells that can be searched."""
     return f"Name up to {most} of these cells, best first, or none if none stands out: {listed(cells)}."
-
-
-def listed(cells: Sequence[int]) -> str:
-    """Write a list of cells with runs shortened: 0–5, 9, 11–63."""
-    runs: list[list[int]] = []
-    for cell in sorted(cells):
-        if runs and cell == runs[-1][1] + 1:
-            runs[-1][1] = cell
-        else:
-            runs.append([cell, cell])
-    return ", ".join(f"{a}–{b}" if b > a else str(a) for a, b in runs) or "none"
 
 
 def open_gaps(found: Sequence[Gap]) -> str:

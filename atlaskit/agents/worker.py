@@ -5,30 +5,25 @@ What goes wrong in a call costs a step: the evidence found before it is kept, an
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from atlaskit.agents.budget import Allotment, Bill, Peak
+from atlaskit.agents.budget import Allotment, Charge, PeakUsage
 from atlaskit.agents.prompts import (
-    DecisionCall,
-    GlanceCall,
-    ProbeCall,
-    ReviewCall,
     StepCall,
-    TaskCall,
     after_action,
     note_of,
 )
-from atlaskit.agents.schemas import MOST_SHOWN, to_action
+from atlaskit.agents.schemas import to_action
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Action, AddToScratchpad, Atlas, Claim, Expand, Observation, Traversal
-from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, gaps
-from atlaskit.environment.question import Answered, Question, Span
-from atlaskit.environment.render import Sheet
-from atlaskit.errors import BadReply, IllegalAction, ModelError, Refused, printable
+from atlaskit.environment.mdp import Action, Expand, Traversal
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.question import Question, Span
+from atlaskit.errors import IllegalAction, printable
+from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Message, Model, Reply
 from atlaskit.runs.events import Event, described, failed, interval_s, paid, seen_in, shown_in
 
@@ -43,7 +38,7 @@ FAILURES_IN_A_ROW = 2
 
 
 @dataclass(frozen=True)
-class Errand:
+class Task:
     """What a worker is sent to do: all it may know, fixed before it starts."""
 
     search_task: str
@@ -61,20 +56,20 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Report:
+class WorkerResult:
     """What a worker brings back from a region."""
 
     region: Grid
     evidence: tuple[Evidence, ...]
     """What it found, without what was known before."""
     stop: WorkerStop
-    bill: Bill
+    bill: Charge
     events: tuple[Event, ...]
     longest_s: float = 0.0
     """Seconds of the longest call."""
     marked: tuple[Grid, ...] = ()
     """The cells that it put into the queue, first in, first out."""
-    largest: Peak = Peak()
+    largest: PeakUsage = PeakUsage()
     got_no_answer: bool = False
     """Whether nobody answered any call of the visit; to be refused is an answer."""
 
@@ -101,11 +96,11 @@ class Worker:
     question: Question
     emit: Callable[[Event], None] = lambda event: None
 
-    def explore(self, errand: Errand) -> Report:
+    def explore(self, errand: Task) -> WorkerResult:
         """Search a region within its allotment of calls, tokens and time."""
         visit, allotment = _Visit(self.atlas, errand), errand.allotment
-        bill, events, failures, longest_s = Bill(), list[Event](), 0, 0.0
-        largest, is_silent = Peak(), True
+        bill, events, failures, longest_s = Charge(), list[Event](), 0, 0.0
+        largest, is_silent = PeakUsage(), True
         stop: WorkerStop = "steps" if allotment.is_whole else "budget"
         while bill.usage.calls < allotment.calls:
             if allotment.is_spent(bill.usage, largest, longest_s):
@@ -117,7 +112,7 @@ class Worker:
             try:
                 reply = self.model.complete(request, max_attempts=min(left, MAX_ATTEMPTS))
             except ModelError as error:
-                cost = Bill.of(error)
+                cost = Charge.of(error)
                 bill, largest = bill + cost, largest | cost.usage
                 failures += 1
                 is_silent = is_silent and not isinstance(error, Refused)
@@ -129,7 +124,7 @@ class Worker:
                     stop = "failed"
                     break
                 continue
-            bill, failures, is_silent = bill + Bill.of(reply), 0, False
+            bill, failures, is_silent = bill + Charge.of(reply), 0, False
             largest, longest_s = largest | reply.usage, max(longest_s, time.monotonic() - began)
             events.append(visit.act(reply, call, left - reply.usage.calls))
             self.emit(events[-1])
@@ -142,7 +137,7 @@ class Worker:
         found = visit.state.scratchpad.items[len(errand.kept) :]
         silent = is_silent and bool(events)
         marked = visit.state.marked
-        return Report(errand.region, found, stop, bill, tuple(events), longest_s, marked, largest, silent)
+        return WorkerResult(errand.region, found, stop, bill, tuple(events), longest_s, marked, largest, silent)
 
 
 @dataclass
@@ -150,7 +145,7 @@ class _Visit:
     """A worker's stay in its region: the state, the conversation about the current view, and what was done."""
 
     atlas: Atlas
-    errand: Errand
+    errand: Task
     conversation: tuple[Message, ...] = ()
     done: tuple[Action, ...] = ()
     notes: list[str] = field(default_factory=list)
@@ -221,96 +216,6 @@ class _Visit:
         return Event(kind, self.errand.round, self.errand.worker, data)
 
 
-@dataclass
-class Master:
-    """Holds the global view: extracts the task, probes, judges the evidence, decides."""
-
-    atlas: Atlas
-    model: Model
-    question: Question
-    deadline_s: float | None = None
-    """When retries must end, on the clock of `time.monotonic`."""
-    is_over: threading.Event | None = None
-    """Comes when the run is interrupted."""
-
-    def extract_task(self, chooses: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Turn the question into a search task, and if asked to choose a traversal, before any frame is decoded."""
-        return self._ask(TaskCall(self.question, chooses), max_attempts)
-
-    def probe(
-        self,
-        search_task: str,
-        seen: Observation,
-        cells: Sequence[int],
-        top: int,
-        scratchpad: Scratchpad,
-        max_attempts: int = MAX_ATTEMPTS,
-    ) -> Reply:
-        """Score at most `top` of these cells of the masked root."""
-        call = ProbeCall(self.question, search_task, seen, tuple(cells), top, scratchpad)
-        return self._ask(call, max_attempts)
-
-    def review(
-        self,
-        search_task: str,
-        seen: Observation,
-        cells: Sequence[int],
-        scratchpad: Scratchpad,
-        max_attempts: int = MAX_ATTEMPTS,
-    ) -> Reply:
-        """Judge the evidence: sufficient or not, where to look next, what to erase."""
-        sheet = self.sheet(scratchpad)
-        between = gaps(sheet.scratchpad, seen.state.dead_zones, self.atlas.rules.duration_s)
-        left_out = len(scratchpad) - len(sheet.scratchpad)
-        call = ReviewCall(self.question, search_task, sheet, seen, tuple(cells), between, left_out)
-        return self._ask(call, max_attempts)
-
-    def decide(
-        self, scratchpad: Scratchpad, seen: Observation | None = None, max_attempts: int = MAX_ATTEMPTS
-    ) -> Reply:
-        """Answer from the evidence frames; or from what of the masked root is `seen`, where there are none."""
-        if seen is not None:
-            return self._ask(GlanceCall(self.question, seen), max_attempts)
-        sheet, duration_s = self.sheet(scratchpad), self.atlas.rules.duration_s
-        left_out = len(scratchpad) - len(sheet.scratchpad)
-        return self._ask(DecisionCall(self.question, duration_s, sheet, left_out), max_attempts)
-
-    def cite(self, cells: Sequence[int], dead_zones: DeadZones, scratchpad: Scratchpad) -> Scratchpad:
-        """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded or is dead.
-
-        The scratchpad is empty, but for the labels that were given and erased again.
-        """
-        state = self.atlas.start(dead_zones=dead_zones, scratchpad=scratchpad)
-        for cell in dict.fromkeys(cells):
-            try:
-                state = self.atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
-            except IllegalAction:
-                continue  # said in the grid itself: the cell is marked unreadable
-        return state.scratchpad
-
-    def _ask(self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int) -> Reply:
-        request = replace(call.request(), deadline_s=self.deadline_s, is_over=self.is_over)
-        return self.model.complete(request, max_attempts=max_attempts)
-
-    def look(self, dead_zones: DeadZones) -> Observation:
-        """Return the masked root."""
-        return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
-
-    def sheet(self, scratchpad: Scratchpad) -> Sheet:
-        """Return the scratchpad as an image: its surest items, since what is shown to a model must end somewhere."""
-        return Sheet(self.atlas.video, scratchpad.surest(MOST_SHOWN), self.atlas.cell, self.atlas.fit, self.atlas.cache)
-
-
 def _is_full(conversation: Sequence[Message]) -> bool:
     """Tell whether a conversation has no room for another image."""
     return sum(not isinstance(part, str) for message in conversation for part in message.parts) >= MOST_IMAGES
-
-
-def prediction(question: Question, answer: Any) -> Answered:
-    """Return what a validated decision predicts: the index of a choice, an interval, a number or words.
-
-    An interval told backwards is that interval: no grammar can keep a model from it.
-    """
-    if question.kind == "when":
-        return min(answer.start_s, answer.end_s), max(answer.start_s, answer.end_s)
-    return answer.answer.strip() if isinstance(answer.answer, str) else int(answer.answer)

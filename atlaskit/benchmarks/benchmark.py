@@ -146,7 +146,7 @@ def within(folder: Path, name: str) -> Path | None:
 
 
 @dataclass(frozen=True)
-class Film:
+class LazyVideo:
     """A video of a dataset and its subtitles, opened when it is needed."""
 
     path: Path

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.caching.disk import Entry, Forked, Policy, Store, Tampered, kind_of
-from atlaskit.caching.locks import Flights, flights_in
+from atlaskit.caching.locks import KeyLocks, flights_in
 from atlaskit.errors import CacheWarning, InputError
 
 DIGEST_BYTES = 16
@@ -41,7 +41,7 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(after_in_child=_after_fork)
 
 
-class Passing(bytes):
+class Transient(bytes):
     """Bytes that are given to whoever waits for them and are not kept: made again, they may come out otherwise."""
 
 
@@ -76,7 +76,7 @@ class Cache:
                 self._store = Store(self.directory, size_limit, policy)
             except Forked as error:
                 warnings.warn(f"{error} Until then, what it needs is kept in memory.", CacheWarning, stacklevel=2)
-        self._flights = flights_in(self._store.folder) if isinstance(self._store, Store) else Flights(None)
+        self._flights = flights_in(self._store.folder) if isinstance(self._store, Store) else KeyLocks(None)
         self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter()}
         self.touched: dict[str, str] | None = None
         """What was found or stored through this cache, where that is watched (see `watched`): keys and digests."""
@@ -126,7 +126,7 @@ class Cache:
 
         Of threads and processes that miss a key together, one makes it and the others wait, unless `go_on` tells one
         of them not to. What is there and does not fit, as in a stranger's cache, is made again. A `make` that raises,
-        or returns `Passing` bytes, stores nothing.
+        or returns `Transient` bytes, stores nothing.
         """
         (value,) = self.remember_all([key], lambda _: [make()], fits=fits, go_on=go_on, paid=paid)
         return value
@@ -160,7 +160,7 @@ class Cache:
                 made = make([keys.index(key) for key in missing]) if missing else []
                 for key, value in zip(missing, made, strict=True):
                     found[key] = value
-                    if not isinstance(value, Passing):
+                    if not isinstance(value, Transient):
                         self.put(key, value, paid=paid)
         return [found[key] for key in keys]
 

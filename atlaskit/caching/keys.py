@@ -7,18 +7,11 @@ what the tests hold them to. So a cache, or a recording of a run, serves another
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel
-
-from atlaskit.caching.cache import canonical_json, recipe_key
+from atlaskit.caching.cache import recipe_key
 from atlaskit.caching.disk import kind_of
-from atlaskit.environment.memory import Scratchpad
-from atlaskit.models.protocol import Model, Request
-from atlaskit.models.schema import Form, shape_schema
 
 VERSIONS = {
     "tile": 2,
@@ -47,7 +40,7 @@ def tile_key(video: str, time_s: float, size: tuple[int, int]) -> str:
 
     Left out: the playlist the file is in, and the grid that asks, so that all of them share it.
     """
-    return _key("tile", video=video, time_us=_microseconds(time_s), size=list(size))
+    return entry_key("tile", video=video, time_us=_microseconds(time_s), size=list(size))
 
 
 def view_key(
@@ -67,7 +60,7 @@ def view_key(
     Left out: the depth and the path of its cells, which the interval says; what the dead zones are beyond the cells
     that they black out.
     """
-    return _key(
+    return entry_key(
         "view",
         tiles=VERSIONS["tile"],
         video=video,
@@ -82,65 +75,42 @@ def view_key(
     )
 
 
-def sheet_key(video: str, scratchpad: Scratchpad, cell: int, fit: str) -> str:
-    """Return the key of the scratchpad as an image. Left out: descriptions and confidence, which are not in it."""
-    items = [[item.label, item.timestamp_s, item.subtitle] for item in scratchpad]
-    return _key("sheet", tiles=VERSIONS["tile"], video=video, items=items, cell=cell, fit=fit)
+def sheet_key(video: str, items: Sequence[tuple[str, float, str]], cell: int, fit: str) -> str:
+    """Return the key of the scratchpad's image; each item is a label, a timestamp in seconds and a subtitle.
+
+    Left out: descriptions and confidence, which the image does not show.
+    """
+    return entry_key("sheet", tiles=VERSIONS["tile"], video=video, items=[list(i) for i in items], cell=cell, fit=fit)
 
 
 def still_key(video: str, time_s: float) -> str:
     """Return the key of one frame at full size. `video` is a file's fingerprint, as for a tile."""
-    return _key("still", video=video, time_us=_microseconds(time_s))
+    return entry_key("still", video=video, time_us=_microseconds(time_s))
 
 
 def moments_key(video: str, *, start_s: float, end_s: float, k: int, sampling: str) -> str:
     """Return the key of the seconds that stand for a grid's cells. Left out: how the grid is drawn."""
-    return _key("moments", video=video, start_s=start_s, end_s=end_s, k=k, sampling=sampling)
+    return entry_key("moments", video=video, start_s=start_s, end_s=end_s, k=k, sampling=sampling)
 
 
 def readable_key(video: str, time_s: float) -> str:
     """Return the key of whether a frame can be decoded. Left out: at which size."""
-    return _key("readable", video=video, time_us=_microseconds(time_s))
-
-
-def reply_key(model: Model, request: Request) -> str:
-    """Return the key of a model's reply: all that the reply depends on, images by their own keys.
-
-    Left out: the endpoint's address, credentials, time-outs, numbers of attempts and the way images travel, which only
-    carry the request; role and step, which the model never sees; the facts, which the messages already say.
-    """
-    return _key(
-        "reply",
-        model=model.name,
-        parameters=dict(model.parameters),
-        sample=request.sample,
-        max_tokens=request.max_tokens,
-        schema=_schema_parts(request.schema),
-        messages=[
-            [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
-            for message in request.messages
-        ],
-    )
+    return entry_key("readable", video=video, time_us=_microseconds(time_s))
 
 
 def video_key(fingerprint: str) -> str:
     """Return the key of a video's facts: its length, rate, size and name."""
-    return _key("video", video=fingerprint)
+    return entry_key("video", video=fingerprint)
 
 
 def lines_key(fingerprint: str) -> str:
     """Return the key of subtitles, by the fingerprint of what is said when. Left out: the video."""
-    return _key("lines", lines=fingerprint)
+    return entry_key("lines", lines=fingerprint)
 
 
 def asked_key(fingerprint: str) -> str:
     """Return the key of which subtitles a video had when it was last asked about."""
-    return _key("asked", video=fingerprint)
-
-
-def failure_key(reply: str) -> str:
-    """Return the key of how a call failed, by the key of the reply that it did not get."""
-    return _key("failure", reply=reply)
+    return entry_key("asked", video=fingerprint)
 
 
 def run_key(trace: Sequence[dict[str, Any]]) -> str:
@@ -148,41 +118,12 @@ def run_key(trace: Sequence[dict[str, Any]]) -> str:
 
     Its question and settings alone would not tell two runs apart that saw other subtitles, or other replies.
     """
-    return _key("run", trace=trace)
+    return entry_key("run", trace=trace)
 
 
 def served_key(address: str) -> str:
     """Return the key of the model that was last served at an address."""
-    return _key("served", address=address)
-
-
-def timing_key(
-    question: dict[str, Any],
-    video: str,
-    lines: str,
-    model: Model,
-    *,
-    workers: int,
-    settings: dict[str, Any],
-    processor: str,
-    atlaskit: str,
-) -> str:
-    """Return the key of how long a question took with so many workers, on a processor and by a version of the kit.
-
-    Left out: the endpoint's address. The same model behind another server has to be measured anew on purpose.
-    """
-    return _key(
-        "timing",
-        atlaskit=atlaskit,
-        processor=processor,
-        question=question,
-        video=video,
-        lines=lines,
-        model=model.name,
-        parameters=dict(model.parameters),
-        workers=workers,
-        settings=settings,
-    )
+    return entry_key("served", address=address)
 
 
 def is_outdated(key: str) -> bool:
@@ -191,17 +132,8 @@ def is_outdated(key: str) -> bool:
     return kind in VERSIONS and version.isdecimal() and int(version) < VERSIONS[kind]
 
 
-def _schema_parts(schema: type[BaseModel] | Form) -> Any:
-    """Return what stands for a schema in a key: the hash of its shape, and what may stand in that."""
-    return [_schema_hash(schema.shape), schema.values] if isinstance(schema, Form) else _schema_hash(schema)
-
-
-@lru_cache(maxsize=1024)
-def _schema_hash(schema: type[BaseModel]) -> str:
-    return hashlib.sha256(canonical_json(shape_schema(schema)).encode()).hexdigest()
-
-
-def _key(kind: str, **parts: Any) -> str:
+def entry_key(kind: str, **parts: Any) -> str:
+    """Return the key of an entry of a kind, at the version that the kind has now."""
     return recipe_key(kind, VERSIONS[kind], **parts)
 
 

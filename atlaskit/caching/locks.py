@@ -28,10 +28,10 @@ FIRST_NAP_S, LONGEST_NAP_S = 0.001, 0.05
 """How long to sleep between two looks at a key that another process holds."""
 
 
-_all: WeakSet[Flights] = WeakSet()
+_all: WeakSet[KeyLocks] = WeakSet()
 
 
-class Flights:
+class KeyLocks:
     """Who holds which keys. All who use a directory in this process share one: see `flights_in`."""
 
     def __init__(self, path: Path | None) -> None:
@@ -118,15 +118,15 @@ class Flights:
                     self._file = -1
 
 
-_flights: dict[Path, Flights] = {}
+_flights: dict[Path, KeyLocks] = {}
 _flights_lock = threading.Lock()
 
 
-def flights_in(directory: Path) -> Flights:
+def flights_in(directory: Path) -> KeyLocks:
     """Return this process's flights in a directory."""
     with _flights_lock:
         place = directory.resolve()
-        return _flights.setdefault(place, Flights(place / "flights.lock"))
+        return _flights.setdefault(place, KeyLocks(place / "flights.lock"))
 
 
 def _after_fork() -> None:

@@ -198,3 +198,7 @@ class DeadZones:
         if end_s <= start_s:
             raise InputError(f"[{start_s}, {end_s}) s is not an interval of time.")
         return min(1.0, sum(b - a for a, b in self.within(start_s, end_s).intervals) / (end_s - start_s))
+
+
+MOST_SHOWN = 256
+"""Frames of evidence on one sheet."""

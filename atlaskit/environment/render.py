@@ -18,10 +18,11 @@ from typing import Any, Literal
 
 from PIL import Image, ImageDraw, ImageFont
 
-from atlaskit.caching.cache import Cache, Passing, canonical_json, default_cache
+from atlaskit.caching.cache import Cache, Transient, canonical_json, default_cache
 from atlaskit.caching.keys import moments_key, readable_key, sheet_key, still_key, tile_key, view_key
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.notation import clock
 from atlaskit.errors import AtlasError, CacheError, FrameError, InputError, reason
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import LETTERBOX, SAMPLINGS, Sampling, Video, read_frames
@@ -39,7 +40,7 @@ SHOWN_PX = 960
 """Width at which a notebook shows an image."""
 
 
-class Picture(ABC):
+class LazyImage(ABC):
     """An image that is made when it is first looked at. In a notebook, it displays itself."""
 
     cache: Cache
@@ -65,7 +66,7 @@ class Picture(ABC):
     def _made(self) -> bytes:
         image, note = self._paint()
         jpeg = _to_jpeg(image, IMAGE_QUALITY, comment=json.dumps(note).encode())
-        return Passing(jpeg) if note.get("passing") else jpeg  # what could not be read just now may be readable later
+        return Transient(jpeg) if note.get("passing") else jpeg  # what could not be read just now may be readable later
 
     def _fits(self, jpeg: bytes) -> bool:
         """Tell whether that is such an image: a stranger's cache may hold anything."""
@@ -111,7 +112,7 @@ class Picture(ABC):
 
 
 @dataclass(frozen=True)
-class View(Picture):
+class View(LazyImage):
     """A grid of frames, one a cell: by the paper's rule, the frame shown at the cell's midpoint.
 
     A dead cell is black and nothing else is; a cell whose frame cannot be decoded is hatched and says so. Frames
@@ -183,7 +184,7 @@ class View(Picture):
             try:
                 found = [video.moment(cell.start_s, cell.end_s, self.sampling) for cell in self.cells]
             except FrameError:  # looking at the middles will say so
-                return Passing(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
+                return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
             return canonical_json(found).encode()
 
         key = moments_key(video.fingerprint, start_s=grid.start_s, end_s=grid.end_s, k=grid.k, sampling=self.sampling)
@@ -217,7 +218,7 @@ class View(Picture):
 
 
 @dataclass(frozen=True)
-class Sheet(Picture):
+class Sheet(LazyImage):
     """The scratchpad as one image: each item's frame, with its label, time and subtitle burned in (paper §3.1)."""
 
     video: Video
@@ -229,7 +230,8 @@ class Sheet(Picture):
     @property
     def key(self) -> str:
         """The sheet's recipe: what is seen of each item."""
-        return sheet_key(self.video.fingerprint, self.scratchpad, self.cell, self.fit)
+        items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
+        return sheet_key(self.video.fingerprint, items, self.cell, self.fit)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -259,7 +261,7 @@ class Sheet(Picture):
 
 
 @dataclass(frozen=True)
-class Still(Picture):
+class Still(LazyImage):
     """One frame at the video's own size; hatched, and saying so, where it cannot be decoded."""
 
     video: Video
@@ -325,7 +327,7 @@ def read_tiles(
 
     keys = [tile_key(part.fingerprint, local_s, size) for part, local_s, size in wanted]
     tiles = cache.remember_all(keys, decode, fits=_is_tile)
-    passing = any(isinstance(tile, Passing) for tile in tiles)
+    passing = any(isinstance(tile, Transient) for tile in tiles)
     return [_boxed(Image.open(io.BytesIO(tile)), cell) if tile else None for tile in tiles], passing
 
 
@@ -339,19 +341,10 @@ def are_readable(video: Video, times_s: Sequence[float], cell: int, fit: Fit, ca
     def look(places: list[int]) -> list[bytes]:
         tiles, passing = read_tiles(video, [times_s[place] for place in places], cell, fit, cache)
         told = [b"1" if tile else b"0" for tile in tiles]
-        return [Passing(each) for each in told] if passing else told
+        return [Transient(each) for each in told] if passing else told
 
     keys = [readable_key(part.fingerprint, local_s) for part, local_s in located]
     return [told == b"1" for told in cache.remember_all(keys, look, fits=lambda told: told in (b"0", b"1"))]
-
-
-def clock(time_s: float) -> str:
-    """Return a time as people read it, to a tenth of a second: 1:26.3 or 1:02:03.5."""
-    tenths = math.floor(time_s * 10 + 1e-6)
-    minutes, tenths = divmod(tenths, 600)
-    hours, minutes = divmod(minutes, 60)
-    seconds = f"{tenths // 10:02d}.{tenths % 10}"
-    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
 
 
 def _tile(frame: Pixels) -> bytes:
@@ -360,7 +353,7 @@ def _tile(frame: Pixels) -> bytes:
 
 def _no_tile(error: FrameError) -> bytes:
     """Return what stands for a frame that cannot be decoded: kept where the content decides that."""
-    return b"" if error.is_lasting else Passing()
+    return b"" if error.is_lasting else Transient()
 
 
 def _is_tile(tile: bytes) -> bool:

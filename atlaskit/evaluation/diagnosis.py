@@ -57,7 +57,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailureMode:
     """A question that was answered wrongly, with the whole run."""
 
     case: Case
@@ -101,7 +101,7 @@ class Failure:
 
 def failures(
     cases: Iterable[Case], *, vlm: Model | Callable[[World], Model], cache: Cache | None = None, **settings: Any
-) -> list[Failure]:
+) -> list[FailureMode]:
     """Return the questions that Video-RLM answers wrongly, each with what went wrong.
 
     Asked with the settings of an evaluation that was made before, all comes out of the cache. Raises InputError where a
@@ -111,11 +111,11 @@ def failures(
     for case in cases:
         result = ask(case.opened(), case.question, vlm=model_for(vlm, case), cache=cache, **settings)
         if not result.is_right:
-            found.append(Failure(case, result, diagnose(result, cache)))
+            found.append(FailureMode(case, result, diagnose(result, cache)))
     return found
 
 
-def table(found: Mapping[str, Sequence[Failure]]) -> pd.DataFrame:
+def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
     """Return failures as a tidy table, a row each; the column `who` is the name of those who failed."""
     import pandas as pd
 

@@ -67,7 +67,7 @@ def on_ray(
         pinned = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         here = pinned(ray.get_runtime_context().get_node_id(), soft=False)
         asked = {"num_cpus": 0, "max_concurrency": 16, "scheduling_strategy": here}
-        home = ray.remote(**asked)(_Home).remote(cache.directory)
+        home = ray.remote(**asked)(_DriverCache).remote(cache.directory)
         task = ray.remote(max_retries=TRIES_AGAIN, scheduling_strategy="SPREAD")(_at_node)
         sent, waiting = ray.put(job), list(enumerate(cases))[::-1]
         under_way: dict[Any, int] = {}
@@ -128,7 +128,7 @@ def _node_name() -> str:
     return re.sub(r"[^\w.-]", "_", name)
 
 
-class _Home:
+class _DriverCache:
     """The driver's cache, for the nodes; lives on the driver's machine."""
 
     def __init__(self, directory: Path) -> None:

@@ -27,7 +27,7 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import AtlasError, InputError, check_whole, reason
 from atlaskit.evaluation.executors import ENGINES, Engine, on_ray, on_threads
 from atlaskit.evaluation.tables import column
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, Watched
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, ModelWrapper, Reply, Request
 from atlaskit.models.usage import Usage
 from atlaskit.runs.result import Result
 
@@ -204,7 +204,7 @@ def _failed(name: str, case: Case, why: str, usage: Usage = Usage(), seconds: fl
 
 
 @dataclass
-class _Stoppable(Watched):
+class _Stoppable(ModelWrapper):
     """A model that is asked no more once nobody waits for its answers: threads hear of no Ctrl-C."""
 
     stop: threading.Event

@@ -28,12 +28,12 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.keys import timing_key
+from atlaskit.caching.keys import entry_key
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
 from atlaskit.evaluation.statistics import accuracy
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, Role, Watched
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, ModelWrapper, Reply, Request, Role
 from atlaskit.models.serving.install import cpuinfo
 from atlaskit.video.video import Video
 
@@ -58,7 +58,7 @@ BESIDE = 1.5
 
 
 @dataclass
-class Delayed(Watched):
+class Delayed(ModelWrapper):
     """A model each of whose answers takes `latency_s` seconds, or as long as the model itself where that is longer.
 
     Any number of answers are under way at once, as with a server that is never saturated: what a search cannot do in
@@ -111,7 +111,7 @@ def _delayed_in(vlm: Callable[[World], Model], latency_s: float, world: World) -
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedCall:
     """When a call was under way, in seconds from the beginning of its run."""
 
     role: Role
@@ -120,11 +120,11 @@ class Timed:
 
 
 @dataclass
-class _Clocked(Watched):
+class _Clocked(ModelWrapper):
     """A model of which it is written down when each call was under way, also of one that failed."""
 
     began_s: float = field(default_factory=time.monotonic)
-    calls: list[Timed] = field(default_factory=list)
+    calls: list[TimedCall] = field(default_factory=list)
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Let the model answer."""
@@ -132,7 +132,7 @@ class _Clocked(Watched):
         try:
             return self.model.complete(request, max_attempts=max_attempts)
         finally:
-            self.calls.append(Timed(request.role, began_s - self.began_s, time.monotonic() - self.began_s))
+            self.calls.append(TimedCall(request.role, began_s - self.began_s, time.monotonic() - self.began_s))
 
 
 class Measured(BaseModel):
@@ -218,7 +218,7 @@ def by_workers(
     return table
 
 
-def serial_s(calls: Iterable[Timed], seconds: float) -> float:
+def serial_s(calls: Iterable[TimedCall], seconds: float) -> float:
     """Return for how many of a run's seconds no worker's call was under way."""
     spans = ((call.began_s, call.ended_s) for call in calls if call.role == "worker")
     return sum(b - a for a, b in DeadZones().add_all(span for span in spans if span[0] < span[1]).outside(0, seconds))
@@ -378,4 +378,33 @@ def _timing_key(question: Question, video: Video, model: Model, workers: int, se
         settings={name: value if isinstance(value, PLAIN) else repr(value) for name, value in settings.items()},
         processor=processor(),
         atlaskit=version("atlaskit"),
+    )
+
+
+def timing_key(
+    question: dict[str, Any],
+    video: str,
+    lines: str,
+    model: Model,
+    *,
+    workers: int,
+    settings: dict[str, Any],
+    processor: str,
+    atlaskit: str,
+) -> str:
+    """Return the key of how long a question took with so many workers, on a processor and by a version of the kit.
+
+    Left out: the endpoint's address. The same model behind another server has to be measured anew on purpose.
+    """
+    return entry_key(
+        "timing",
+        atlaskit=atlaskit,
+        processor=processor,
+        question=question,
+        video=video,
+        lines=lines,
+        model=model.name,
+        parameters=dict(model.parameters),
+        workers=workers,
+        settings=settings,
     )

@@ -11,12 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import canonical_json
 from atlaskit.errors import InputError, reason
 
 if TYPE_CHECKING:
     import pandas as pd
+
+METHOD_ORDER = tuple(METHODS)
+"""The methods in the order in which tables and figures show them."""
 
 
 def save(rows: pd.DataFrame, path: str | Path) -> None:

@@ -43,7 +43,7 @@ RECORD = "index.json"
 
 
 @dataclass(frozen=True)
-class Ran:
+class NotebookRun:
     """One notebook that was run."""
 
     name: str
@@ -83,7 +83,7 @@ def write_html(executed: Path) -> Path:
     return path
 
 
-def write_index(out: Path, ran: Iterable[Ran]) -> Path:
+def write_index(out: Path, ran: Iterable[NotebookRun]) -> Path:
     """Write `index.html` into a folder, and return its path: of each notebook its figures, tables, parameters and time,
     or its failure. What was on the page before stays there, unless it was run again.
     """
@@ -113,10 +113,10 @@ def write_index(out: Path, ran: Iterable[Ran]) -> Path:
     return path
 
 
-def _recorded(path: Path) -> list[Ran]:
+def _recorded(path: Path) -> list[NotebookRun]:
     """Return what is on the page; nothing where there is none, or its record is of another form: it is made again."""
     try:
-        return [Ran(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+        return [NotebookRun(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):
         return []
 
@@ -136,7 +136,7 @@ def title(notebook: Path) -> str:
     return found[1] if found else notebook.stem
 
 
-def _section(out: Path, ran: Ran) -> str:
+def _section(out: Path, ran: NotebookRun) -> str:
     files = [out / name for name in ran.files if (out / name).is_file()]
     settings, given = (
         ", ".join(f"{key} {value}" for key, value in told.items()) for told in (ran.settings, ran.parameters)

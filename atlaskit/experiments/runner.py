@@ -6,7 +6,6 @@ the cache, so that a run that was killed goes on where it was.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from atlaskit.errors import AtlasError, InputError, check_whole
+from atlaskit.errors import InputError, check_whole
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
-from atlaskit.experiments.report import Ran, made_since, title, write_html, write_index
+from atlaskit.experiments.report import NotebookRun, made_since, title, write_html, write_index
 from atlaskit.models.serving.server import serve
 
 ORACLE = "oracle"
@@ -47,7 +46,7 @@ def run_all(
     data: str = "",
     workers: int | None = None,
     replay: bool = False,
-) -> list[Ran]:
+) -> list[NotebookRun]:
     """Run the notebooks of a folder in the order of their names, and write `index.html` beside what they made; what is
     not run this time stays on the page as it was.
 
@@ -103,7 +102,7 @@ def _served(model: str, replay: bool) -> Iterator[str]:
         yield vlm.base_url
 
 
-def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> Ran:
+def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> NotebookRun:
     began, since_s, failure = time.monotonic(), time.time(), ""
     try:
         executed = run_notebook(notebook, out, parameters)
@@ -111,7 +110,7 @@ def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Map
         executed, failure = out / notebook.name, str(error)
     if notebook.name in made_since(out, notebook.stem, since_s):
         write_html(executed)
-    return Ran(
+    return NotebookRun(
         notebook.stem,
         title(notebook),
         datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC"),
@@ -123,47 +122,5 @@ def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Map
     )
 
 
-def _told(ran: Ran) -> str:
+def _told(ran: NotebookRun) -> str:
     return f"{ran.failure or 'done'} ({ran.seconds:.1f} s)"
-
-
-def add_experiments_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `experiments` to the commands of the command line."""
-    running = commands.add_parser(
-        "experiments",
-        help="run all notebooks headless, on one server, and make a page of them",
-        description="Killed, the same command goes on where it was: what was asked is in the cache.",
-    )
-    running.set_defaults(run=_experiments)
-    running.add_argument("--notebooks", type=Path, default=Path("notebooks"), help="their folder (notebooks)")
-    running.add_argument("--out", type=Path, default=Path("figures"), help="where all of it goes (figures)")
-    running.add_argument("--scale", default="small", help="smoke, small or full (small)")
-    running.add_argument("--only", default="", metavar="03,08", help="those whose names begin so")
-    running.add_argument(
-        "--model",
-        default="",
-        help="for all of them: oracle, or what vLLM serves: nano, a folder, a name, an address (each its own)",
-    )
-    running.add_argument(
-        "--data", default="", metavar="FOLDER", help="of LongVideoBench or Video-MME, for the benchmarks"
-    )
-    running.add_argument("--workers", type=int, help="regions explored at once, in each search")
-    running.add_argument("--replay", action="store_true", help="ask no model: only what is recorded counts")
-
-
-def _experiments(options: argparse.Namespace) -> int:
-    ran = run_all(
-        options.notebooks,
-        options.out,
-        scale=options.scale,
-        only=[start for start in options.only.split(",") if start],
-        model=str(Path(options.model).resolve()) if options.model and Path(options.model).is_dir() else options.model,
-        data=str(Path(options.data).resolve()) if options.data else "",
-        workers=options.workers,
-        replay=options.replay,
-    )
-    failed = [each for each in ran if each.failure]
-    print(f"{len(ran) - len(failed)} of {len(ran)} notebooks ran to their ends: {options.out / 'index.html'}")
-    if failed:
-        raise AtlasError(" ".join(each.failure for each in failed))
-    return 0

@@ -3,14 +3,21 @@ kept beside them, for replays alone."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel
 
 from atlaskit.caching.cache import Cache, canonical_json
-from atlaskit.caching.keys import failure_key, reply_key
-from atlaskit.errors import BadReply, InputError, ModelError, Refused, Unreachable, Unrecorded, check_whole
+from atlaskit.caching.keys import entry_key
+from atlaskit.errors import InputError, Unrecorded, check_whole
+from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.models.schema import ParametricSchema, shape_schema
 from atlaskit.models.usage import Usage
 
 
@@ -107,3 +114,38 @@ def told_in(entry: bytes) -> tuple[str, Usage, str]:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     raise ValueError("it has another form")
+
+
+def reply_key(model: Model, request: Request) -> str:
+    """Return the key of a model's reply: all that the reply depends on, images by their own keys.
+
+    Left out: the endpoint's address, credentials, time-outs, numbers of attempts and the way images travel, which only
+    carry the request; role and step, which the model never sees; the facts, which the messages already say.
+    """
+    return entry_key(
+        "reply",
+        model=model.name,
+        parameters=dict(model.parameters),
+        sample=request.sample,
+        max_tokens=request.max_tokens,
+        schema=_schema_parts(request.schema),
+        messages=[
+            [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
+            for message in request.messages
+        ],
+    )
+
+
+def failure_key(reply: str) -> str:
+    """Return the key of how a call failed, by the key of the reply that it did not get."""
+    return entry_key("failure", reply=reply)
+
+
+def _schema_parts(schema: type[BaseModel] | ParametricSchema) -> Any:
+    """Return what stands for a schema in a key: the hash of its shape, and what may stand in that."""
+    return [_schema_hash(schema.shape), schema.values] if isinstance(schema, ParametricSchema) else _schema_hash(schema)
+
+
+@lru_cache(maxsize=1024)
+def _schema_hash(schema: type[BaseModel]) -> str:
+    return hashlib.sha256(canonical_json(shape_schema(schema)).encode()).hexdigest()

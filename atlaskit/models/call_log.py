@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from atlaskit.errors import ModelError
+from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, Role
 from atlaskit.models.usage import Transit, Usage
 
@@ -49,7 +49,7 @@ class Call:
         }
 
 
-class Ledger:
+class CallLog:
     """A model of which every call is written down, in the order in which calls end."""
 
     def __init__(self, model: Model) -> None:

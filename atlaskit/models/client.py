@@ -18,12 +18,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from atlaskit.errors import BadReply, InputError, ModelError, Refused, Unreachable, first_fault
+from atlaskit.errors import InputError, first_fault
 from atlaskit.models.dialect import (
     HOSTED,
-    Answer,
+    Completion,
     Dialect,
-    Letter,
+    Payload,
     dialect_named,
     dialect_of,
     discard,
@@ -31,9 +31,10 @@ from atlaskit.models.dialect import (
     read_answer,
     sampling,
 )
-from atlaskit.models.http import CONNECT_S, Endpoint, Failed, parsed
-from atlaskit.models.limiter import gate_to
-from atlaskit.models.metrics import Counters, read_counters
+from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
+from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, parsed
+from atlaskit.models.limiter import limiter_for
+from atlaskit.models.metrics import ServerMetrics, read_counters
 from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.models.usage import Transit, Usage
 
@@ -82,7 +83,7 @@ class VLM:
         self._given = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
         self._endpoint, self._timeout_s = Endpoint(base_url, api_key), timeout_s
         self.base_url = self._endpoint.base_url
-        self._gate = gate_to(self.base_url, in_flight)
+        self._gate = limiter_for(self.base_url, in_flight)
         self._known: set[str] = set()  # the images that the endpoint has
         self._dialect = dialect_named(dialect) if isinstance(dialect, str) else dialect
         told = {"schema": "words"} if self._dialect and self._dialect.schema == "words" else {}
@@ -100,17 +101,17 @@ class VLM:
         """What the endpoint takes; where that was not said, it is asked once. Raises ModelError if that fails."""
         try:
             return self._spoken(CONNECT_S)
-        except Failed as failure:
-            raise self._error(failure, _Trip()) from failure.__cause__
+        except HttpFailure as failure:
+            raise self._error(failure, _CallState()) from failure.__cause__
 
     def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Answer a request; raise Unreachable, BadReply or ModelError, which say what the attempts cost."""
-        trip = _Trip(request.deadline_s)
+        trip = _CallState(request.deadline_s)
         wait_s, is_corrected = FIRST_WAIT_S, False
         while True:
             try:
                 answer = self._ask(request, trip)
-            except Failed as failure:
+            except HttpFailure as failure:
                 trip.attempts += 1
                 trip.spent += Usage(calls=int(failure.is_call))
                 pause_s = wait_s * random.uniform(0.5, 1.5)
@@ -140,20 +141,20 @@ class VLM:
             is_corrected = True
             request = _corrected(request, answer.text, complaint)
 
-    def counters(self) -> Counters:
+    def counters(self) -> ServerMetrics:
         """Return the server's own counts so far; raise InputError where it keeps none, ModelError where it fails."""
         if not self.dialect.counters:
             raise InputError(f"{self.base_url} speaks {self.dialect.name!r}, which tells no counters; vLLM does.")
         try:
             page = self._endpoint.get(f"{self.base_url.removesuffix('/v1')}/metrics")
-        except Failed as failure:
-            raise self._error(failure, _Trip()) from failure.__cause__
+        except HttpFailure as failure:
+            raise self._error(failure, _CallState()) from failure.__cause__
         try:
             return read_counters(page.decode(errors="replace"), self.name)
         except (ValueError, OverflowError) as error:
             raise ModelError(f"{self.base_url} tells {error}.", Usage()) from error
 
-    def _ask(self, request: Request, trip: _Trip) -> Answer:
+    def _ask(self, request: Request, trip: _CallState) -> Completion:
         """Send a request; and send it whole where the endpoint may have forgotten an image that was only named."""
         dialect, known = self._spoken(min(CONNECT_S, trip.left_s), request.is_over), self._known
         sampled = sampling(dialect, self.parameters["temperature"], self.parameters["seed"] + request.sample)
@@ -161,7 +162,7 @@ class VLM:
             sent = letter(request, self.name, dialect, sampled, known)
             try:
                 page = self._send(sent, trip, request.is_over)
-            except Failed as failure:
+            except HttpFailure as failure:
                 if not (sent.named and failure.status in FORGOTTEN):
                     raise
                 # Whatever it complains of, it can be that. The model was not asked, so this is no call.
@@ -171,11 +172,11 @@ class VLM:
             try:
                 answer = read_answer(parsed(page))
             except ValueError as error:
-                raise Failed(f"answers what is {error}") from error
+                raise HttpFailure(f"answers what is {error}") from error
             self._known |= sent.carried
             return answer
 
-    def _send(self, sent: Letter, trip: _Trip, is_over: threading.Event | None) -> bytes:
+    def _send(self, sent: Payload, trip: _CallState, is_over: threading.Event | None) -> bytes:
         """Send a letter when there is a place for it among the requests in flight."""
         began_s = time.monotonic()
         try:
@@ -189,29 +190,29 @@ class VLM:
             trip.queue_s += time.monotonic() - began_s
         finally:
             discard(sent.files)
-        raise Failed("could not be asked before the time was up", is_passing=False, is_call=False)
+        raise HttpFailure("could not be asked before the time was up", is_passing=False, is_call=False)
 
     def _spoken(self, timeout_s: float, is_over: threading.Event | None = None) -> Dialect:
         if self._dialect is None:
             try:
                 page = self._endpoint.get("models", timeout_s, is_over)
-            except Failed as failure:
+            except HttpFailure as failure:
                 if failure.is_passing:
                     failure.is_call = not failure.was_reached
                     raise
                 page = b""
             try:
                 self._dialect = dialect_of(parsed(page))
-            except Failed:  # it keeps no list, or not for everyone
+            except HttpFailure:  # it keeps no list, or not for everyone
                 self._dialect = HOSTED
         return self._dialect
 
     def _first_model(self) -> str:
         try:
             models = parsed(self._endpoint.get("models"))
-        except Failed as failure:
+        except HttpFailure as failure:
             if not failure.was_reached:
-                raise self._error(failure, _Trip()) from failure.__cause__
+                raise self._error(failure, _CallState()) from failure.__cause__
             raise ModelError(f"{self.base_url} does not list its models (it {failure}): name one.") from failure
         match models:
             case {"data": [{"id": str(name)}, *_]}:
@@ -219,7 +220,7 @@ class VLM:
                 return name
         raise ModelError(f"{self.base_url} serves no model: name one that it should load.")
 
-    def _error(self, failure: Failed, trip: _Trip) -> ModelError:
+    def _error(self, failure: HttpFailure, trip: _CallState) -> ModelError:
         """Return what a failure is to those who asked."""
         if not failure.was_reached:
             words = how_to_reach(self.base_url, str(failure), self._endpoint.is_local)
@@ -233,7 +234,7 @@ class VLM:
 
 
 @dataclass
-class _Trip:
+class _CallState:
     """What a call has cost and taken so far."""
 
     deadline_s: float | None = None
@@ -278,7 +279,7 @@ def _corrected(request: Request, said: str, complaint: str) -> Request:
     )
 
 
-def _complaint(error: ValidationError, answer: Answer) -> str:
+def _complaint(error: ValidationError, answer: Completion) -> str:
     where, what = first_fault(error)
     complaint = f"{what} at {where}" if where else what
     return (

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from atlaskit.errors import InputError
-from atlaskit.models.protocol import Image, Message, Request, is_nano, json_schema
+from atlaskit.models.presets import is_nano
+from atlaskit.models.protocol import Image, Message, Request, json_schema
 from atlaskit.models.usage import Usage
 
 
@@ -71,7 +72,7 @@ def dialect_of(models: Any) -> Dialect:
 
 
 @dataclass(frozen=True)
-class Letter:
+class Payload:
     """A request as it is sent."""
 
     body: bytes
@@ -86,7 +87,7 @@ class Letter:
 
 def letter(
     request: Request, model: str, dialect: Dialect, parameters: Mapping[str, Any], known: Collection[str]
-) -> Letter:
+) -> Payload:
     """Put a request into an endpoint's words. Images in `known` are not sent again, where they can be named."""
     keys = {image.key for image in request.images}
     named = {key for key in keys if key in known} if dialect.image_names else set()
@@ -113,7 +114,7 @@ def letter(
     if dialect.ranks > 1:
         headers["X-data-parallel-rank"] = str(_rank(request, dialect.ranks))
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return Letter(data, headers, frozenset(keys - named), frozenset(named), tuple(files.written))
+    return Payload(data, headers, frozenset(keys - named), frozenset(named), tuple(files.written))
 
 
 def _unforced(schema: dict[str, Any]) -> str:
@@ -140,7 +141,7 @@ def sampling(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Completion:
     """What an endpoint said."""
 
     text: str
@@ -152,7 +153,7 @@ class Answer:
     """Whether the endpoint filtered it, or the model refused to give it: whatever stands there is no answer."""
 
 
-def read_answer(completion: Any) -> Answer:
+def read_answer(completion: Any) -> Completion:
     """Read a chat completion, of which nothing is sure; raise ValueError for what is none."""
     if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
         raise ValueError("no chat completion (does the address end in /v1?)")
@@ -164,7 +165,7 @@ def read_answer(completion: Any) -> Answer:
     # vLLM has renamed the field; other servers have not.
     apart = _clean(message.get("reasoning")) or _clean(message.get("reasoning_content"))
     ended, is_refused = choice.get("finish_reason"), bool(message.get("refusal"))
-    return Answer(
+    return Completion(
         _strict(_unfenced(text)),
         thinking + apart,
         _usage(completion.get("usage")),

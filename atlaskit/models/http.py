@@ -34,7 +34,7 @@ PASSING = frozenset({408, 409, 425, 429})
 """What a client may try again, beside all that is the server's own fault."""
 
 
-class Failed(Exception):
+class HttpFailure(Exception):
     """An exchange that brought no answer. Its words follow on the endpoint's name: "… answers 503: overloaded"."""
 
     def __init__(
@@ -136,19 +136,19 @@ class Endpoint:
                 for chunk in response.iter_stream():
                     page += chunk
                     if len(page) > LONGEST_ANSWER:
-                        raise Failed(f"does not come to an end ({len(page):,} bytes so far)")
+                        raise HttpFailure(f"does not come to an end ({len(page):,} bytes so far)")
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             if time.monotonic() < until_s:
-                raise Failed(printable(reason(error), 200), was_reached=False) from error
-            raise Failed(f"gives no answer within {timeout_s:.3g} s") from error
+                raise HttpFailure(printable(reason(error), 200), was_reached=False) from error
+            raise HttpFailure(f"gives no answer within {timeout_s:.3g} s") from error
         except httpcore.TimeoutException as error:
             words = f"does not come to an end within {timeout_s:.3g} s ({len(page):,} bytes so far)"
-            raise Failed(words if page else f"gives no answer within {timeout_s:.3g} s") from error
+            raise HttpFailure(words if page else f"gives no answer within {timeout_s:.3g} s") from error
         except httpcore.ProxyError as error:
             words = f"cannot be reached: its proxy says {printable(reason(error), 200)}"
-            raise Failed(words, is_passing=False, is_call=False) from error
+            raise HttpFailure(words, is_passing=False, is_call=False) from error
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise Failed(f"breaks off ({printable(reason(error), 200)})") from error
+            raise HttpFailure(f"breaks off ({printable(reason(error), 200)})") from error
         return _read(response, bytes(page))
 
 
@@ -158,12 +158,12 @@ def _read(response: httpcore.Response, page: bytes) -> bytes:
     encoding = headers.get("content-encoding", "").lower() or "identity"
     if response.status < 300:
         return _unpacked(page, encoding)
-    with contextlib.suppress(Failed):  # what it says matters less than that it is an error
+    with contextlib.suppress(HttpFailure):  # what it says matters less than that it is an error
         page = _unpacked(page, encoding)
     is_passing = response.status in PASSING or response.status >= 500
     words = f"answers {response.status}: {_words(page)}" if _words(page) else f"answers {response.status}"
     wait_s = _asked_wait(headers.get("retry-after", ""))
-    raise Failed(words, status=response.status, is_passing=is_passing, wait_s=wait_s)
+    raise HttpFailure(words, status=response.status, is_passing=is_passing, wait_s=wait_s)
 
 
 def _unpacked(page: bytes, encoding: str) -> bytes:
@@ -171,13 +171,15 @@ def _unpacked(page: bytes, encoding: str) -> bytes:
     if encoding == "identity":
         return page
     if encoding not in ("gzip", "deflate"):
-        raise Failed(f"answers in an encoding that was not asked for ({printable(encoding, 40)})", is_passing=False)
+        raise HttpFailure(
+            f"answers in an encoding that was not asked for ({printable(encoding, 40)})", is_passing=False
+        )
     try:
         unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(page, LONGEST_ANSWER + 1)
     except zlib.error as error:
-        raise Failed(f"breaks off ({reason(error)})") from error
+        raise HttpFailure(f"breaks off ({reason(error)})") from error
     if len(unpacked) > LONGEST_ANSWER:
-        raise Failed(f"does not come to an end (more than {LONGEST_ANSWER:,} bytes)")
+        raise HttpFailure(f"does not come to an end (more than {LONGEST_ANSWER:,} bytes)")
     return unpacked
 
 
@@ -186,7 +188,7 @@ def parsed(page: bytes) -> Any:
     try:
         return json.loads(page)
     except (ValueError, RecursionError) as error:
-        raise Failed(f"answers what is no JSON ({printable(reason(error), 200)})") from error
+        raise HttpFailure(f"answers what is no JSON ({printable(reason(error), 200)})") from error
 
 
 def _checked(base_url: str) -> tuple[str, str, str]:

@@ -16,7 +16,7 @@ LOOK_S = 0.5
 """How long at most nobody looks whether a place is still wanted."""
 
 
-class Gate:
+class Limiter:
     """Lets at most `limit` through at once, first come, first served."""
 
     def __init__(self, limit: int) -> None:
@@ -61,7 +61,7 @@ class Gate:
             self._waiting.popleft().set()
 
 
-_gates: dict[str, Gate] = {}
+_gates: dict[str, Limiter] = {}
 _gates_lock = threading.Lock()
 
 
@@ -76,10 +76,10 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def gate_to(address: str, limit: int | None = None) -> Gate:
+def limiter_for(address: str, limit: int | None = None) -> Limiter:
     """Return this process's gate to an address. A limit that is given holds from then on for all who share it."""
     with _gates_lock:
-        gate = _gates.setdefault(address, Gate(limit or DEFAULT_LIMIT))
+        gate = _gates.setdefault(address, Limiter(limit or DEFAULT_LIMIT))
         if limit is not None:
             gate.widen(limit)
         return gate

@@ -16,7 +16,7 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Counters:
+class ServerMetrics:
     """Sums since the server started, of all who use it. Subtract two to see what lies between them."""
 
     prompt_tokens: int = 0
@@ -39,8 +39,8 @@ class Counters:
         """Share of images that needed no processing, in [0, 1]; 0 where there were none."""
         return self.image_hits / self.image_queries if self.image_queries else 0.0
 
-    def __sub__(self, before: Counters) -> Counters:
-        return Counters(**{f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)})
+    def __sub__(self, before: ServerMetrics) -> ServerMetrics:
+        return ServerMetrics(**{f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)})
 
     def __str__(self) -> str:
         return (
@@ -49,7 +49,7 @@ class Counters:
         )
 
 
-def read_counters(page: str, model: str) -> Counters:
+def read_counters(page: str, model: str) -> ServerMetrics:
     """Read a model's counters off a server's /metrics page, the sum of its engines; ValueError where it has none."""
     label = 'model_name="{}"'.format(model.replace("\\", r"\\").replace('"', r"\""))
     sums: dict[str, int] = {}
@@ -59,4 +59,4 @@ def read_counters(page: str, model: str) -> Counters:
                 sums[field] = sums.get(field, 0) + round(float(value))
     if not sums:
         raise ValueError(f"no counters of {model}")
-    return Counters(**sums)
+    return ServerMetrics(**sums)

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
-from atlaskit.models.schema import Form
+from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.usage import Transit, Usage
 
 Role = Literal["master", "worker"]
@@ -58,7 +58,7 @@ class Request:
     step: str
     """Which of the role's calls this is: task, probe, step, review, decision."""
     messages: tuple[Message, ...]
-    schema: type[BaseModel] | Form
+    schema: type[BaseModel] | ParametricSchema
     facts: object = field(default=None, compare=False)
     """What the messages say, as data. Never sent; a reference policy reads it instead of the words."""
     max_tokens: int = 1024
@@ -112,7 +112,7 @@ class Model(Protocol):
 
 
 @dataclass
-class Watched(ABC):
+class ModelWrapper(ABC):
     """A model between which and the search something stands; to the search it is the same."""
 
     model: Model
@@ -132,31 +132,7 @@ class Watched(ABC):
         """Answer a request, by the model or not."""
 
 
-@dataclass(frozen=True)
-class Suited:
-    """How a model is asked where `ask` is not told otherwise: what it reads best."""
-
-    k: int = 8
-    cell: int = 320
-    steps: int = 12
-    plateau: int | None = None
-
-
-NANO = Suited(k=4, cell=128, steps=40, plateau=39)
-"""What the model that comes with the kit was taught with: it knows no other grid."""
-
-
-def suited(model: Model) -> Suited:
-    """Return what suits a model, going by its name: a folder is served as "folder@hash"."""
-    return NANO if is_nano(model.name) else Suited()
-
-
-def is_nano(name: str) -> bool:
-    """Tell by its name whether a model is the one that is made with the kit, which knows its own grid and tokens."""
-    return name.partition("@")[0] == "nano"
-
-
 @lru_cache(maxsize=1024)
-def json_schema(schema: type[BaseModel] | Form) -> dict[str, Any]:
+def json_schema(schema: type[BaseModel] | ParametricSchema) -> dict[str, Any]:
     """Return a schema as JSON Schema."""
     return schema.model_json_schema()

@@ -21,7 +21,7 @@ STAND_IN = "x-atlaskit-among"
 
 
 @dataclass(frozen=True)
-class Form:
+class ParametricSchema:
     """A shape and what may stand in it: takes, refuses and tells what a pydantic model of just these values would."""
 
     shape: type[BaseModel]

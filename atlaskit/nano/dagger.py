@@ -22,7 +22,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
 from atlaskit.nano.data.shards import write_rows
-from atlaskit.nano.data.trajectories import Recorder, grouped
+from atlaskit.nano.data.trajectories import TrajectoryRecorder, grouped
 from atlaskit.nano.teacher.labels import TRAINING_SEED
 from atlaskit.nano.teacher.teacher import SETTINGS, Expert
 from atlaskit.runs.result import Result
@@ -36,7 +36,7 @@ QUESTIONS, MOST_CALLS = 10, 100
 
 
 @dataclass
-class Pupil(Recorder):
+class Student(TrajectoryRecorder):
     """A model that answers by itself, with the recorder's notebook: what it said, or what its teacher would have."""
 
     model: Model = field(kw_only=True)
@@ -49,13 +49,13 @@ class Pupil(Recorder):
         return reply
 
 
-def pupil(vlm: Model, world: World, *, is_taught: bool) -> Pupil:
+def pupil(vlm: Model, world: World, *, is_taught: bool) -> Student:
     """Give a model its notebook, for one world."""
     told: dict[str, Any] = {"name": vlm.name, "parameters": vlm.parameters}
-    return Pupil(Expert(world.script), 0.0, random.Random(0), **told, model=vlm, is_taught=is_taught)
+    return Student(Expert(world.script), 0.0, random.Random(0), **told, model=vlm, is_taught=is_taught)
 
 
-def searched(who: Pupil, world: World, question: Question, calls: int, **how: Any) -> Result:
+def searched(who: Student, world: World, question: Question, calls: int, **how: Any) -> Result:
     """Let a pupil answer a question about its world, in so many calls at most."""
     given = {**SETTINGS, "budget": Budget(calls=calls), "cache": Cache(None), **how}
     return ask(world.drawn, question, vlm=who, **given)

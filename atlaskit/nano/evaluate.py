@@ -31,9 +31,9 @@ from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.statistics import interval
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, Watched
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve
-from atlaskit.nano.teacher.goal import quest_of
+from atlaskit.nano.teacher.goal import goal_of
 from atlaskit.nano.teacher.teacher import SETTINGS, Expert
 from atlaskit.runs.result import Result
 
@@ -46,7 +46,7 @@ METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
 
 
 @dataclass
-class Compared(Watched):
+class ComparedModel(ModelWrapper):
     """A model beside the teacher: each of its replies is held against what the teacher would have said."""
 
     world: World
@@ -75,7 +75,7 @@ class Compared(Watched):
                 told["action agrees"] = float(type(does) is type(should))
                 told["action is the same"] = float(_essence(does) == _essence(should))
                 if hasattr(does, "items"):
-                    sights, quest = expert.sights(call.observation), quest_of(call.question.text)
+                    sights, quest = expert.sights(call.observation), goal_of(call.question.text)
                     for item in does.items:
                         sight = sights[item.cell]
                         is_right = (
@@ -128,7 +128,7 @@ def judge(
     cases = [case for world in worlds for case in world.cases(drawn=is_drawn)][:questions]
     answer, given = METHODS[method]
     table = evaluate(
-        cases, answer, vlm=partial(Compared, vlm, counts=counts), parallel=in_flight, cache=Cache(None), **given
+        cases, answer, vlm=partial(ComparedModel, vlm, counts=counts), parallel=in_flight, cache=Cache(None), **given
     )
     rows = table.to_dict("records")
     return [

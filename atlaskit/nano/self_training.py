@@ -39,7 +39,7 @@ By = Literal["reward", "teacher"]
 
 
 @dataclass(frozen=True)
-class Tried:
+class Attempt:
     """One search for the answer to a question."""
 
     score: float
@@ -47,19 +47,19 @@ class Tried:
     lessons: list[dict[str, Any]] = field(repr=False)
 
 
-def search(vlm: Model, world: World, question: Question, how: dict[str, Any]) -> Tried:
+def search(vlm: Model, world: World, question: Question, how: dict[str, Any]) -> Attempt:
     """Ask a question once, and write down every call."""
     who = pupil(vlm, world, is_taught=False)
     result = searched(who, world, question, MOST_CALLS, **how)
-    return Tried(question.score(result.prediction), result.spent.calls, who.lessons)
+    return Attempt(question.score(result.prediction), result.spent.calls, who.lessons)
 
 
-def best(tried: list[Tried]) -> Tried | None:
+def best(tried: list[Attempt]) -> Attempt | None:
     """Return the successful search of the fewest calls, if one was successful."""
     return min((each for each in tried if each.score >= REWARDED), key=lambda each: each.calls, default=None)
 
 
-def searches(vlm: Model, worlds: Sequence[World], in_flight: int = 6) -> Iterator[list[Tried]]:
+def searches(vlm: Model, worlds: Sequence[World], in_flight: int = 6) -> Iterator[list[Attempt]]:
     """Yield what was tried for each question about some worlds, so many searches at a time."""
     asked = [(world, question, how) for world in worlds for question in world.questions for how in TRIES]
     with ThreadPoolExecutor(in_flight) as pool:

@@ -28,7 +28,7 @@ from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.models.cached import failure_in, told_in
 from atlaskit.runs.result import RESULT_VERSION, Result
 from atlaskit.runs.trace import Trace, parsed
-from atlaskit.video.opening import facts_in, lines_in
+from atlaskit.video.offline import facts_in, lines_in
 from atlaskit.video.video import playlist_fingerprint
 
 RECORDING_VERSION = 1

@@ -13,10 +13,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Action, AddToScratchpad, MarkPromising, Observation
+from atlaskit.environment.mdp import Action, AddToScratchpad, MarkPromising
 from atlaskit.environment.render import Sheet, View
-from atlaskit.errors import InputError, ModelError, first_fault
+from atlaskit.errors import InputError, first_fault
+from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import Reply
 from atlaskit.models.usage import Usage
 
@@ -37,7 +39,7 @@ class Event:
         return (self.data or {})[name]
 
 
-class Form(BaseModel):
+class EventData(BaseModel):
     """Base of all forms: what is listed, and nothing else. Intervals are [start, end) in seconds."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -50,7 +52,7 @@ Path = list[Cell]
 """The cells that were opened on the way from the root: names a grid."""
 
 
-class Seen(Form):
+class ViewData(EventData):
     """A grid that was shown."""
 
     key: str
@@ -58,21 +60,21 @@ class Seen(Form):
     dead: list[Cell] = Field(description="the black cells")
 
 
-class Shown(Form):
+class ShownData(EventData):
     """A frame or a context scan that was shown beside a grid."""
 
     key: str
     dead: list[Cell] = Field(description="the black frames of a scan")
 
 
-class SheetSeen(Form):
+class SheetData(EventData):
     """The scratchpad as it was shown."""
 
     key: str
     labels: list[str]
 
 
-class Item(Form):
+class EvidenceData(EventData):
     """An item of M+: its image is the frame at `timestamp_s`."""
 
     timestamp_s: float
@@ -84,7 +86,7 @@ class Item(Form):
     label: str
 
 
-class Cost(Form):
+class UsageData(EventData):
     """What a call cost."""
 
     calls: int
@@ -95,7 +97,7 @@ class Cost(Form):
     estimated: bool
 
 
-class Did(Form):
+class ActionData(EventData):
     """An action: its name, and what it takes. What is claimed of cells is in the evidence."""
 
     name: Literal["Expand", "Backtrack", "MarkPromising", "Zoom", "Investigate", "AddToScratchpad", "Finished"]
@@ -104,38 +106,38 @@ class Did(Form):
     direction: Literal["before", "after"] | None = None
 
 
-class Called(Form):
+class CallData(EventData):
     """What every event of an answered call holds."""
 
-    usage: Cost
+    usage: UsageData
     reasoning_text: str = Field(description="what a model that thinks aloud thought")
 
 
-class Start(Form):
+class StartData(EventData):
     """A run begins."""
 
     question: dict[str, Any]
     settings: dict[str, Any]
 
 
-class Task(Called):
+class TaskData(CallData):
     """The Master said what to look for, and chose a traversal where it was to."""
 
     search_task: str
     traversal: str = Field(description="the strategy that the run goes by")
 
 
-class Probe(Called):
+class ProbeData(CallData):
     """The Master scored cells of the masked root."""
 
-    view: Seen
+    view: ViewData
     offered: list[Cell] = Field(description="the cells that could be named")
     scores: dict[str, float]
     reasoning: str
     ahead: bool = Field(description="whether it looked while the workers of this round were under way")
 
 
-class Assigned(Form):
+class AssignmentData(EventData):
     """Where one worker is sent."""
 
     path: Path
@@ -145,44 +147,44 @@ class Assigned(Form):
     had_evidence: list[str] = Field(description="labels of what was found there before")
 
 
-class Assign(Form):
+class AssignData(EventData):
     """Workers are sent out; their numbers are their places in the list."""
 
-    sorties: list[Assigned]
+    sorties: list[AssignmentData]
     dead_zones_s: list[Seconds] = Field(description="what they are told is ruled out")
 
 
-class Step(Called):
+class StepData(CallData):
     """A worker did something."""
 
-    view: Seen
+    view: ViewData
     interval_s: Seconds
     depth: int
-    action: Did
+    action: ActionData
     problem: str = Field(description="why it was not possible; empty if it was")
-    shown: Shown | None
-    found: list[Item] = Field(description="labelled as the worker saw them")
+    shown: ShownData | None
+    found: list[EvidenceData] = Field(description="labelled as the worker saw them")
     marked: list[Path]
     thought: str
 
 
-class Reported(Form):
+class ReportData(EventData):
     """A worker came back, and M+ and M− took in what it brought."""
 
     path: Path
     interval_s: Seconds
     stop: Literal["finished", "plateau", "steps", "budget", "failed"]
-    kept: list[Item] = Field(description="as they now stand in M+")
+    kept: list[EvidenceData] = Field(description="as they now stand in M+")
     marked: list[Path]
     dead_s: list[Seconds] = Field(description="what M− gained")
     is_open: bool = Field(description="whether the region was not searched as far as meant")
 
 
-class Review(Called):
+class ReviewData(CallData):
     """The Master judged the evidence (uncertainty analysis)."""
 
-    view: Seen
-    sheet: SheetSeen
+    view: ViewData
+    sheet: SheetData
     reasoning: str
     choices: list[dict[str, Any]] = Field(description="each choice weighed; none for other questions")
     conclusion: dict[str, Any]
@@ -192,40 +194,40 @@ class Review(Called):
     queued: list[Path] = Field(description="regions that joined the frontier")
 
 
-class Decision(Called):
+class DecisionData(CallData):
     """The Master answered: from the evidence, or where there is none from the masked root."""
 
-    view: Seen | None
-    sheet: SheetSeen | None
+    view: ViewData | None
+    sheet: SheetData | None
     answer: dict[str, Any]
 
 
-class Cite(Form):
+class CiteData(EventData):
     """The cells that an answer from the root rests on became evidence."""
 
-    view: Seen
+    view: ViewData
     interval_s: Seconds
-    found: list[Item]
+    found: list[EvidenceData]
 
 
-class Caption(Called):
+class CaptionData(CallData):
     """A clip was described, for an answer from captions."""
 
     interval_s: Seconds
     caption: str
 
 
-class Failure(Form):
+class FailureData(EventData):
     """A call failed for good. That costs a step; nothing that was found is lost."""
 
     step: str = Field(description="the kind of event it would have been")
     reason: str
-    view: Seen | None = Field(description="what the call showed")
-    sheet: SheetSeen | None
-    usage: Cost
+    view: ViewData | None = Field(description="what the call showed")
+    sheet: SheetData | None
+    usage: UsageData
 
 
-class Stopped(Form):
+class StopData(EventData):
     """The run ended."""
 
     stop: str
@@ -233,24 +235,24 @@ class Stopped(Form):
     calls: int
 
 
-FORMS: dict[str, type[Form]] = {
-    "start": Start,
-    "task": Task,
-    "probe": Probe,
-    "assign": Assign,
-    "step": Step,
-    "report": Reported,
-    "review": Review,
-    "decision": Decision,
-    "cite": Cite,
-    "caption": Caption,
-    "failure": Failure,
-    "stop": Stopped,
+FORMS: dict[str, type[EventData]] = {
+    "start": StartData,
+    "task": TaskData,
+    "probe": ProbeData,
+    "assign": AssignData,
+    "step": StepData,
+    "report": ReportData,
+    "review": ReviewData,
+    "decision": DecisionData,
+    "cite": CiteData,
+    "caption": CaptionData,
+    "failure": FailureData,
+    "stop": StopData,
 }
 """What the data of each kind of event holds."""
 
 
-def form_of(event: Event) -> Form:
+def data_of(event: Event) -> EventData:
     """Return what an event holds, checked; raise InputError for one of an unknown kind, or of another form."""
     if event.kind not in FORMS:
         raise InputError(f"{event.kind[:40]!r} is no kind of event that this atlaskit knows.")

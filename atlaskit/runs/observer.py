@@ -1,6 +1,6 @@
 """Who looks on while a run happens: the wall between a search, which tells of events, and what draws them.
 
-A search knows nothing of notebooks and terminals. What draws comes from above and hangs itself on `Watch`, once, as
+A search knows nothing of notebooks and terminals. What draws comes from above and hangs itself on `RunObserver`, once, as
 displays do on the classes they show. Nothing that is done there reaches the run: an onlooker is told of each event and
 returns at once, and what goes wrong with it is a sentence on stderr.
 """
@@ -19,7 +19,7 @@ from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 
 
-class Onlooker(Protocol):
+class RunDisplay(Protocol):
     """Whoever draws one run."""
 
     def see(self, event: Event) -> None:
@@ -29,16 +29,16 @@ class Onlooker(Protocol):
         """Draw what is left behind of a run that is over; None if an error ended it."""
 
 
-class Watch:
+class RunObserver:
     """One run that is looked on at, from `with` to its end. Without `show` nobody does; `then` is told all the same."""
 
-    opens: ClassVar[Callable[[Video, Cache], Onlooker] | None] = None
+    opens: ClassVar[Callable[[Video, Cache], RunDisplay] | None] = None
     """Returns an onlooker for a run on a video; what it draws is kept in the cache."""
 
     def __init__(self, video: Video, cache: Cache, show: bool, then: Callable[[Event], None] | None = None) -> None:
         self.result: Result | None = None
         self._then, self._is_told = then, False
-        self._onlooker: Onlooker | None = None
+        self._onlooker: RunDisplay | None = None
         if show:
             opens = type(self).opens
             if opens is None:
@@ -52,7 +52,7 @@ class Watch:
         if self._then is not None:
             self._then(event)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> RunObserver:
         return self
 
     def __exit__(self, *error: object) -> None:

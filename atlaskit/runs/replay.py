@@ -13,29 +13,29 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from atlaskit.agents.schemas import MOST_SHOWN
 from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Atlas, Investigate, Observation, Zoom
-from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.environment.render import WIDEST_PX, Fit, Picture, Sheet, View
+from atlaskit.environment.mdp import Investigate, Zoom
+from atlaskit.environment.memory import MOST_SHOWN, DeadZones, Evidence, Scratchpad
+from atlaskit.environment.render import WIDEST_PX, Fit, LazyImage, Sheet, View
 from atlaskit.errors import InputError, first_fault, printable
 from atlaskit.runs.events import (
-    Cite,
-    Decision,
-    Did,
+    ActionData,
+    CiteData,
+    DecisionData,
     Event,
-    Failure,
-    Form,
-    Item,
-    Probe,
-    Reported,
-    Review,
-    Seen,
-    SheetSeen,
-    Start,
-    Step,
-    form_of,
+    EventData,
+    EvidenceData,
+    FailureData,
+    ProbeData,
+    ReportData,
+    ReviewData,
+    SheetData,
+    StartData,
+    StepData,
+    ViewData,
+    data_of,
 )
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Sampling, Video
@@ -47,7 +47,7 @@ What = Literal["view", "shown", "sheet"]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownImage:
     """One picture that a run showed. Nothing is decoded before it is looked at."""
 
     place: int
@@ -55,7 +55,7 @@ class Shown:
     event: Event
     what: What
     """The event's field that names it: a grid, the frame or scan that was looked at beside it, or the evidence."""
-    picture: Picture
+    picture: LazyImage
     """A `View`; a `Still`, if it is a frame at full size; a `Sheet`, if it is the evidence."""
 
 
@@ -87,11 +87,11 @@ def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
     remembered = Memory()
     for place, event in enumerate(trace.events[:upto]):
         with _told_of(place, event):
-            remembered = after(form_of(event), remembered)
+            remembered = after(data_of(event), remembered)
         yield remembered
 
 
-def pictures(trace: Trace, video: Video, cache: Cache | None = None) -> Iterator[Shown]:
+def pictures(trace: Trace, video: Video, cache: Cache | None = None) -> Iterator[ShownImage]:
     """Yield every picture that a run showed, in the order of its events; each is made when it is first looked at.
 
     Raises InputError for a trace of another video, at once; and on the way for an event that does not say how to draw
@@ -100,13 +100,13 @@ def pictures(trace: Trace, video: Video, cache: Cache | None = None) -> Iterator
     return _walked(trace, atlas_of(trace, video, cache or default_cache()))
 
 
-def _walked(trace: Trace, atlas: Atlas) -> Iterator[Shown]:
+def _walked(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
     remembered = Memory()
     for place, event in enumerate(trace):
         with _told_of(place, event):
-            form = form_of(event)
+            form = data_of(event)
             # Before the event changes the memory: a review saw what it then erased.
-            shown = [Shown(place, event, what, picture) for what, picture in _drawn(form, remembered, atlas)]
+            shown = [ShownImage(place, event, what, picture) for what, picture in _drawn(form, remembered, atlas)]
             remembered = after(form, remembered)
         yield from shown
 
@@ -137,7 +137,7 @@ class _Settings(BaseModel):
 
 def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     """Return the environment that the run was in; raise InputError for a trace of another video, or of no run."""
-    starts = [form for form in map(form_of, trace.of("start")) if isinstance(form, Start)]
+    starts = [form for form in map(data_of, trace.of("start")) if isinstance(form, StartData)]
     if len(starts) != 1:
         raise InputError(f"The trace of a run begins once, and this one has {len(starts)} starts.")
     try:
@@ -152,19 +152,22 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     return Atlas(video, k, cell, settings.max_depth, fit, sampling=sampling, cache=cache)
 
 
-def _drawn(form: Form, remembered: Memory, atlas: Atlas) -> Iterator[tuple[What, Picture]]:
+def _drawn(form: EventData, remembered: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:
     """Yield the pictures that an event names."""
-    if isinstance(form, Probe | Step | Review | Decision | Cite | Failure) and form.view is not None:
+    if (
+        isinstance(form, ProbeData | StepData | ReviewData | DecisionData | CiteData | FailureData)
+        and form.view is not None
+    ):
         yield "view", _same(_view(form.view, atlas), form.view.key)
-    if isinstance(form, Step) and form.shown is not None:
+    if isinstance(form, StepData) and form.shown is not None:
         beside = _beside(form.view, form.action, atlas)
         picture = _masked(beside, form.shown.dead) if isinstance(beside, View) else beside
         yield "shown", _same(picture, form.shown.key)
-    if isinstance(form, Review | Decision | Failure) and form.sheet is not None:
+    if isinstance(form, ReviewData | DecisionData | FailureData) and form.sheet is not None:
         yield "sheet", _same(_sheet(form.sheet, remembered.scratchpad, atlas), form.sheet.key)
 
 
-def _same(picture: Picture, key: str) -> Picture:
+def _same(picture: LazyImage, key: str) -> LazyImage:
     """Return the picture; raise InputError where it is not the one with this key."""
     if picture.key != key:
         raise InputError(
@@ -173,16 +176,16 @@ def _same(picture: Picture, key: str) -> Picture:
     return picture
 
 
-def _view(seen: Seen, atlas: Atlas) -> View:
+def _view(seen: ViewData, atlas: Atlas) -> View:
     return _masked(_observed(seen, atlas).view, seen.dead)
 
 
-def _beside(seen: Seen, did: Did, atlas: Atlas) -> Picture:
+def _beside(seen: ViewData, did: ActionData, atlas: Atlas) -> LazyImage:
     """Return the frame or scan that an action asked to see of a grid."""
     match did:
-        case Did(name="Zoom", cell=int(cell)):
+        case ActionData(name="Zoom", cell=int(cell)):
             looking_at: Zoom | Investigate = Zoom(cell)
-        case Did(name="Investigate", cell=int(cell), direction="before" | "after" as direction):
+        case ActionData(name="Investigate", cell=int(cell), direction="before" | "after" as direction):
             looking_at = Investigate(cell, direction)
         case _:
             raise InputError(f"{did.name}, as it stands there, shows no picture.")
@@ -192,7 +195,7 @@ def _beside(seen: Seen, did: Did, atlas: Atlas) -> Picture:
     return picture
 
 
-def _observed(seen: Seen, atlas: Atlas, looking_at: Zoom | Investigate | None = None) -> Observation:
+def _observed(seen: ViewData, atlas: Atlas, looking_at: Zoom | Investigate | None = None) -> Observation:
     """Return what is seen of a grid, nothing blacked out."""
     if len(seen.path) > atlas.rules.max_depth:
         raise InputError(f"its path leads to depth {len(seen.path)}, and the run's own was {atlas.rules.max_depth}.")
@@ -211,7 +214,7 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
         grid.expand(cell)
 
 
-def _sheet(seen: SheetSeen, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
+def _sheet(seen: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
     shown = scratchpad.surest(MOST_SHOWN)
     if tuple(seen.labels) != shown.labels:
         there, then = ", ".join(seen.labels)[:80], ", ".join(shown.labels)[:80]
@@ -224,26 +227,26 @@ def _sheet(seen: SheetSeen, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
     return sheet
 
 
-def after(form: Form, remembered: Memory) -> Memory:
+def after(form: EventData, remembered: Memory) -> Memory:
     """Return what is remembered after an event, by what was remembered before it.
 
     Raises InputError where the event contradicts that.
     """
     scratchpad, zones = remembered
     match form:
-        case Reported(kept=kept, dead_s=dead_s):
+        case ReportData(kept=kept, dead_s=dead_s):
             return Memory(_kept(kept, scratchpad), zones.add_all(dead_s))
-        case Review(erased=labels, dead_s=dead_s):
+        case ReviewData(erased=labels, dead_s=dead_s):
             missing = [label for label in labels if label not in scratchpad.labels]
             if missing:
                 raise InputError(f"it erases the evidence {missing[0]!r}, which was not there.")
             return Memory(scratchpad.erase(labels), zones.add_all(dead_s))
-        case Cite(found=found):
+        case CiteData(found=found):
             return Memory(_kept(found, scratchpad), zones)
     return remembered
 
 
-def _kept(items: Sequence[Item], scratchpad: Scratchpad) -> Scratchpad:
+def _kept(items: Sequence[EvidenceData], scratchpad: Scratchpad) -> Scratchpad:
     """Return the scratchpad with these items, which say themselves how they then stand in it."""
     found = [Evidence(**item.model_dump()) for item in items]
     after = scratchpad.add(found)

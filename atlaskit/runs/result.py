@@ -9,8 +9,9 @@ from typing import Any
 
 from atlaskit.caching.cache import canonical_json
 from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Answered, Question, Span
-from atlaskit.environment.render import Sheet, clock
+from atlaskit.environment.render import Sheet
 from atlaskit.errors import InputError, printable
 from atlaskit.models.call_log import Call
 from atlaskit.models.protocol import Role

@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from atlaskit.caching.cache import canonical_json
 from atlaskit.errors import InputError, reason
-from atlaskit.runs.events import FORMS, Event, form_of
+from atlaskit.runs.events import FORMS, Event, data_of
 
 TRACE_VERSION = 2
 DEEPEST = 32
@@ -143,7 +143,7 @@ def _event(where: str, row: Any) -> Event:
         raise InputError(f"{where}, names its round or its worker by something other than a number from 0.")
     event = Event(**row)
     try:
-        form_of(event)
+        data_of(event)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     return event

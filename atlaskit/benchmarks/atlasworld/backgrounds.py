@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from atlaskit.benchmarks.atlasworld.brushes import RGB, Array, Plate, Polygon, box, regular
+from atlaskit.benchmarks.atlasworld.brushes import RGB, Array, Canvas, Polygon, box, regular
 from atlaskit.benchmarks.atlasworld.timeline import Scene
 
 FAR_WIDTH, NEAR_WIDTH = 1.12, 1.45
@@ -88,7 +88,7 @@ class Air:
         return _mix((red, green, blue), self.horizon, near + (far - near) * distance)
 
 
-def _sky(far: Plate, light: Light, own: tuple[RGB, RGB, RGB]) -> Air:
+def _sky(far: Canvas, light: Light, own: tuple[RGB, RGB, RGB]) -> Air:
     zenith, middle, horizon = (_mix(a, b, light.own) for a, b in zip(light.sky, own, strict=True))
     far.gradient(zenith, middle, horizon, bottom=0.68)
     far.specks(light.stars, 0.0, 0.6, 0.0038, (225, 232, 255), 0.85)
@@ -107,12 +107,12 @@ def _fir(x: float, y: float, height: float) -> Polygon:
     return side + [(2 * x - px, py) for px, py in reversed(side)]
 
 
-def _firs(plate: Plate, skyline: Array, spacing: float, height: float, colour: RGB, *, sunk: float = 0.0) -> None:
+def _firs(plate: Canvas, skyline: Array, spacing: float, height: float, colour: RGB, *, sunk: float = 0.0) -> None:
     spots = [(x, height * plate.random.uniform(0.55, 1.0)) for x in plate.places(spacing)]
     plate.shapes([_fir(x, plate.at(skyline, x) + 0.01 + sunk * tall, tall) for x, tall in spots], colour)
 
 
-def _paint_snow(far: Plate, near: Plate, air: Air) -> None:
+def _paint_snow(far: Canvas, near: Canvas, air: Air) -> None:
     far.clouds(0.0, 0.4, air.shade((250, 252, 255)), 0.5)
     for distance, base, rise in ((1.0, 0.46, 0.17), (0.6, 0.58, 0.12)):
         peaks = far.line(base, rise, 0.5, jagged=True)
@@ -126,7 +126,7 @@ def _paint_snow(far: Plate, near: Plate, air: Air) -> None:
     far.specks(150, 0.0, 1.0, 0.005, air.shade((255, 255, 255)), 0.8)
 
 
-def _paint_desert(far: Plate, near: Plate, air: Air) -> None:
+def _paint_desert(far: Canvas, near: Canvas, air: Air) -> None:
     rocks = far.line(0.60, 0.035, 0.35, jagged=True)
     far.land(rocks, air.shade((196, 130, 92), 0.9), air.shade((214, 160, 110), 0.8))
     sands = ((240, 190, 112), (232, 172, 88), (222, 154, 70))
@@ -141,7 +141,7 @@ def _paint_desert(far: Plate, near: Plate, air: Air) -> None:
     near.land(sand, air.shade((236, 178, 98)), air.shade((196, 128, 62)), 0.1)
 
 
-def _cactus(plate: Plate, x: float, y: float, tall: float, colour: RGB) -> None:
+def _cactus(plate: Canvas, x: float, y: float, tall: float, colour: RGB) -> None:
     trunk, arm = tall * 0.15, tall * 0.11
     bars = [(x, y, tall, trunk)]
     for side, low, high in ((-1, 0.38, 0.34), (1, 0.5, 0.36)):
@@ -154,7 +154,7 @@ def _cactus(plate: Plate, x: float, y: float, tall: float, colour: RGB) -> None:
         plate.shapes([regular(20, at, foot - height, width / 2)], colour)
 
 
-def _paint_sea(far: Plate, near: Plate, air: Air) -> None:
+def _paint_sea(far: Canvas, near: Canvas, air: Air) -> None:
     far.clouds(0.05, 0.5, air.shade((255, 255, 255), 0.2), 0.75)
     isle = far.line(0.56, 0.05, 0.5)
     far.land(isle, air.shade((70, 120, 120), 0.9), air.shade((60, 110, 120), 0.8))
@@ -175,7 +175,7 @@ def _paint_sea(far: Plate, near: Plate, air: Air) -> None:
         near.land((swell + 0.008).astype(np.float32), crest, air.shade(colour), 0.06)
 
 
-def _paint_forest(far: Plate, near: Plate, air: Air) -> None:
+def _paint_forest(far: Canvas, near: Canvas, air: Air) -> None:
     rows = ((0.50, 0.05, 0.055, 0.20, 1.0), (0.62, 0.04, 0.075, 0.27, 0.6), (0.76, 0.03, 0.11, 0.36, 0.25))
     for base, rise, spacing, tall, distance in rows:
         floor = far.line(base, rise, 0.6)
@@ -192,7 +192,7 @@ def _paint_forest(far: Plate, near: Plate, air: Air) -> None:
     near.land(moss, air.shade((84, 150, 70)), air.shade((34, 88, 48)), 0.09)
 
 
-def _paint_city(far: Plate, near: Plate, air: Air) -> None:
+def _paint_city(far: Canvas, near: Canvas, air: Air) -> None:
     rows = ((0.42, 0.14, (150, 164, 190), 0.9), (0.55, 0.15, (104, 120, 152), 0.5), (0.68, 0.12, (70, 82, 112), 0.1))
     for base, rise, colour, distance in rows:
         walls: list[Polygon] = []
@@ -223,7 +223,7 @@ def _paint_city(far: Plate, near: Plate, air: Air) -> None:
         near.shapes([regular(16, x + 0.066, 0.57, 0.016)], (255, 226, 150) if glow else air.shade((236, 240, 244)))
 
 
-def _paint_meadow(far: Plate, near: Plate, air: Air) -> None:
+def _paint_meadow(far: Canvas, near: Canvas, air: Air) -> None:
     far.clouds(0.02, 0.52, air.shade((255, 255, 255), 0.1), 0.9, stretch=2.2)
     hills = ((0.56, 0.06, (104, 172, 118), 0.85), (0.66, 0.06, (112, 186, 86), 0.45), (0.78, 0.05, (122, 200, 74), 0.1))
     for base, rise, colour, distance in hills:
@@ -256,7 +256,7 @@ def _ring(x: float, y: float, radius: float, turn: float) -> Polygon:
     return [(x + 2 * dx, y + 2 * dy) for dx, dy in arc] + [(x + 1.45 * dx, y + 1.45 * dy) for dx, dy in arc[::-1]]
 
 
-def _paint_space(far: Plate, near: Plate, air: Air) -> None:
+def _paint_space(far: Canvas, near: Canvas, air: Air) -> None:
     look = next(name for name, light in LOOKS.items() if light is air.light)
     sky, nebula, planet, stars = SPACE[look]
     far.gradient(*sky)
@@ -284,7 +284,7 @@ def _paint_space(far: Plate, near: Plate, air: Air) -> None:
 STRATA: tuple[RGB, ...] = ((206, 112, 70), (178, 82, 54), (222, 142, 92), (160, 70, 52), (200, 104, 66), (144, 62, 50))
 
 
-def _paint_canyon(far: Plate, near: Plate, air: Air) -> None:
+def _paint_canyon(far: Canvas, near: Canvas, air: Air) -> None:
     far.clouds(0.05, 0.4, air.shade((255, 246, 236)), 0.45, stretch=4)
     for distance, base, rise, scale in ((0.9, 0.44, 0.13, 0.4), (0.4, 0.58, 0.15, 0.5)):
         _mesas(far, air, base, rise, scale, distance)
@@ -293,7 +293,7 @@ def _paint_canyon(far: Plate, near: Plate, air: Air) -> None:
     _mesas(near, air, 0.98, 0.26, 0.55, 0.0)
 
 
-def _mesas(plate: Plate, air: Air, base: float, rise: float, scale: float, distance: float) -> None:
+def _mesas(plate: Canvas, air: Air, base: float, rise: float, scale: float, distance: float) -> None:
     """Raise flat-topped rocks with steep flanks, striped by their layers of stone."""
     rough = (plate.line(0, 1, scale) * 1.6).clip(-1, 1)
     steps = np.round(rough * 1.5) / 1.5 * 0.85 + rough * 0.15
@@ -308,7 +308,7 @@ def _mesas(plate: Plate, air: Air, base: float, rise: float, scale: float, dista
         plate.land(seam, colour, air.shade((130, 58, 50), distance), 0.6)
 
 
-Painting = Callable[[Plate, Plate, Air], None]
+Painting = Callable[[Canvas, Canvas, Air], None]
 PAINTINGS: dict[str, tuple[tuple[RGB, RGB, RGB], Painting]] = {
     # the sky of its noon (zenith, middle, horizon), and what stands under it
     "snow": (((92, 148, 208), (148, 190, 228), (206, 224, 242)), _paint_snow),
@@ -325,8 +325,8 @@ PAINTINGS: dict[str, tuple[tuple[RGB, RGB, RGB], Painting]] = {
 def paint_scenery(scene: Scene, size: tuple[int, int], seed: int) -> tuple[Image.Image, Image.Image]:
     """Return the far layer (RGB) and the near layer (RGBA) of a scene, for pictures of a size."""
     width, height = size
-    far = Plate(round(width * FAR_WIDTH), height, seed)
-    near = Plate(round(width * NEAR_WIDTH), height, seed ^ 1)
+    far = Canvas(round(width * FAR_WIDTH), height, seed)
+    near = Canvas(round(width * NEAR_WIDTH), height, seed ^ 1)
     sky, paint = PAINTINGS[scene.place]
     paint(far, near, _sky(far, LOOKS[scene.light], sky))
     return far.image().convert("RGB"), near.image()

@@ -18,7 +18,7 @@ RGB = tuple[float, float, float]
 Polygon = list[Point]
 
 
-class Plate:
+class Canvas:
     """A layer of paint; x and y, lengths and radii are in fractions of its height, colours are 0 to 255."""
 
     def __init__(self, width: int, height: int, seed: int) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from av.video.reformatter import VideoReformatter
 from tqdm import tqdm
 
-from atlaskit.benchmarks.atlasworld.renderer import Painter
+from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
 from atlaskit.benchmarks.atlasworld.timeline import Script
 
 KEYFRAME_S = 4
@@ -121,7 +121,7 @@ def _encode(script: Script, path: Path, progress: bool, on_frame: Callable[[int]
 
 def _painted(script: Script) -> Iterator[av.VideoFrame]:
     """Yield every frame in order, painted by another thread while the last ones are encoded."""
-    painter, converter = Painter(script), VideoReformatter()
+    painter, converter = SceneRenderer(script), VideoReformatter()
 
     def paint(index: int) -> av.VideoFrame:
         pixels = np.asarray(painter.frame(index))

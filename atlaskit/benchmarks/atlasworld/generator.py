@@ -18,11 +18,11 @@ from atlaskit.benchmarks.atlasworld.timeline import (
     LIGHTS,
     PLACES,
     SHAPES,
-    Event,
     Motion,
     Scene,
     Script,
     SpokenLine,
+    WorldEvent,
     check_picture,
 )
 from atlaskit.environment.question import with_article
@@ -199,7 +199,7 @@ def _settings(rng: random.Random, count: int, cast: Cast) -> list[tuple[str, str
 
 def _events(
     rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple[int, int], cast: Cast
-) -> tuple[Event, ...]:
+) -> tuple[WorldEvent, ...]:
     spans = [
         (scene.index, *span)
         for scene, count in zip(scenes, _event_counts(rng, scenes, cast.most_events), strict=True)
@@ -216,7 +216,7 @@ def _events(
             caption_at = rng.choice(("top", "bottom", "bottom"))
         motion = _motion(rng, (last - first) / fps, size[0] / size[1], caption_at)
         times = first / fps, last / fps
-        events.append(Event(f"e{number:03}", scene, *times, colour, shape, caption, caption_at, motion))
+        events.append(WorldEvent(f"e{number:03}", scene, *times, colour, shape, caption, caption_at, motion))
     return tuple(events)
 
 
@@ -288,7 +288,7 @@ def _motion(rng: random.Random, seconds: float, aspect: float, caption_at: str |
 
 
 def _lines(
-    rng: random.Random, scenes: tuple[Scene, ...], events: tuple[Event, ...], part: int, fps: int, cast: Cast
+    rng: random.Random, scenes: tuple[Scene, ...], events: tuple[WorldEvent, ...], part: int, fps: int, cast: Cast
 ) -> tuple[SpokenLine, ...]:
     """Let a voice speak of some events, a third of the time with the wrong colour, and of the scenery."""
     spoken = sorted(rng.sample(range(len(events)), max(1, round(0.4 * len(events)))))
@@ -320,7 +320,7 @@ def _line_frames(text: str, fps: int) -> int:
 
 
 def _moment(
-    rng: random.Random, events: tuple[Event, ...], number: int, part: int, fps: int, text: str
+    rng: random.Random, events: tuple[WorldEvent, ...], number: int, part: int, fps: int, text: str
 ) -> tuple[int, int]:
     """Place a line over the middle of its event, and at most halfway to its neighbours and the ends of its part."""
     event = events[number]

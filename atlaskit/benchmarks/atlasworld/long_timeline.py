@@ -13,7 +13,16 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from atlaskit.benchmarks.atlasworld.generator import CAPTION_WORDS, EVENT_LINES, EVERYTHING, Cast, write_script
-from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Event, Scene, Script, SpokenLine
+from atlaskit.benchmarks.atlasworld.timeline import (
+    COLOURS,
+    LIGHTS,
+    PLACES,
+    SHAPES,
+    Scene,
+    Script,
+    SpokenLine,
+    WorldEvent,
+)
 from atlaskit.errors import InputError
 
 OWN, BANK = 4, 4
@@ -31,11 +40,11 @@ BANK_CAST = Cast(
 )
 OWN_CAST = EVERYTHING.without(BANK_CAST)
 
-_Part = TypeVar("_Part", Scene, Event, SpokenLine)
+_Part = TypeVar("_Part", Scene, WorldEvent, SpokenLine)
 
 
 @dataclass(frozen=True)
-class Reel:
+class LongTimeline:
     """Clips, each filmed once, and the order in which they are shown."""
 
     seed: int
@@ -50,12 +59,12 @@ class Reel:
         return join([self.clips[index] for index in self.order], self.seed)
 
     @property
-    def asked(self) -> list[Event]:
+    def asked(self) -> list[WorldEvent]:
         """The events of the world's own clips."""
         return [event for event in self.script.events if (event.colour, event.shape) in OWN_CAST.objects]
 
 
-def write_reel(seed: int, duration_s: float, clip_s: int, *, fps: int, size: tuple[int, int]) -> Reel:
+def write_reel(seed: int, duration_s: float, clip_s: int, *, fps: int, size: tuple[int, int]) -> LongTimeline:
     """Draw a world's own clips and the order of a reel from a seed; the duration is rounded down to whole clips.
 
     The own clips, and the order in which they come, depend on the seed and not on the duration. Raises InputError for
@@ -71,13 +80,13 @@ def write_reel(seed: int, duration_s: float, clip_s: int, *, fps: int, size: tup
     whole = write_script(seed, OWN * clip_s, fps=fps, size=size, cast=OWN_CAST, parts=OWN)
     own = (_part(whole, number, seed * OWN + number) for number in range(OWN))
     bank = (write_script(number, clip_s, fps=fps, size=size, cast=BANK_CAST) for number in range(BANK))
-    return Reel(seed, (*own, *bank), _order(seed, count))
+    return LongTimeline(seed, (*own, *bank), _order(seed, count))
 
 
 def join(clips: Sequence[Script], seed: int) -> Script:
     """Return the timeline of clips shown one after another; what it looks like is for the clips to say."""
     scenes: list[Scene] = []
-    events: list[Event] = []
+    events: list[WorldEvent] = []
     lines: list[SpokenLine] = []
     fps, size, frames = clips[0].fps, clips[0].size, 0
     for place, clip in enumerate(clips):

@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from atlaskit.benchmarks.atlasworld.backgrounds import paint_scenery
 from atlaskit.benchmarks.atlasworld.brushes import Polygon, box, regular
-from atlaskit.benchmarks.atlasworld.timeline import COLOURS, Event, Scene, Script
+from atlaskit.benchmarks.atlasworld.timeline import COLOURS, Scene, Script, WorldEvent
 
 TRANSITION_S = 0.4
 """How long an object takes to enter or leave, at most; never more than a fifth of its event."""
@@ -85,7 +85,7 @@ def _scenery_of(size: tuple[int, int]) -> Callable[[Scene, tuple[int, int], int]
     return lru_cache(maxsize=max(4, KEPT_PX // (size[0] * size[1])))(_paint)
 
 
-class Painter:
+class SceneRenderer:
     """Paints any frame of a script."""
 
     def __init__(self, script: Script) -> None:
@@ -113,7 +113,7 @@ class Painter:
                 picture.paste(banner.colour, corner, banner.mask)
         return picture
 
-    def pose(self, event: Event, index: int) -> Pose:
+    def pose(self, event: WorldEvent, index: int) -> Pose:
         """Return where an event's object is in a frame: a straight path with a gentle bob, and its entrance."""
         fps, motion = self.script.fps, event.motion
         width, height = self.script.size
@@ -150,7 +150,7 @@ class Painter:
         picture.paste(near.colour.crop(part), (0, top), near.mask.crop(part))
         return picture
 
-    def _put_object(self, picture: Image.Image, event: Event, index: int) -> None:
+    def _put_object(self, picture: Image.Image, event: WorldEvent, index: int) -> None:
         pose = self.pose(event, index)
         sprite = self._sprite(event.colour, event.shape, event.motion.size, event.motion.tilt_deg)
         colour, mask = sprite.colour, sprite.mask

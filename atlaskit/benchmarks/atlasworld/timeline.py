@@ -74,7 +74,7 @@ class Motion:
 
 
 @dataclass(frozen=True)
-class Event:
+class WorldEvent:
     """One object in the picture during `[start_s, end_s)`, its caption (if any) at the "top" or "bottom"."""
 
     id: str
@@ -113,7 +113,7 @@ class Script:
     fps: int
     size: tuple[int, int]
     scenes: tuple[Scene, ...]
-    events: tuple[Event, ...]
+    events: tuple[WorldEvent, ...]
     lines: tuple[SpokenLine, ...]
 
     def __post_init__(self) -> None:
@@ -144,7 +144,7 @@ class Script:
         self.frame_at(t)  # refuses a time outside the video
         return self.scenes[bisect_right(self._scene_starts, t) - 1]
 
-    def event_at(self, t: float) -> Event | None:
+    def event_at(self, t: float) -> WorldEvent | None:
         """Return the event in the picture at `t` seconds, or None."""
         self.frame_at(t)
         place = bisect_right(self._event_starts, t) - 1
@@ -174,7 +174,7 @@ class Script:
             whole["size"] = tuple(row["size"])
             whole["scenes"] = tuple(_read(Scene, scene) for scene in row["scenes"])
             whole["events"] = tuple(
-                _read(Event, {**event, "motion": _read(Motion, event["motion"])}) for event in row["events"]
+                _read(WorldEvent, {**event, "motion": _read(Motion, event["motion"])}) for event in row["events"]
             )
             whole["lines"] = tuple(_read(SpokenLine, line) for line in row["lines"])
             return _read(cls, whole)
@@ -184,7 +184,7 @@ class Script:
             raise InputError(f"This AtlasWorld manifest is malformed: {error!r}.") from error
 
 
-_Row = TypeVar("_Row", Scene, Motion, Event, SpokenLine, Script)
+_Row = TypeVar("_Row", Scene, Motion, WorldEvent, SpokenLine, Script)
 _KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float, int),

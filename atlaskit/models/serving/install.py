@@ -23,7 +23,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from atlaskit.errors import ServerError, reason
+from atlaskit.errors import reason
+from atlaskit.models.errors import ServerError
 from atlaskit.models.serving.progress import Progress
 
 Build = Literal["serve-gpu", "serve-cpu"]

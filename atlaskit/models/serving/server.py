@@ -23,11 +23,13 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-from atlaskit.errors import InputError, ServerError, printable, reason
+from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.client import USUAL, VLM
 from atlaskit.models.dialect import VLLM
-from atlaskit.models.http import Endpoint, Failed, parsed
-from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Reply, Request, is_nano
+from atlaskit.models.errors import ServerError
+from atlaskit.models.http import Endpoint, HttpFailure, parsed
+from atlaskit.models.presets import is_nano
+from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Reply, Request
 from atlaskit.models.serving import install
 from atlaskit.models.serving import supervisor as keeper_room
 from atlaskit.models.serving.log import reason_in, stage
@@ -45,7 +47,7 @@ SETTLED = frozenset({"--model", "--served-model-name", "--host", "--port", "--ap
 
 
 @dataclass(frozen=True)
-class Flags:
+class ServerFlags:
     """What a server is started with, beside its model and its place."""
 
     tensor_parallel: int = 1
@@ -105,7 +107,7 @@ class Server:
     def __init__(
         self,
         model: str | Path,
-        flags: Flags,
+        flags: ServerFlags,
         *,
         port: int | None = None,
         python: str | Path | None = None,
@@ -270,7 +272,7 @@ class Server:
             progress.at(stage(self.log))
             try:
                 endpoint.get("health", timeout_s=5)
-            except Failed:
+            except HttpFailure:
                 time.sleep(LOOK_S)
                 continue
             served = _served(f"{url}/v1")
@@ -347,7 +349,7 @@ def serve(
     InputError for what cannot be served, and ServerError, with vLLM's own reason, where it does not come up in
     `start_s` seconds.
     """
-    flags = Flags(tensor_parallel, data_parallel, tuple(arguments))
+    flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))
     asked = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
     for server in _ours:
         same = (server.model, server.flags, server.port) == (asked.model, flags, port)
@@ -411,7 +413,7 @@ def _served(url: str) -> list[str]:
     """Return the names of the models that are served at an address; none where nobody answers."""
     try:
         return [str(model["id"]) for model in parsed(Endpoint(url).get("models", timeout_s=2))["data"]]
-    except (Failed, KeyError, TypeError):
+    except (HttpFailure, KeyError, TypeError):
         return []
 
 

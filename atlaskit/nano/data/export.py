@@ -18,7 +18,7 @@ from tqdm import tqdm
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.errors import check_whole
 from atlaskit.models.protocol import Image, Reply, Request
-from atlaskit.nano.data.trajectories import Recorder, write_down
+from atlaskit.nano.data.trajectories import TrajectoryRecorder, write_down
 from atlaskit.nano.teacher.labels import TRAINING_SEED
 from atlaskit.nano.teacher.teacher import Expert
 
@@ -27,7 +27,7 @@ SIZE = (640, 360)
 
 
 @dataclass
-class Scribe(Recorder):
+class ChatRecorder(TrajectoryRecorder):
     """A recorder that writes down whole chats, and puts each picture into a file, once."""
 
     folder: Path = field(default=Path(), kw_only=True)
@@ -63,7 +63,7 @@ def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600
     with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
         for seed in tqdm(range(TRAINING_SEED + first, TRAINING_SEED + first + worlds), desc="lessons", unit="world"):
             world, rng = atlasworld(seed, duration_s, size=SIZE), random.Random(seed)
-            scribe = Scribe(Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder)
+            scribe = ChatRecorder(Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder)
             write_down(scribe, world, **settings)
             for chat in scribe.lessons:
                 file.write(json.dumps(chat, ensure_ascii=False) + "\n")

@@ -16,7 +16,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question, with_article
 from atlaskit.nano.teacher.goal import Asks, named_in, told
-from atlaskit.nano.teacher.labels import VALUES, Sight
+from atlaskit.nano.teacher.labels import VALUES, CellContent
 from atlaskit.video.subtitles import Line
 
 K = 4
@@ -32,9 +32,9 @@ FOUND_BEFORE = 0.5
 """Of the drills to search, those in which evidence was kept before: its words are not looked for, either."""
 
 
-def any_sight(rng: random.Random, values: Mapping[str, Sequence[str]] = CALLED) -> Sight:
+def any_sight(rng: random.Random, values: Mapping[str, Sequence[str]] = CALLED) -> CellContent:
     """Draw what a cell shows, all of it there."""
-    return Sight(**{part: rng.choice(some) for part, some in values.items()})
+    return CellContent(**{part: rng.choice(some) for part, some in values.items()})
 
 
 def some_names(rng: random.Random, count: int) -> list[str]:
@@ -43,7 +43,7 @@ def some_names(rng: random.Random, count: int) -> list[str]:
     return rng.sample(every, count)
 
 
-def sheet(rng: random.Random, filler: float = 0.0) -> list[Sight | None]:
+def sheet(rng: random.Random, filler: float = 0.0) -> list[CellContent | None]:
     """Draw what the cells of a sheet show: often the same as the cell before, or the same scene; None for a black one.
     `filler` is the share of scenes that are those of the filler between the clips of a long film.
 
@@ -55,7 +55,7 @@ def sheet(rng: random.Random, filler: float = 0.0) -> list[Sight | None]:
         for part, every in CALLED.items()
     }
     stays, empty, wordless = rng.choice((0.0, 0.3, 0.6)), rng.choice((0.0, 0.1, 0.5)), rng.choice((0.1, 0.5))
-    cells: list[Sight | None] = []
+    cells: list[CellContent | None] = []
     for _ in CELLS:
         before = cells[-1] if cells else None
         if cells and rng.random() < stays / 2:
@@ -80,7 +80,7 @@ def _naming(rng: random.Random, name: str) -> str:
     return rng.choice(EVENT_LINES).format(object=with_article(name))
 
 
-def some_lines(rng: random.Random, sights: Sequence[Sight | None], grid: Grid) -> dict[int, list[Line]]:
+def some_lines(rng: random.Random, sights: Sequence[CellContent | None], grid: Grid) -> dict[int, list[Line]]:
     """Draw what is said in some cells: mostly of what shows in one of the sheet's, sometimes of anything."""
     lines: dict[int, list[Line]] = {}
     if rng.random() < 0.3:
@@ -123,13 +123,15 @@ def _said(rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm:
     ]
 
 
-def some_target(rng: random.Random, sights: Sequence[Sight | None]) -> Sight:
+def some_target(rng: random.Random, sights: Sequence[CellContent | None]) -> CellContent:
     """Draw what is asked for: mostly what a cell shows."""
     there = [sight for sight in sights if sight and sight.object]
     return rng.choice(there) if there and rng.random() < 0.8 else any_sight(rng)
 
 
-def some_question(rng: random.Random, kinds: Mapping[Asks, int], target: Sight, lines: Sequence[Line]) -> Question:
+def some_question(
+    rng: random.Random, kinds: Mapping[Asks, int], target: CellContent, lines: Sequence[Line]
+) -> Question:
     """Draw a question about a sight, in the words of AtlasWorld's, with its choices."""
     (asks,) = rng.choices(list(kinds), list(kinds.values()))
     scene, name = f"the {target.place} scene at {target.light}", target.object
@@ -167,7 +169,7 @@ def some_question(rng: random.Random, kinds: Mapping[Asks, int], target: Sight, 
     return Question(f"When is the {name} on screen?", kind="when")
 
 
-def found_before(rng: random.Random, sights: Sequence[Sight | None], length_s: float) -> Scratchpad:
+def found_before(rng: random.Random, sights: Sequence[CellContent | None], length_s: float) -> Scratchpad:
     """Draw evidence that was kept before, if any: what the sheet shows, or anything."""
     if rng.random() >= FOUND_BEFORE:
         return Scratchpad()
@@ -182,7 +184,7 @@ def found_before(rng: random.Random, sights: Sequence[Sight | None], length_s: f
 
 
 def found_to_judge(
-    rng: random.Random, question: Question, target: Sight, names: Sequence[str], length_s: float
+    rng: random.Random, question: Question, target: CellContent, names: Sequence[str], length_s: float
 ) -> Scratchpad:
     """Draw evidence for a question about a sight, in the order in which it was found; some of `names` are in it."""
     found = []
@@ -197,7 +199,9 @@ def found_to_judge(
     return Scratchpad().add(found)
 
 
-def _shown_as_evidence(rng: random.Random, target: Sight, question: Question, names: Sequence[str]) -> Sight:
+def _shown_as_evidence(
+    rng: random.Random, target: CellContent, question: Question, names: Sequence[str]
+) -> CellContent:
     """Draw what a piece of evidence shows: often what is asked for or a choice, sometimes half of it, or nothing."""
     sight, drawn = any_sight(rng), rng.random()
     if drawn < 0.06:

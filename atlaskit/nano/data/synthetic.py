@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any
 
 from atlaskit.agents.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
-from atlaskit.agents.verbalize import SILENCE, asked, kept, map_intro, names_told, opened_told, said_by_cell
+from atlaskit.agents.verbalize import NOTHING_SAID, asked, kept, map_intro, names_told, opened_told, said_by_cell
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import LegalSet
-from atlaskit.environment.render import clock
+from atlaskit.environment.notation import clock
 from atlaskit.nano.data.sampling import (
     CALLED,
     CELLS,
@@ -33,9 +33,9 @@ from atlaskit.nano.data.sampling import (
     some_question,
     some_target,
 )
-from atlaskit.nano.teacher.goal import Asks, named_in, quest_of, texts_by_cell, told
-from atlaskit.nano.teacher.labels import Sight, codes
-from atlaskit.nano.teacher.scan import Sweep, heard_in, is_strange, named_first, sweep
+from atlaskit.nano.teacher.goal import Asks, goal_of, named_in, texts_by_cell, told
+from atlaskit.nano.teacher.labels import CellContent, codes
+from atlaskit.nano.teacher.scan import Scan, heard_in, is_strange, named_first, scan_view
 from atlaskit.nano.teacher.teacher import act, decide, probe, review, spelt
 from atlaskit.video.subtitles import Line
 
@@ -98,7 +98,7 @@ def reading(rng: random.Random, count: int = 4) -> Row:
     shown = [cell for cell, sight in enumerate(sights) if sight is not None]
     if len(shown) >= 3:
         chosen = rng.sample(shown, 3)
-        lines = ",".join(f'"cell":{cell},"description":"{told(sights[cell] or Sight())}"' for cell in chosen)
+        lines = ",".join(f'"cell":{cell},"description":"{told(sights[cell] or CellContent())}"' for cell in chosen)
         examples.append(_example("drill", f"Describe {', '.join(map(str, chosen))}.", lines))
     return _group("<|user|>Look.\n<image>", sights, examples)
 
@@ -114,7 +114,7 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         lines, _ = much_said(rng, grid, [cell for cell in CELLS if sights[cell] is not None])
     else:
         lines = some_lines(rng, sights, grid)
-    heard = "\n".join(said_by_cell(lines) or [SILENCE])
+    heard = "\n".join(said_by_cell(lines) or [NOTHING_SAID])
     texts = texts_by_cell(lines)
     legal = LegalSet(CELLS, depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
     examples: list[Row] = []
@@ -122,12 +122,12 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         question = some_question(
             rng, SEARCHED, some_target(rng, sights), [line for said in lines.values() for line in said]
         )
-        quest = quest_of(question.text)
+        quest = goal_of(question.text)
         assert quest is not None, question.text
         words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
         found = found_before(rng, sights, length_s)
         is_probe, open_cells = rng.random() < (PROBES if depth else ROOT_PROBES), _open(rng, sights)
-        over = partial(sweep, quest, sights, texts, cell_s=grid.resolution_s, is_long=is_long, lists=is_probe)
+        over = partial(scan_view, quest, sights, texts, cell_s=grid.resolution_s, is_long=is_long, lists=is_probe)
         closed = {cell for cell in CELLS if sights[cell] is not None}.difference(open_cells)
         opened = closed if is_probe else _opened(rng, sights, closed, over().near)
         swept = over(opened=opened)
@@ -184,14 +184,14 @@ def _heard(
     examples = []
     for _ in range(count):
         question = some_question(rng, {"line": 1}, any_sight(rng), every if rng.random() < NAMED else [])
-        quest = quest_of(question.text)
+        quest = goal_of(question.text)
         assert quest is not None, question.text
         words = f"{asked(question)}\nWhat to look for: {quest.task}"
         examples.append(_example("drill", words, f'{{"thought":"{named_first(quest, heard_in(quest, texts))}'))
     return _group(f"<|user|>{map_intro(grid)}\n{heard}", [], examples)
 
 
-def _open(rng: random.Random, sights: Sequence[Sight | None]) -> tuple[int, ...]:
+def _open(rng: random.Random, sights: Sequence[CellContent | None]) -> tuple[int, ...]:
     """Draw the cells that can be searched: those that are not black, and in some sheets not a few others, which are
     being searched already."""
     there = [cell for cell in CELLS if sights[cell] is not None]
@@ -201,7 +201,9 @@ def _open(rng: random.Random, sights: Sequence[Sight | None]) -> tuple[int, ...]
     return tuple(cell for cell in there if cell not in busy) or CELLS
 
 
-def _opened(rng: random.Random, sights: Sequence[Sight | None], closed: set[int], near: Sequence[int]) -> set[int]:
+def _opened(
+    rng: random.Random, sights: Sequence[CellContent | None], closed: set[int], near: Sequence[int]
+) -> set[int]:
     """Draw the cells that were opened before: none, all, or not a few; or the last of those that were to be."""
     there, how = {cell for cell in CELLS if sights[cell] is not None}, rng.random()
     if rng.random() >= OPENED:
@@ -216,7 +218,7 @@ def _opened(rng: random.Random, sights: Sequence[Sight | None], closed: set[int]
     return set(near[first:])
 
 
-def _probe(rng: random.Random, swept: Sweep, open_cells: tuple[int, ...], words: str) -> tuple[str, str]:
+def _probe(rng: random.Random, swept: Scan, open_cells: tuple[int, ...], words: str) -> tuple[str, str]:
     """Return what is asked for a list of the cells to search, and the reply."""
     most = rng.choice(MOST_PROBED)
     reply = probe_schema(open_cells, most).model_validate(probe(swept, most))
@@ -232,7 +234,7 @@ def _judgement(rng: random.Random) -> Row:
     names = some_names(rng, 6)
     target = replace(any_sight(rng), colour=names[0].split(" ")[0], shape=names[0].split(" ")[1])
     question = some_question(rng, JUDGED, target, [])
-    quest = quest_of(question.text)
+    quest = goal_of(question.text)
     assert quest is not None, question.text
     length_s = rng.choice(LENGTHS_S)
     scratchpad = found_to_judge(rng, question, target, names, length_s)
@@ -248,7 +250,7 @@ def _judgement(rng: random.Random) -> Row:
     return _example("judgement", f"Judge it.\n{words}", reply)
 
 
-def _read(sight: Sight | None, kind: str) -> str:
+def _read(sight: CellContent | None, kind: str) -> str:
     if sight is None:
         return ""
     if kind in CALLED:
@@ -258,8 +260,8 @@ def _read(sight: Sight | None, kind: str) -> str:
     return "".join(f"{part}," for part in parts if part)
 
 
-def _group(prefix: str, sights: Sequence[Sight | None], examples: list[Row]) -> Row:
-    tiles = [codes(sight or Sight()) for sight in sights]
+def _group(prefix: str, sights: Sequence[CellContent | None], examples: list[Row]) -> Row:
+    tiles = [codes(sight or CellContent()) for sight in sights]
     return {"prefix": prefix, "images": [{"columns": K, "tiles": tiles}] if tiles else [], "examples": examples}
 
 

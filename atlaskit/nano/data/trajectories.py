@@ -21,11 +21,11 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import MAX_ATTEMPTS, Image, Message, Reply, Request
 from atlaskit.nano.teacher.goal import told
-from atlaskit.nano.teacher.labels import CELL, Sight, codes
+from atlaskit.nano.teacher.labels import CELL, CellContent, codes
 from atlaskit.nano.teacher.teacher import SETTINGS, Expert
 
 IMAGE = "<image>"
-BLACK = Sight()
+BLACK = CellContent()
 UNSEEN = None
 """Stands for a tile of which nothing is told: a part of a frame on a sheet of evidence."""
 
@@ -37,7 +37,7 @@ def written(messages: Sequence[Message]) -> str:
 
 
 @dataclass
-class Recorder:
+class TrajectoryRecorder:
     """The teacher, with a notebook; with some chance, its pupil's hand slips, and it does something else."""
 
     expert: Expert
@@ -107,7 +107,9 @@ def _shared(call: Any, text: str) -> int:
     return text.index("\nThe question: ")
 
 
-def write_down(recorder: Recorder, world: World, *, share: float = 1.0, calls: int = 120, **settings: Any) -> None:
+def write_down(
+    recorder: TrajectoryRecorder, world: World, *, share: float = 1.0, calls: int = 120, **settings: Any
+) -> None:
     """Let a recorder answer a share of a world's questions, by real searches."""
     rng, cache = recorder.rng, Cache(None)
     for question in world.questions:
@@ -129,7 +131,7 @@ def lessons(
     world: World, *, slip: float, seed: int, subtitles: bool, workers: int = 4, share: float = 1.0
 ) -> Iterator[dict[str, Any]]:
     """Yield the lessons of one world: groups of calls that begin with the same words and pictures."""
-    recorder = Recorder(Expert(world.script), slip, random.Random(seed))
+    recorder = TrajectoryRecorder(Expert(world.script), slip, random.Random(seed))
     write_down(recorder, world, share=share, workers=workers, subtitles=subtitles)
     yield from grouped(recorder.lessons)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES
-from atlaskit.nano.teacher.labels import Sight
+from atlaskit.nano.teacher.labels import CellContent
 from atlaskit.video.subtitles import Line
 
 Asks = Literal["object", "colour", "text", "neighbour", "first", "count", "line", "when", "course"]
@@ -32,7 +32,7 @@ _NAMED = re.compile(_OBJECT)
 
 
 @dataclass(frozen=True)
-class Quest:
+class Goal:
     """What a question asks for, and of which objects, in which scene, at which spoken line."""
 
     asks: Asks
@@ -71,14 +71,14 @@ class Quest:
             case _:
                 return f"Find {objects}."
 
-    def wants(self, sight: Sight) -> bool:
+    def wants(self, sight: CellContent) -> bool:
         """Tell whether a frame shows what is looked for."""
         in_scene = self.scene is None or (sight.place, sight.light) == self.scene
         of_shape = not self.shape or sight.shape == self.shape
         return bool(sight.object) and in_scene and of_shape and (not self.objects or sight.object in self.objects)
 
 
-def quest_of(text: str) -> Quest | None:
+def goal_of(text: str) -> Goal | None:
     """Return what a question asks for; None for one of other words."""
     for asks, form in _FORMS_RE.items():
         if found := form.fullmatch(text):
@@ -88,7 +88,7 @@ def quest_of(text: str) -> Quest | None:
             if asks == "first":
                 objects = tuple(named_in(told["objects"]))
             shape = told["shape"] if asks == "colour" else ""
-            return Quest(asks, objects, scene, shape, told.get("line") or "", told.get("side") or "")
+            return Goal(asks, objects, scene, shape, told.get("line") or "", told.get("side") or "")
     return None
 
 
@@ -108,15 +108,15 @@ def texts_by_cell(said: Mapping[int, Sequence[Line]]) -> dict[int, list[str]]:
     return {cell: [line.text for line in lines] for cell, lines in said.items()}
 
 
-def sight_told(description: str) -> Sight:
+def sight_told(description: str) -> CellContent:
     """Read a description that nano gave of a frame: "red circle, snow at dawn, HARBOR", or of less than that."""
     parts = description.split(", ")
     named = _NAMED.fullmatch(parts[0])
     rest = [*(parts[1:] if named else parts), "", ""]
     place, _, light = rest[0].partition(" at ")
-    return Sight(place, light, named["colour"] if named else "", named["shape"] if named else "", rest[1])
+    return CellContent(place, light, named["colour"] if named else "", named["shape"] if named else "", rest[1])
 
 
-def told(sight: Sight) -> str:
+def told(sight: CellContent) -> str:
     """Describe a frame in words that `sight_told` reads."""
     return ", ".join(part for part in (sight.object, f"{sight.place} at {sight.light}", sight.word) if part)

@@ -15,8 +15,8 @@ from operator import attrgetter
 
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question, without_article
-from atlaskit.nano.teacher.goal import Quest, sight_told
-from atlaskit.nano.teacher.labels import Sight
+from atlaskit.nano.teacher.goal import Goal, sight_told
+from atlaskit.nano.teacher.labels import CellContent
 from atlaskit.nano.teacher.scan import HERE, NOTHING, listed, marked
 
 MOST_WEIGHED = 16
@@ -29,7 +29,7 @@ NUMBERS = (
 
 
 @dataclass(frozen=True)
-class Weighed:
+class Judgement:
     """What some evidence says in answer to a question."""
 
     told: str
@@ -43,7 +43,7 @@ class Weighed:
     """From the first to the last, where the question is when."""
 
 
-def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighed:
+def weigh(quest: Goal, question: Question, found: Sequence[Evidence]) -> Judgement:
     """Go over evidence as it was found, so that the answer can be read off what was said last."""
     among = [_short(quest, choice) for choice in question.choices]
     steps, counted, said = [], list[Evidence](), list[str]()
@@ -73,10 +73,10 @@ def weigh(quest: Quest, question: Question, found: Sequence[Evidence]) -> Weighe
     marks = "".join(f"[{label}]" for label in proof)
     answer = f"{marks} {words}{'' if choice is None else choice}" if words else "nothing"
     span_s = (counted[0].start_s, counted[-1].end_s) if counted and quest.asks == "when" else None
-    return Weighed(f"{listed(among)}{''.join(steps)}. {answer}", words, choice, proof, suffices, span_s)
+    return Judgement(f"{listed(among)}{''.join(steps)}. {answer}", words, choice, proof, suffices, span_s)
 
 
-def _in_turn(quest: Quest, found: Sequence[Evidence]) -> list[Evidence]:
+def _in_turn(quest: Goal, found: Sequence[Evidence]) -> list[Evidence]:
     """Return the evidence in the order in which it is gone over: of when, the first and the last in time; of what is
     first, the first in time once more at the end."""
     in_time = sorted(found, key=attrgetter("timestamp_s"))[:MOST_WEIGHED]
@@ -95,7 +95,7 @@ def counted_in_words(number: int) -> str:
     return NUMBERS[number] if number < len(NUMBERS) else str(number)
 
 
-def _short(quest: Quest, choice: str) -> str:
+def _short(quest: Goal, choice: str) -> str:
     """Return a choice in few words: an object without its article, a caption without the number behind it, which
     cannot be read at the size of a cell."""
     if quest.asks == "count" and choice.isdecimal():
@@ -103,7 +103,7 @@ def _short(quest: Quest, choice: str) -> str:
     return choice.split(" ")[0] if quest.asks == "text" else without_article(choice)
 
 
-def _said(quest: Quest, sight: Sight, before: int) -> tuple[str, str]:
+def _said(quest: Goal, sight: CellContent, before: int) -> tuple[str, str]:
     """Return what is said of a frame, and what in that may be an answer, which stands at its end; `before` counts those
     that were one."""
     if not sight.object:

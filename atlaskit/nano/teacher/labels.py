@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from atlaskit.benchmarks.atlasworld.generator import CAPTION_WORDS, write_script
-from atlaskit.benchmarks.atlasworld.renderer import Painter
+from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script
 from atlaskit.environment.render import TILE_QUALITY
 
@@ -29,7 +29,7 @@ TRAINING_SEED = 1_000_000
 
 
 @dataclass(frozen=True)
-class Sight:
+class CellContent:
     """What one frame shows; empty words where there is no such thing."""
 
     place: str = ""
@@ -52,36 +52,36 @@ VALUES: dict[str, tuple[str, ...]] = {
     "word": ("", *CAPTION_WORDS),
 }
 """What each part of a sight can be; a black cell has none of them."""
-PARTS = tuple(field.name for field in fields(Sight))
+PARTS = tuple(field.name for field in fields(CellContent))
 
 
-def sight_at(script: Script, time_s: float) -> Sight:
+def sight_at(script: Script, time_s: float) -> CellContent:
     """Return what the frame at some second of a script shows."""
     scene, event = script.scene_at(time_s), script.event_at(time_s)
     if event is None:
-        return Sight(scene.place, scene.light)
-    return Sight(scene.place, scene.light, event.colour, event.shape, (event.caption or "").split(" ")[0])
+        return CellContent(scene.place, scene.light)
+    return CellContent(scene.place, scene.light, event.colour, event.shape, (event.caption or "").split(" ")[0])
 
 
-def codes(sight: Sight) -> list[int]:
+def codes(sight: CellContent) -> list[int]:
     """Return a sight as the index of each part among its VALUES."""
     return [values.index(part) for part, values in zip(astuple(sight), VALUES.values(), strict=True)]
 
 
 @dataclass(frozen=True)
-class Picture:
+class LabelledFrame:
     """A frame at the size of a cell, what it shows, and where."""
 
     frame: NDArray[np.uint8]
-    sight: Sight
+    sight: CellContent
     place: tuple[float, float, float]
     """Middle and diameter of the object in pixels of the cell; zeros where there is none."""
 
 
-def pictures(seed: int, size: tuple[int, int], duration_s: float = 600.0) -> Iterator[Picture]:
+def pictures(seed: int, size: tuple[int, int], duration_s: float = 600.0) -> Iterator[LabelledFrame]:
     """Yield frames of one world at the size of a cell, with what they show: several of each event, few without any."""
     script, rng = write_script(seed, duration_s, size=size), random.Random(seed)
-    painter = Painter(script)
+    painter = SceneRenderer(script)
     times = [rng.uniform(e.start_s, e.end_s - 1e-3) for e in script.events for _ in range(4)]
     times += [rng.uniform(s.start_s, s.end_s - 1e-3) for s in script.scenes for _ in range(3)]
     for time_s in sorted(times):  # in order, so that each scenery is painted once
@@ -89,7 +89,7 @@ def pictures(seed: int, size: tuple[int, int], duration_s: float = 600.0) -> Ite
         if event is not None:
             pose = painter.pose(event, script.frame_at(time_s))
             place = pose.x * scale, pose.y * scale + (CELL - FRAME[1]) / 2, pose.diameter * scale
-        yield Picture(shrunk(painter.at(time_s)), sight_at(script, time_s), place)
+        yield LabelledFrame(shrunk(painter.at(time_s)), sight_at(script, time_s), place)
 
 
 def shrunk(frame: Image.Image) -> NDArray[np.uint8]:

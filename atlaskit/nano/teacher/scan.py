@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 
 from atlaskit.agents.verbalize import OPENED
 from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
-from atlaskit.nano.teacher.goal import Quest, until_named
-from atlaskit.nano.teacher.labels import Sight
+from atlaskit.nano.teacher.goal import Goal, until_named
+from atlaskit.nano.teacher.labels import CellContent
 
 WANTED, OTHER = "~", ","
 """What there is to say of a word: it is looked for, or not."""
@@ -55,7 +55,7 @@ HEARD_S = 3.0
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Scan:
     """What was found in a view."""
 
     thought: str
@@ -65,16 +65,16 @@ class Sweep:
     """Cells within which it may lie."""
 
 
-def sweep(
-    quest: Quest,
-    sights: Sequence[Sight | None],
+def scan_view(
+    quest: Goal,
+    sights: Sequence[CellContent | None],
     said: Mapping[int, Sequence[str]],
     *,
     cell_s: float,
     is_long: bool,
     opened: Collection[int] = (),
     lists: bool = False,
-) -> Sweep:
+) -> Scan:
     """Go over the cells of a view: what each shows (None for a black one), and the lines that are said in it.
 
     `cell_s` is how long a cell lasts; `is_long` tells whether there is filler between the scenes; `opened` cells
@@ -82,7 +82,7 @@ def sweep(
     passes over all that were opened, also those that show what is wanted.
     """
     minds_filler = is_long and not quest.line and cell_s > (FINE_S if quest.objects else COARSE_S)
-    walk = _Walk(quest, cell_s, minds_filler, frozenset(opened), lists)
+    walk = _ScanState(quest, cell_s, minds_filler, frozenset(opened), lists)
     scenes = quest.scene is not None or cell_s > COARSE_S or minds_filler
     heard = heard_in(quest, said)
     thought = named_first(quest, heard) if quest.line else ""
@@ -98,20 +98,20 @@ def sweep(
         thought += f"{index}{marks}{seen}{signs}{end}"
     keep, near = walk.signed[HERE] if lists or not opened else [], [] if walk.is_done else walk.signed[NEAR]
     last = "".join(f"{sign}{cells[-1] if cells else NOTHING}" for sign, cells in ((HERE, keep), (NEAR, near)))
-    return Sweep(f"{thought}. {last}", tuple(keep), tuple(near))
+    return Scan(f"{thought}. {last}", tuple(keep), tuple(near))
 
 
-def heard_in(quest: Quest, said: Mapping[int, Sequence[str]]) -> list[int]:
+def heard_in(quest: Goal, said: Mapping[int, Sequence[str]]) -> list[int]:
     """Return the cells in which the line is said that is asked for, if any is."""
     return [cell for cell in sorted(said) if quest.line and quest.line in said[cell]]
 
 
-def named_first(quest: Quest, heard: Sequence[int]) -> str:
+def named_first(quest: Goal, heard: Sequence[int]) -> str:
     """Say a line as far as what it names, and the cells in which it is said, marked as when they are gone over."""
     return f"{NAMED}{until_named(quest.line)}{''.join(f'{cell}{NAMED}' for cell in heard) or NOTHING}: "
 
 
-def shown(sight: Sight | None, quest: Quest, *, scenes: bool, minds_filler: bool) -> str:
+def shown(sight: CellContent | None, quest: Goal, *, scenes: bool, minds_filler: bool) -> str:
     """Say what a cell shows, as far as it matters. Of several objects that are looked for, both words may be words of
     different ones: so the object is said whole, and which one it is. A strange scene is marked right behind its words.
     """
@@ -137,10 +137,10 @@ def marked(words: Sequence[str], wanted: Collection[str]) -> str:
 
 
 @dataclass
-class _Walk:
+class _ScanState:
     """What is known of the cells so far."""
 
-    quest: Quest
+    quest: Goal
     cell_s: float
     minds_filler: bool
     """There is filler between the scenes, and what is none may hold what is wanted."""
@@ -151,7 +151,7 @@ class _Walk:
     """The cells that have each sign so far."""
     is_done: bool = False
     """What is wanted was seen, and in cells as fine as these that is all there is to find."""
-    before: Sight | None = None
+    before: CellContent | None = None
     """The cell before; None at first, and after a black one."""
     beside: int | None = None
     """The last cell that showed an object other than what is wanted, with no black one since."""
@@ -160,7 +160,7 @@ class _Walk:
     heard: int | None = None
     """Where what is wanted was named last, and has not come into sight since."""
 
-    def step(self, index: int, sight: Sight | None, is_named: bool) -> str:
+    def step(self, index: int, sight: CellContent | None, is_named: bool) -> str:
         """Go on to a cell; return the signs of what is seen, or else may lie, in it and those before."""
         if sight is None:
             self.before, self.beside, self.due, self.heard = None, None, False, None
@@ -193,10 +193,10 @@ class _Walk:
         others.append(cell)
         return f"{sign}{cell}{BEFORE}{link}{FIRST}"
 
-    def _goes_on(self, sight: Sight) -> bool:
+    def _goes_on(self, sight: CellContent) -> bool:
         return self.before is not None and self.before.object == sight.object
 
-    def _here(self, index: int, sight: Sight) -> list[int]:
+    def _here(self, index: int, sight: CellContent) -> list[int]:
         if self.quest.line:
             since = None if self.heard is None else index - self.heard
             is_it = since is not None and since <= max(1, HEARD_S / self.cell_s)
@@ -216,7 +216,7 @@ class _Walk:
             self.beside = index
         return found
 
-    def _near(self, index: int, sight: Sight, is_named: bool) -> list[int]:
+    def _near(self, index: int, sight: CellContent, is_named: bool) -> list[int]:
         heard_before = self.quest.line and self.heard == index - 1 and self.cell_s < COARSE_S
         in_scene = self.quest.scene is not None and (sight.place, sight.light) == self.quest.scene
         near = [index] if is_named or heard_before or in_scene else []
@@ -230,6 +230,6 @@ class _Walk:
         return near
 
 
-def is_strange(sight: Sight) -> bool:
+def is_strange(sight: CellContent) -> bool:
     """Tell whether a scene is of another cast than the filler between the clips of a long world."""
     return (sight.place, sight.light) not in BANK_CAST.settings

@@ -20,14 +20,16 @@ from atlaskit.agents.verbalize import listed_in
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.timeline import Script
-from atlaskit.environment.mdp import LegalSet, Observation
+from atlaskit.environment.atlas import Observation
+from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
-from atlaskit.models.protocol import MAX_ATTEMPTS, NANO, Reply, Request
-from atlaskit.nano.teacher.goal import Quest, quest_of, texts_by_cell, told
+from atlaskit.models.presets import NANO
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.nano.teacher.goal import Goal, goal_of, texts_by_cell, told
 from atlaskit.nano.teacher.judge_evidence import NUMBERS, weigh
-from atlaskit.nano.teacher.labels import Sight, sight_at
-from atlaskit.nano.teacher.scan import Sweep, sweep
+from atlaskit.nano.teacher.labels import CellContent, sight_at
+from atlaskit.nano.teacher.scan import Scan, scan_view
 
 SETTINGS = asdict(NANO)
 """Of `ask`: what the teacher is used to, and with it nano."""
@@ -51,7 +53,7 @@ class Expert:
 
     def answer(self, call: Any) -> dict[str, Any]:
         """Answer a call, as the JSON object that its schema asks for."""
-        quest = quest_of(call.question.text)
+        quest = goal_of(call.question.text)
         assert quest is not None, call.question.text
         match call:
             case TaskCall():
@@ -68,30 +70,30 @@ class Expert:
                 return self._glance(call, quest)
         raise AssertionError(call)
 
-    def sights(self, seen: Observation) -> list[Sight | None]:
+    def sights(self, seen: Observation) -> list[CellContent | None]:
         """Return what each cell of a view shows; None for a black one."""
         view = seen.view
         return [
             None if index in view.dead else sight_at(self.script, moment) for index, moment in enumerate(view.moments)
         ]
 
-    def sweep(self, quest: Quest, seen: Observation, opened: Collection[int] = (), *, lists: bool = False) -> Sweep:
+    def scan(self, quest: Goal, seen: Observation, opened: Collection[int] = (), *, lists: bool = False) -> Scan:
         """Go over the cells of a view, with what is said in them."""
         said = texts_by_cell(listed_in(seen))
         is_long, cell_s = self.script.duration_s > LONGEST_S, seen.view.grid.resolution_s
-        return sweep(quest, self.sights(seen), said, cell_s=cell_s, is_long=is_long, opened=opened, lists=lists)
+        return scan_view(quest, self.sights(seen), said, cell_s=cell_s, is_long=is_long, opened=opened, lists=lists)
 
-    def _probe(self, call: ProbeCall, quest: Quest) -> dict[str, Any]:
-        return probe(self.sweep(quest, call.observation, call.closed, lists=True), call.top)
+    def _probe(self, call: ProbeCall, quest: Goal) -> dict[str, Any]:
+        return probe(self.scan(quest, call.observation, call.closed, lists=True), call.top)
 
-    def _step(self, call: StepCall, quest: Quest) -> dict[str, Any]:
+    def _step(self, call: StepCall, quest: Goal) -> dict[str, Any]:
         seen = call.observation
         first = len(call.earlier) <= 2  # the view is new; otherwise it was gone over already
-        swept = self.sweep(quest, seen, call.opened)
+        swept = self.scan(quest, seen, call.opened)
         action = act(swept, self.sights(seen), seen.legal, first)
         return {"thought": swept.thought if first else "Go on.", "action": action}
 
-    def _glance(self, call: GlanceCall, quest: Quest) -> dict[str, Any]:
+    def _glance(self, call: GlanceCall, quest: Goal) -> dict[str, Any]:
         sights, cells = self.sights(call.observation), call.observation.view.cells
         found = [
             Evidence(cell.midpoint_s, cell.start_s, cell.end_s, told(sight), 0.5, label=str(cell.index))
@@ -106,14 +108,14 @@ def spelt(answer: BaseModel) -> str:
     return _TIME.sub(lambda found: f"{found[1]}{float(found[2]):.2f}", answer.model_dump_json())
 
 
-def probe(swept: Sweep, top: int) -> dict[str, Any]:
+def probe(swept: Scan, top: int) -> dict[str, Any]:
     """Return the cells to search that follow from a sweep of those that are open: best first, and of two that are as
     good the later, since from there a link leads to the other; none where nothing stands out."""
     found = [(cell, 0.9) for cell in reversed(swept.keep)] + [(cell, 0.6) for cell in reversed(swept.near)]
     return {"reasoning": swept.thought, "top": [{"cell": cell, "score": score} for cell, score in found[:top]]}
 
 
-def act(swept: Sweep, sights: Sequence[Sight | None], legal: LegalSet, first: bool) -> dict[str, Any]:
+def act(swept: Scan, sights: Sequence[CellContent | None], legal: LegalSet, first: bool) -> dict[str, Any]:
     """Return the action that follows from a sweep, the last first: keep what is wanted, in a view that is new; then
     open the cells where it may lie, one after another."""
     keep = [cell for cell in reversed(swept.keep) if cell in legal.add]
@@ -130,7 +132,7 @@ def act(swept: Sweep, sights: Sequence[Sight | None], legal: LegalSet, first: bo
     return {"action": "backtrack" if legal.backtrack else "finished"}
 
 
-def review(question: Question, quest: Quest, found: Sequence[Evidence], open_cells: Sequence[int]) -> dict[str, Any]:
+def review(question: Question, quest: Goal, found: Sequence[Evidence], open_cells: Sequence[int]) -> dict[str, Any]:
     """Return the answer to a review of some evidence."""
     weighed = weigh(quest, question, found)
     answer: dict[str, Any] = {"reasoning": weighed.told, "erase": []}
@@ -156,7 +158,7 @@ def review(question: Question, quest: Quest, found: Sequence[Evidence], open_cel
 
 
 def decide(
-    question: Question, quest: Quest, found: Sequence[Evidence], *, labelled: bool, by_cell: bool = False
+    question: Question, quest: Goal, found: Sequence[Evidence], *, labelled: bool, by_cell: bool = False
 ) -> dict[str, Any]:
     """Return the final answer by some evidence, which is cited by its labels, or by the cells that these are."""
     weighed = weigh(quest, question, found)

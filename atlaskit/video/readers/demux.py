@@ -23,7 +23,7 @@ from atlaskit.video.readers import TIME_STEP_S
 from atlaskit.video.readers.container import BROKEN, frame_length, kind_of, open_container, shown_size, tick_of
 from atlaskit.video.readers.duration import first_shown, length_of
 from atlaskit.video.readers.orientation import rotation_of
-from atlaskit.video.readers.targets import Aim
+from atlaskit.video.readers.targets import Targets
 
 CHUNK_BYTES = 16 << 20
 """Packets are handed to a decoder in lists of about this size at most, however long a GOP is."""
@@ -39,7 +39,7 @@ REORDERING, DEEPEST_REORDER = {"h264", "hevc"}, 16
 """Codecs whose frames may be shown in another order than they are decoded, and over how many frames at most."""
 
 
-class Place(NamedTuple):
+class PacketId(NamedTuple):
     """Tells a packet of a file from the others: of a hidden frame and the next, the times may be the same."""
 
     pts: int | None
@@ -47,7 +47,7 @@ class Place(NamedTuple):
     size: int
 
 
-class Step(NamedTuple):
+class DecodeStep(NamedTuple):
     """One packet on the way to the frames asked for."""
 
     packet: Packet[VideoStream]
@@ -145,15 +145,15 @@ class Demuxer:
     # --- packets ----------------------------------------------------------------------------------
 
     def steps(
-        self, aim: Aim, *, after: Place | None = None, tail: int = 0, earlier: bool = False
-    ) -> Iterator[list[Step]]:
+        self, aim: Targets, *, after: PacketId | None = None, tail: int = 0, earlier: bool = False
+    ) -> Iterator[list[DecodeStep]]:
         """Yield the packets to decode, in lists, for the frames aimed at, from a keyframe on.
 
         With `after`, only those that follow the packet at that place: a decoder had the others. With `tail`,
         so many more after the last one asked for. With `earlier`, from a keyframe before the one that should do.
         Where the file cannot be read on, the steps end; a tick after that has no target.
         """
-        held, chunk, weight, end = deque[Step](), list[Step](), 0, self.origin
+        held, chunk, weight, end = deque[DecodeStep](), list[DecodeStep](), 0, self.origin
         wanted, passed = aim.wanted, set[float]()
         tail = max(tail, DEEPEST_REORDER) if self.is_unordered else tail
         for packet in chain(self._until_damage(wanted[0], earlier), [None]):
@@ -169,7 +169,7 @@ class Demuxer:
                 end = max(end, self._end_of(packet))
                 may_skip = packet.pts is not None and is_shown and packet.pts < wanted[-1]
                 is_damaged = packet.is_corrupt or self._is_misplaced(packet)
-                held.append(Step(packet, False, is_shown, may_skip, is_damaged))
+                held.append(DecodeStep(packet, False, is_shown, may_skip, is_damaged))
             while held and (is_target := held[0].is_shown and aim.judge(held[0].packet.pts)) is not None:
                 step = held.popleft()
                 if after is None:
@@ -187,8 +187,12 @@ class Demuxer:
                 chunk, weight = [], 0
         yield chunk
 
-    def _tail(self, chunk: list[Step], held: deque[Step], tail: int, after: Place | None) -> Iterator[list[Step]]:
-        following = (Step(packet, False, True, False) for packet in self._container.demux(self._stream) if packet.size)
+    def _tail(
+        self, chunk: list[DecodeStep], held: deque[DecodeStep], tail: int, after: PacketId | None
+    ) -> Iterator[list[DecodeStep]]:
+        following = (
+            DecodeStep(packet, False, True, False) for packet in self._container.demux(self._stream) if packet.size
+        )
         steps = iter(chain(held, following) if tail else ())
         if after is not None:  # the decoder is already beyond the last frame asked for
             steps = islice(dropwhile(lambda step: place_of(step.packet) != after, steps), 1, None)
@@ -314,9 +318,9 @@ class Demuxer:
         return sorted(shown)
 
 
-def place_of(packet: Packet[VideoStream]) -> Place:
+def place_of(packet: Packet[VideoStream]) -> PacketId:
     """Return where a packet is."""
-    return Place(packet.pts, packet.pos, packet.size)
+    return PacketId(packet.pts, packet.pos, packet.size)
 
 
 def _identity(path: Path) -> tuple[int, int, int]:

@@ -28,8 +28,8 @@ from av.video.stream import VideoStream
 from atlaskit.errors import FrameError, VideoError, reason
 from atlaskit.video.readers import CORES, Pixels, Reader
 from atlaskit.video.readers.container import BROKEN, is_passing, scaled
-from atlaskit.video.readers.demux import Demuxer, Place, Step, place_of
-from atlaskit.video.readers.targets import Aim
+from atlaskit.video.readers.demux import DecodeStep, Demuxer, PacketId, place_of
+from atlaskit.video.readers.targets import Targets
 
 WALK_S = 2.0
 """Where a file has no index, times this near to each other are taken to share a GOP."""
@@ -60,7 +60,7 @@ class PyAVReader(Reader):
         self.origin_s = float(self._demuxer.origin * self._demuxer.tick)
         self._last: int | None = None
         self._standing: _Decoder | None = None
-        self._broken: dict[int, _Break] = {}
+        self._broken: dict[int, _StreamBreak] = {}
         _keep_open(self)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
@@ -71,11 +71,11 @@ class PyAVReader(Reader):
             try:
                 self._open()
             except VideoError as error:
-                return [self._error(_Failure(str(error), is_lasting=False), time_s) for time_s in times_s]
+                return [self._error(_DecodeFailure(str(error), is_lasting=False), time_s) for time_s in times_s]
             groups = self._groups(wanted)
             is_sequence = bool(groups) and self._last is not None and self._are_near(self._last, wanted[0])
             self._last = wanted[-1] if wanted else self._last
-        found: dict[int, Pixels | _Failure] = {}
+        found: dict[int, Pixels | _DecodeFailure] = {}
         if len(groups) == 1:
             found = self._job(groups[0], size, threads=0, is_sequence=is_sequence)
         elif groups:
@@ -96,7 +96,7 @@ class PyAVReader(Reader):
                 self._open()
                 before, after = demuxer.keyframes_around(demuxer.ticks(time_s), demuxer.ticks(until_s))
             except (*BROKEN, VideoError) as error:
-                raise self._error(_Failure(reason(error), not is_passing(error)), time_s) from error
+                raise self._error(_DecodeFailure(reason(error), not is_passing(error)), time_s) from error
         return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
 
     def frame_times(self) -> list[float]:
@@ -145,20 +145,20 @@ class PyAVReader(Reader):
 
     def _job(
         self, wanted: list[int], size: tuple[int, int], *, threads: int, is_sequence: bool = False
-    ) -> dict[int, Pixels | _Failure]:
+    ) -> dict[int, Pixels | _DecodeFailure]:
         """Decode the frames of one group, or say why not. If anything is wrong on the way, each is decoded by itself,
         so that what can be shown does not depend on what else was asked for."""
         with suppress(_Damage):
             return dict(self._decode(wanted, size, threads=threads, is_sequence=is_sequence))
         return {tick: self._alone(tick, size) for tick in wanted}
 
-    def _alone(self, tick: int, size: tuple[int, int]) -> Pixels | _Failure:
+    def _alone(self, tick: int, size: tuple[int, int]) -> Pixels | _DecodeFailure:
         """Decode one frame; where that fails, once more from one keyframe earlier: some keyframes only begin to make
         the picture whole."""
         try:
             return self._decode([tick], size, threads=1)[tick]
         except _Damage as damage:
-            failure, found_at = _Failure(str(damage), damage.is_lasting), damage.found_at
+            failure, found_at = _DecodeFailure(str(damage), damage.is_lasting), damage.found_at
             if damage.is_known or not damage.is_lasting:
                 return failure
         with suppress(_Damage):
@@ -177,7 +177,7 @@ class PyAVReader(Reader):
         is_earlier: bool = False,
     ) -> dict[int, Pixels]:
         """Return the frame of each tick; raise _Damage if anything was wrong on the way to them."""
-        aim, decoder = Aim(wanted), None
+        aim, decoder = Targets(wanted), None
         try:
             with _slots:
                 with self._lock:
@@ -214,20 +214,20 @@ class PyAVReader(Reader):
             return standing
         return _Decoder(self._demuxer, threads)
 
-    def _error(self, failure: _Failure | None, time_s: float) -> FrameError:
-        failure = failure or _Failure(f"the file ends after {self.readable_s:.3f} s")
+    def _error(self, failure: _DecodeFailure | None, time_s: float) -> FrameError:
+        failure = failure or _DecodeFailure(f"the file ends after {self.readable_s:.3f} s")
         said = f"{self._path.name} cannot be decoded at {time_s:.3f} s ({failure.why})."
         return FrameError(said, is_lasting=failure.is_lasting)
 
 
-class _Failure(NamedTuple):
+class _DecodeFailure(NamedTuple):
     """Why there is no frame, and whether that lies in the file."""
 
     why: str
     is_lasting: bool = True
 
 
-class _Break(NamedTuple):
+class _StreamBreak(NamedTuple):
     """A place in a file that cannot be passed: nothing of this GOP that is decoded after it can be made whole."""
 
     keyframe: int
@@ -239,7 +239,7 @@ class _Damage(Exception):
     """Something was wrong on the way from a keyframe to the frames asked for."""
 
     def __init__(
-        self, why: str, found_at: _Break | None = None, *, is_known: bool = False, is_lasting: bool = True
+        self, why: str, found_at: _StreamBreak | None = None, *, is_known: bool = False, is_lasting: bool = True
     ) -> None:
         super().__init__(why)
         self.found_at, self.is_known, self.is_lasting = found_at, is_known, is_lasting
@@ -259,25 +259,25 @@ class _Decoder:
         self._keeps_recent = False
         self.keyframe: int | None = None
         """Showing time of the packet it began with."""
-        self.stands_at: Place | None = None
+        self.stands_at: PacketId | None = None
         """The packet it had last, if the next can follow; else None."""
         self.last_tick = 0
         """The latest tick it was asked for."""
         self._found: dict[float, Pixels] = {}
 
-    def aim(self, size: tuple[int, int], broken: dict[int, _Break]) -> None:
+    def aim(self, size: tuple[int, int], broken: dict[int, _StreamBreak]) -> None:
         """Look for frames of a size, on a way that was not yet found to be `broken`."""
         self._size, self._broken = size, broken
         self._targets: set[float] = set()
         self._found = {}
         self._progress_s = time.monotonic()
 
-    def feed(self, steps: Sequence[Step]) -> None:
+    def feed(self, steps: Sequence[DecodeStep]) -> None:
         """Decode packets; raise _Damage if one cannot be."""
         for step in steps:
             self._feed(step)
 
-    def finish(self, steps: Sequence[Step], aim: Aim, *, may_stand: bool) -> None:
+    def finish(self, steps: Sequence[DecodeStep], aim: Targets, *, may_stand: bool) -> None:
         """Decode the last packets and what the decoder still holds; or, if it may stand, only until all is found, so
         that it can go on from there."""
         self._keeps_recent, self.last_tick = may_stand, aim.wanted[-1]
@@ -304,7 +304,7 @@ class _Decoder:
         count, self._new_frames = self._new_frames, 0
         return count
 
-    def _feed(self, step: Step) -> None:
+    def _feed(self, step: DecodeStep) -> None:
         packet = step.packet
         if self.keyframe is None:
             self.keyframe = packet.pts
@@ -364,7 +364,7 @@ class _Decoder:
         dts = self._dts_of.get(pts) if pts is not None else None
         if self.keyframe is None or dts is None or pts in self._targets:  # others may be whole
             return _Damage(why)
-        return _Damage(why, _Break(self.keyframe, dts, why))
+        return _Damage(why, _StreamBreak(self.keyframe, dts, why))
 
 
 def _context(demuxer: Demuxer, threads: int) -> VideoCodecContext:

@@ -10,7 +10,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 
-class Aim:
+class Targets:
     """Which packets make the frames shown at some ticks (sorted): for each, the latest one shown by then.
 
     Packets come in decoding order. One is settled as soon as a packet was seen that is decoded after the tick: since

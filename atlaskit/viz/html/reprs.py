@@ -11,22 +11,23 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from atlaskit.agents.verbalize import listed
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.mdp import Observation
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.notation import clock, listed
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Picture, Sheet, Still, View, clock
+from atlaskit.environment.render import LazyImage, Sheet, Still, View
 from atlaskit.environment.render import view as contact_sheet
 from atlaskit.models.usage import Usage
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
-from atlaskit.video.video import Playlist, Video
+from atlaskit.video.playlist import Playlist
+from atlaskit.video.video import Video
 from atlaskit.viz.html import timeline
 from atlaskit.viz.html.markup import Html, card, facts, image, paragraph, part, picture, strange, table, tag, text
 from atlaskit.viz.html.timeline import Lane
-from atlaskit.viz.plots.runs import DEAD, FOUND, TRUTH
+from atlaskit.viz.palette import DEAD, FOUND, TRUTH
 
 WIDEST_PX, SMALL_PX = 960, 640
 SMALL_CELL_PX = SMALL_PX // 8
@@ -232,7 +233,7 @@ def grid_told(view: View) -> str:
     return f"A contact sheet of {view.video.name}: {_cells_told(view)}."
 
 
-def _picture_of(shown: Picture) -> Html:
+def _picture_of(shown: LazyImage) -> Html:
     match shown:
         case View():
             return view(shown, SMALL_PX)

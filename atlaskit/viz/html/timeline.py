@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFont
 
+from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import clock
 from atlaskit.errors import InputError, printable
 
 WIDTH_PX = 720

@@ -13,24 +13,24 @@ from __future__ import annotations
 import sys
 
 from atlaskit.caching.cache import Cache
-from atlaskit.runs.observer import Onlooker, Watch
+from atlaskit.runs.observer import RunDisplay, RunObserver
 from atlaskit.video.video import Video
-from atlaskit.viz.live.terminal import Line
-from atlaskit.viz.live.thread import Drawing
+from atlaskit.viz.live.terminal import StatusLine
+from atlaskit.viz.live.thread import DrawingThread
 
 
-def onlooker(video: Video, cache: Cache) -> Onlooker:
+def onlooker(video: Video, cache: Cache) -> RunDisplay:
     """Return who draws a run here: in the notebook whose kernel this is, or else on stderr."""
     if not _is_kernel():
-        return Drawing(Line())
-    from atlaskit.viz.live.notebook import Output  # here, since it loads IPython, which is there in a kernel
+        return DrawingThread(StatusLine())
+    from atlaskit.viz.live.notebook import NotebookOutput  # here, since it loads IPython, which is there in a kernel
 
-    return Drawing(Output(video, cache))
+    return DrawingThread(NotebookOutput(video, cache))
 
 
 def attach() -> None:
     """Let `ask` draw by this."""
-    Watch.opens = onlooker
+    RunObserver.opens = onlooker
 
 
 def _is_kernel() -> bool:

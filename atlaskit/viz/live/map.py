@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from PIL import Image, ImageDraw
 
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Cell, Grid
-from atlaskit.environment.mdp import Atlas, dead_cells
+from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.render import DEAD, burn, font
 from atlaskit.errors import AtlasError, printable, reason
 from atlaskit.viz.html import reprs
-from atlaskit.viz.live.snapshots import Moment, Visit
+from atlaskit.viz.live.snapshots import Snapshot, Visit
 
 Colour = tuple[int, int, int]
 
@@ -31,7 +32,7 @@ MOST_LABELS = 3
 """Written in one cell; of more, how many."""
 
 
-class Map:
+class RunMap:
     """Paints the root grid of one run, at most `side_px` wide and high."""
 
     def __init__(self, atlas: Atlas, side_px: int) -> None:
@@ -59,7 +60,7 @@ class Map:
         except (AtlasError, OSError) as error:
             self.trouble = printable(reason(error), 300)
 
-    def paint(self, moment: Moment) -> Image.Image:
+    def paint(self, moment: Snapshot) -> Image.Image:
         """Return the map at a moment."""
         side = self._side_px
         image = Image.new("RGB", (side, side), EMPTY) if self._frames is None else self._frames.copy()
@@ -75,7 +76,7 @@ class Map:
             self._mark(image, pen, number, visit)
         return image
 
-    def told(self, moment: Moment) -> str:
+    def told(self, moment: Snapshot) -> str:
         """Return what the map shows, in words."""
         black = sorted(dead_cells(self._grid, moment.memory.dead_zones))
         at = ", ".join(
@@ -99,7 +100,7 @@ class Map:
     def _points(self) -> int:
         return max(10, min(16, self._side_px // self._grid.k // 4))
 
-    def _write_labels(self, image: Image.Image, moment: Moment) -> None:
+    def _write_labels(self, image: Image.Image, moment: Snapshot) -> None:
         arriving = [item for visit in moment.at_work.values() for item in visit.found]
         named = [
             *((item.timestamp_s, item.label) for item in moment.evidence),

@@ -13,15 +13,15 @@ from typing import Any
 from IPython.display import display
 
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.render import clock
+from atlaskit.environment.notation import clock
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz import html
 from atlaskit.viz.html.markup import Html, card, image, paragraph, strange, table, tag
-from atlaskit.viz.live.map import Map
-from atlaskit.viz.live.snapshots import Moment
+from atlaskit.viz.live.map import RunMap
+from atlaskit.viz.live.snapshots import Snapshot
 
 SIDE_PX = 480
 """Of the map."""
@@ -30,19 +30,19 @@ MOST_ITEMS, MOST_VISITS = 6, 16
 QUALITY = 80
 
 
-class Output:
+class NotebookOutput:
     """The output of one run."""
 
     def __init__(self, video: Video, cache: Cache) -> None:
         self._video, self._cache = video, cache
-        self._map: Map | None = None
+        self._map: RunMap | None = None
         self._handle: Any = None
         self._is_left, self._lock = False, threading.Lock()
 
-    def draw(self, moment: Moment) -> None:
+    def draw(self, moment: Snapshot) -> None:
         """Show a moment; the map's frames are in it once they were looked up."""
         if self._map is None and moment.start is not None:
-            self._map = Map(atlas_of(Trace((moment.start,)), self._video, self._cache), SIDE_PX)
+            self._map = RunMap(atlas_of(Trace((moment.start,)), self._video, self._cache), SIDE_PX)
         self._publish(self._page(moment), self._counted(moment))
 
     def look(self) -> bool:
@@ -51,7 +51,7 @@ class Output:
             self._map.look()
         return self._map is not None
 
-    def leave(self, moment: Moment, result: Result | None) -> None:
+    def leave(self, moment: Snapshot, result: Result | None) -> None:
         """Show the result as a notebook shows it; without one, how far the run came."""
         if result is not None:
             self._publish(html.html(result), str(result), is_last=True)
@@ -69,10 +69,10 @@ class Output:
             else:
                 self._handle.update(data, raw=True)
 
-    def _counted(self, moment: Moment) -> str:
+    def _counted(self, moment: Snapshot) -> str:
         return moment.counted(self._video.duration_s)
 
-    def _page(self, moment: Moment) -> Html:
+    def _page(self, moment: Snapshot) -> Html:
         items = [*moment.evidence][-MOST_ITEMS:]
         return card(
             paragraph(tag("strong", strange(moment.question, 1_000))),
@@ -83,7 +83,7 @@ class Output:
         )
 
 
-def _painted(map_: Map, moment: Moment) -> Html:
+def _painted(map_: RunMap, moment: Snapshot) -> Html:
     buffer = io.BytesIO()
     map_.paint(moment).save(buffer, "JPEG", quality=QUALITY)
     picture = image(buffer.getvalue(), "jpeg", map_.told(moment), SIDE_PX)
@@ -92,7 +92,7 @@ def _painted(map_: Map, moment: Moment) -> Html:
     return card(picture, paragraph("Its frames are being looked up."))
 
 
-def _doings(moment: Moment) -> list[tuple[object, ...]]:
+def _doings(moment: Snapshot) -> list[tuple[object, ...]]:
     visits = sorted(moment.at_work.items())
     rows: list[tuple[object, ...]] = [("Master", "the map", strange(moment.master or "begins"))]
     rows += [

@@ -15,7 +15,18 @@ from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
 from atlaskit.models.usage import Usage
-from atlaskit.runs.events import Assign, Event, Failure, Form, Item, Reported, Seen, Start, Step, form_of
+from atlaskit.runs.events import (
+    AssignData,
+    Event,
+    EventData,
+    EvidenceData,
+    FailureData,
+    ReportData,
+    StartData,
+    StepData,
+    ViewData,
+    data_of,
+)
 from atlaskit.runs.replay import Memory, after
 from atlaskit.viz.html import reprs
 from atlaskit.viz.html.markup import told
@@ -33,14 +44,14 @@ class Visit:
     interval_s: Span
     """What it looks at, or was sent to."""
     doing: str
-    found: tuple[Item, ...] = ()
+    found: tuple[EvidenceData, ...] = ()
     """What it found that the Master did not take in yet."""
-    seen: Seen | None = None
+    seen: ViewData | None = None
     """The grid it looked at last."""
 
 
 @dataclass(frozen=True)
-class Moment:
+class Snapshot:
     """What is known of a run at one moment."""
 
     start: Event | None = None
@@ -80,31 +91,33 @@ class Moment:
             f"{len(self.evidence)} frames of evidence{arriving} · {self.ruled_out(duration_s):.0%} ruled out"
         )
 
-    def then(self, event: Event) -> Moment:
+    def then(self, event: Event) -> Snapshot:
         """Return the moment after an event; raise InputError for one that cannot follow."""
-        form = form_of(event)
+        form = data_of(event)
         moment = replace(self, round=max(self.round, event.round), memory=after(form, self.memory)).paid(form)
         if event.worker is None:
             doing = told(reprs.in_short(event), MOST_LETTERS)
-            moment = moment if isinstance(form, Start | Assign) else replace(moment, master=f"{event.kind}: {doing}")
+            moment = (
+                moment if isinstance(form, StartData | AssignData) else replace(moment, master=f"{event.kind}: {doing}")
+            )
         match form:
-            case Start(question=question, settings=settings):
+            case StartData(question=question, settings=settings):
                 text, calls = str(question.get("text", "")), _most_calls(settings)
                 return replace(moment, start=event, question=text, most_calls=calls)
-            case Assign(sorties=sorties):
+            case AssignData(sorties=sorties):
                 sent = {
                     number: Visit(tuple(sortie.path), _span(sortie.interval_s), "is sent out")
                     for number, sortie in enumerate(sorties)
                 }
                 return replace(moment, at_work=MappingProxyType(sent))
-            case Step() | Failure() if event.worker is not None:
+            case StepData() | FailureData() if event.worker is not None:
                 return moment.at(event.worker, form, told(reprs.in_short(event), MOST_LETTERS))
-            case Reported():
+            case ReportData():
                 left = {number: visit for number, visit in self.at_work.items() if number != event.worker}
                 return replace(moment, at_work=MappingProxyType(left))
         return replace(moment, is_over=True) if event.kind == "stop" else moment
 
-    def paid(self, form: Form) -> Moment:
+    def paid(self, form: EventData) -> Snapshot:
         """Return the moment with the cost of a call counted, if it was one."""
         cost = getattr(form, "usage", None)
         if cost is None:
@@ -112,13 +125,13 @@ class Moment:
         usage = Usage.from_json(cost.model_dump())
         return replace(self, calls=self.calls + usage.calls, tokens=self.tokens + usage.tokens)
 
-    def at(self, worker: int, form: Step | Failure, doing: str) -> Moment:
+    def at(self, worker: int, form: StepData | FailureData, doing: str) -> Snapshot:
         """Return the moment with a worker having done something."""
         before = self.at_work.get(worker)
         if before is None:
             raise InputError(f"Worker {worker} does something, and was never sent out.")
         visit = replace(before, doing=doing)
-        if isinstance(form, Step):
+        if isinstance(form, StepData):
             found = (*before.found, *form.found)
             visit = replace(visit, interval_s=_span(form.interval_s), found=found, seen=form.view)
         return replace(self, at_work=MappingProxyType({**self.at_work, worker: visit}))

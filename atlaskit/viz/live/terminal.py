@@ -7,16 +7,16 @@ import sys
 from tqdm import tqdm
 
 from atlaskit.runs.result import Result
-from atlaskit.viz.live.snapshots import Moment
+from atlaskit.viz.live.snapshots import Snapshot
 
 
-class Line:
+class StatusLine:
     """The line; it appears with the first event."""
 
     def __init__(self) -> None:
         self._bar: tqdm[None] | None = None
 
-    def draw(self, moment: Moment) -> None:
+    def draw(self, moment: Snapshot) -> None:
         """Say how far the run is."""
         if self._bar is None:
             self._bar = tqdm(total=moment.most_calls, unit="call", file=sys.stderr, leave=False, dynamic_ncols=True)
@@ -29,7 +29,7 @@ class Line:
         """There is nothing to look up."""
         return False
 
-    def leave(self, moment: Moment, result: Result | None) -> None:
+    def leave(self, moment: Snapshot, result: Result | None) -> None:
         """Take the line away. What is left is the result, which `ask` returns."""
         self.draw(moment)
         if self._bar is not None:

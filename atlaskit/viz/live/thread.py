@@ -14,7 +14,7 @@ from typing import Protocol
 
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.viz.live.snapshots import Moment
+from atlaskit.viz.live.snapshots import Snapshot
 
 FIRST_S, EVERY_S = 0.25, 0.4
 """Before the first drawing, and between two."""
@@ -27,23 +27,23 @@ PATIENCE_S, STOPPED_S = 5.0, 0.5
 class Surface(Protocol):
     """What is drawn on. It is never called by two threads at once, except `leave` where a drawing hangs."""
 
-    def draw(self, moment: Moment) -> None:
+    def draw(self, moment: Snapshot) -> None:
         """Show a moment in place of the one before."""
 
     def look(self) -> bool:
         """Look up what the first drawing had to do without, which may take a while; return whether to draw it again."""
 
-    def leave(self, moment: Moment, result: Result | None) -> None:
+    def leave(self, moment: Snapshot, result: Result | None) -> None:
         """Show what stays; None if an error ended the run."""
 
 
-class Drawing:
+class DrawingThread:
     """An onlooker that draws a run on a surface."""
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
         self._events: SimpleQueue[Event] = SimpleQueue()
-        self._moment = Moment()
+        self._moment = Snapshot()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._trouble: Exception | None = None

@@ -18,7 +18,7 @@ from PIL import Image
 from atlaskit.errors import InputError, reason
 from atlaskit.runs.result import Result
 from atlaskit.viz.movie import encoders
-from atlaskit.viz.movie.frames import Painter
+from atlaskit.viz.movie.frames import FrameRenderer
 from atlaskit.viz.movie.storyboard import beats, pace
 
 FORMS = {".mp4": encoders.mp4, ".gif": encoders.gif}
@@ -48,7 +48,7 @@ def save(result: Result, path: str | Path) -> None:
 
 def stills(result: Result) -> Iterator[tuple[Image.Image, float]]:
     """Yield the film's pictures, each with the seconds that it stands."""
-    painter, told = Painter(result), beats(result.trace)
+    painter, told = FrameRenderer(result), beats(result.trace)
     for number, beat in enumerate(told):
         yield painter.paint(beat), pace(number, len(told))
     yield painter.end(), pace(len(told), len(told))

@@ -5,19 +5,20 @@ from __future__ import annotations
 from PIL import Image, ImageDraw
 
 from atlaskit.environment.memory import Evidence
+from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Picture, Sheet, View, burn, clock, read_tiles
+from atlaskit.environment.render import LazyImage, Sheet, View, burn, read_tiles
 from atlaskit.errors import AtlasError, printable
 from atlaskit.runs import replay
-from atlaskit.runs.replay import Shown
+from atlaskit.runs.replay import ShownImage
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html import reprs, timeline
 from atlaskit.viz.html.timeline import Lane
-from atlaskit.viz.live.map import COLOURS, EMPTY, Map, tag
-from atlaskit.viz.live.snapshots import Moment
+from atlaskit.viz.live.map import COLOURS, EMPTY, RunMap, tag
+from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.movie.storyboard import Beat
 from atlaskit.viz.movie.text import write
-from atlaskit.viz.plots.runs import DEAD, FOUND
+from atlaskit.viz.palette import DEAD, FOUND
 from atlaskit.viz.walk.steps import WHAT
 
 SIZE = (1280, 720)
@@ -34,18 +35,18 @@ MANY = {"step": "workers look", "report": "workers come back"}
 """What happens, where it does to several at once."""
 
 
-class Painter:
+class FrameRenderer:
     """Paints a run's stills, one after the other."""
 
     def __init__(self, result: Result) -> None:
         self._result, self._video, self._cache = result, result.sheet.video, result.sheet.cache
-        self._map = Map(replay.atlas_of(result.trace, self._video, self._cache), MAP_PX)
+        self._map = RunMap(replay.atlas_of(result.trace, self._video, self._cache), MAP_PX)
         self._map.look()
         shown = replay.pictures(result.trace, self._video, self._cache)
-        self._shown: dict[int, list[Shown]] = {}
+        self._shown: dict[int, list[ShownImage]] = {}
         for each in shown:
             self._shown.setdefault(each.place, []).append(each)
-        self._moment, self._visited = Moment(), list[Span]()
+        self._moment, self._visited = Snapshot(), list[Span]()
         self._thumbs: dict[float, Image.Image] = {}
 
     def paint(self, beat: Beat) -> Image.Image:
@@ -124,13 +125,13 @@ class Painter:
             by = "" if event.worker is None else f"worker {event.worker}: "
             y = write(pen, (RIGHT_X, y + 6), by + reprs.in_short(event), 16, RIGHT_PX, 2)
 
-    def _seen(self, beat: Beat) -> dict[int | None, Shown]:
+    def _seen(self, beat: Beat) -> dict[int | None, ShownImage]:
         """Return what each worker looks at in some events, and under None the Master; the map itself is always seen."""
         last = {self._result.trace.events[place].worker: self._shown.get(place, [])[-1:] for place in beat}
         # What was asked to see beside a grid comes after that.
         return {who: shown for who, found in last.items() for shown in found if not _is_map(shown.picture)}
 
-    def _told_of(self, shown: Shown, worker: int | None) -> str:
+    def _told_of(self, shown: ShownImage, worker: int | None) -> str:
         if isinstance(shown.picture, Sheet):
             return f"the Master: {len(shown.picture.scratchpad)} frames of evidence"
         visit = None if worker is None else self._moment.at_work.get(worker)
@@ -157,11 +158,11 @@ class Painter:
         return self._thumbs[item.timestamp_s]
 
 
-def _is_map(picture: Picture) -> bool:
+def _is_map(picture: LazyImage) -> bool:
     return isinstance(picture, View) and not picture.grid.path and picture.grid.start_s == 0.0
 
 
-def _small(picture: Picture) -> Image.Image | None:
+def _small(picture: LazyImage) -> Image.Image | None:
     try:
         return picture.small((SEEN_PX, SEEN_PX))
     except (AtlasError, OSError):

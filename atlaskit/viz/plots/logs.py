@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.render import clock
+from atlaskit.environment.notation import clock
 from atlaskit.errors import printable
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result

@@ -7,19 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.render import clock
+from atlaskit.environment.notation import clock
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
+from atlaskit.viz.palette import DEAD, FOUND, SCORED, TRUTH, WAS_DEAD
 from atlaskit.viz.plots.style import STYLE, colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
-TRUTH, FOUND, DEAD = "#009E73", "#0072B2", "#30343b"
-"""Colours of the known truth, of a visit that brought evidence, and of dead zones."""
-WAS_DEAD, SCORED = "#d9dce1", "#9aa0a8"
-"""Colours of what was ruled out before, and of what a probe scored."""
 MOST_ACTIONS = 5
 """Of a worker, that are told one by one."""
 WORDY_ROWS = 24

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.agents.baselines import METHODS
 from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.errors import InputError
 from atlaskit.evaluation.statistics import accuracy
+from atlaskit.evaluation.tables import METHOD_ORDER
 from atlaskit.viz.plots.style import STYLE, colour
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     if not (told["duration_s"] > 0).all():
         raise InputError("Some rows tell no duration_s, so they have no place on an axis of durations.")
     methods = list(dict.fromkeys(rows["method"]))
-    looks = [*METHODS, *(method for method in methods if method not in METHODS)]  # the same in every figure
+    looks = [*METHOD_ORDER, *(method for method in methods if method not in METHOD_ORDER)]  # the same in every figure
     with plt.style.context(STYLE):
         if ax is None:
             _, ax = plt.subplots()

@@ -14,20 +14,21 @@ from PIL import Image
 
 from atlaskit.caching.disk import kind_of
 from atlaskit.caching.keys import IMAGES
-from atlaskit.environment.render import Picture, Sheet, Still, View, clock
+from atlaskit.environment.notation import clock
+from atlaskit.environment.render import LazyImage, Sheet, Still, View
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs import replay
-from atlaskit.runs.events import Form, Seen, SheetSeen, Shown, Step
+from atlaskit.runs.events import EventData, SheetData, ShownData, StepData, ViewData
 from atlaskit.viz.html import reprs
 from atlaskit.viz.html.markup import bounded, told
-from atlaskit.viz.walk.source import Run, form_in
+from atlaskit.viz.walk.source import RunSource, form_in
 
 Size = tuple[int, int]
 """(width, height) in pixels."""
 
 
 @dataclass(frozen=True)
-class Sight:
+class DrawnImage:
     """One picture: its size, None where that is not known before it is drawn, and what makes it, as a JPEG."""
 
     size: Size | None
@@ -45,37 +46,37 @@ class Sight:
 class Pictures:
     """All pictures of a run; `at` says of each event which it showed, by their places in `sights`, and in words."""
 
-    sights: list[Sight] = field(default_factory=list)
+    sights: list[DrawnImage] = field(default_factory=list)
     at: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
     trouble: str = ""
     """Why some are missing, in a sentence; empty if none is."""
     _places: dict[str, int] = field(default_factory=dict)
 
-    def _add(self, place: int, key: str, sight: Sight, words: str) -> None:
+    def _add(self, place: int, key: str, sight: DrawnImage, words: str) -> None:
         if key not in self._places:
             self._places[key] = len(self.sights)
             self.sights.append(sight)
         self.at.setdefault(place, []).append((self._places[key], told(words, 1_000)))
 
 
-def pictures(run: Run) -> Pictures:
+def pictures(run: RunSource) -> Pictures:
     """Return the pictures that a run showed. None of them is drawn yet."""
     found = Pictures()
     if run.video is None:
         for place, form in enumerate(map(form_in, run.trace)):
             for key, words in _named(form, run):
-                found._add(place, key, Sight(None, _kept(key, run)), words)
+                found._add(place, key, DrawnImage(None, _kept(key, run)), words)
         return found
     try:
         for shown in replay.pictures(run.trace, run.video, run.cache):
             picture = shown.picture
-            found._add(shown.place, picture.key, Sight(picture.size, picture.jpeg), _told_of(picture))
+            found._add(shown.place, picture.key, DrawnImage(picture.size, picture.jpeg), _told_of(picture))
     except ValueError as error:  # a baseline's pictures are not noted, other code draws others, half a letter is no key
         found.trouble = reason(error)
     return found
 
 
-def _kept(key: str, run: Run) -> Callable[[], bytes]:
+def _kept(key: str, run: RunSource) -> Callable[[], bytes]:
     """Return what looks up a picture in the cache."""
 
     def look() -> bytes:
@@ -88,26 +89,26 @@ def _kept(key: str, run: Run) -> Callable[[], bytes]:
     return look
 
 
-def _named(form: Form | None, run: Run) -> Iterator[tuple[str, str]]:
+def _named(form: EventData | None, run: RunSource) -> Iterator[tuple[str, str]]:
     """Yield the keys of the pictures that an event names, and what they are of."""
     view, shown, sheet = (getattr(form, name, None) for name in ("view", "shown", "sheet"))
-    if isinstance(view, Seen):
+    if isinstance(view, ViewData):
         yield view.key, _grid_told(form, view)
-    if isinstance(shown, Shown) and isinstance(form, Step):
+    if isinstance(shown, ShownData) and isinstance(form, StepData):
         which = {"Zoom": "The frame of cell", "Investigate": f"What is {form.action.direction} cell"}
         yield shown.key, f"{which.get(form.action.name, 'What was asked to see of cell')} {form.action.cell}."
-    if isinstance(sheet, SheetSeen):
+    if isinstance(sheet, SheetData):
         yield sheet.key, sheet_told(sheet.labels)
 
 
-def _grid_told(form: Form | None, seen: Seen) -> str:
-    span = [form.interval_s] if isinstance(form, Step) else []
+def _grid_told(form: EventData | None, seen: ViewData) -> str:
+    span = [form.interval_s] if isinstance(form, StepData) else []
     where = f"of {reprs.spans_told(span)}" if span else "of the whole video" if not seen.path else ""
     dead = f"; ruled out, and black: {len(seen.dead):,} cells" if seen.dead else ""
     return f"A contact sheet {where}, depth {len(seen.path)}{dead}."
 
 
-def _told_of(picture: Picture) -> str:
+def _told_of(picture: LazyImage) -> str:
     match picture:
         case View():
             return reprs.grid_told(picture)

@@ -13,9 +13,9 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.events import Assign, Form, Reported
+from atlaskit.runs.events import AssignData, EventData, ReportData
 from atlaskit.viz.html import reprs
-from atlaskit.viz.walk.source import Run, form_in
+from atlaskit.viz.walk.source import RunSource, form_in
 
 MOST_REGIONS = 2_000
 DEEPEST = 32
@@ -24,15 +24,15 @@ DEEPEST = 32
 Path = tuple[int, ...]
 
 
-def path_of(form: Form | None) -> list[int] | None:
+def path_of(form: EventData | None) -> list[int] | None:
     """Return the path of the grid that an event is about, None if it is about none."""
-    if isinstance(form, Reported):
+    if isinstance(form, ReportData):
         return list(form.path)
     seen = getattr(form, "view", None)
     return None if seen is None else list(seen.path)
 
 
-def regions(run: Run, most: int = MOST_REGIONS) -> list[dict[str, Any]]:
+def regions(run: RunSource, most: int = MOST_REGIONS) -> list[dict[str, Any]]:
     """Return each region that was looked into or handed out, and those it lies in: parents first, then by time.
 
     Of each: its `path`, what it is in words (`told`), and whether there is evidence in it or it is ruled out (`holds`).
@@ -46,22 +46,22 @@ def regions(run: Run, most: int = MOST_REGIONS) -> list[dict[str, Any]]:
     return [{"path": list(path), **_told(path, run, zones)} for path in ordered]
 
 
-def _named(form: Form | None) -> Iterable[Path]:
+def _named(form: EventData | None) -> Iterable[Path]:
     path = path_of(form)
     named = [path] if path is not None else []
-    if isinstance(form, Assign):
+    if isinstance(form, AssignData):
         named += [sortie.path for sortie in form.sorties]
     return [tuple(each) for each in named if len(each) <= DEEPEST]
 
 
-def _ruled_out(run: Run) -> DeadZones:
+def _ruled_out(run: RunSource) -> DeadZones:
     try:
         return replay.memory(run.trace).dead_zones
     except InputError:
         return DeadZones()
 
 
-def _told(path: Path, run: Run, zones: DeadZones) -> dict[str, str]:
+def _told(path: Path, run: RunSource, zones: DeadZones) -> dict[str, str]:
     name = f"cell {path[-1]:,}" if path else "the whole video"
     if run.k is None or run.duration_s is None:
         return {"told": name, "holds": ""}

@@ -16,7 +16,7 @@ from atlaskit.environment.question import Answered, Question
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.archive import trace_of
-from atlaskit.runs.events import Event, Form, Reported, Start, Step, form_of
+from atlaskit.runs.events import Event, EventData, ReportData, StartData, StepData, data_of
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
@@ -24,7 +24,7 @@ from atlaskit.viz.html.markup import told
 
 
 @dataclass(frozen=True)
-class Run:
+class RunSource:
     """One run, and where its pictures can be had from."""
 
     thing: Result | Trace
@@ -47,7 +47,7 @@ class Run:
     cache: Cache
 
 
-def opened(run: object, video: Video | None = None, cache: Cache | None = None) -> Run:
+def opened(run: object, video: Video | None = None, cache: Cache | None = None) -> RunSource:
     """Return a run that is given as its `Result`, its `Trace`, or the path of a file that one of them was saved to.
 
     `video` and `cache` are what its pictures are drawn from and kept in; a result has its own, and elsewhere the cache
@@ -69,7 +69,7 @@ def opened(run: object, video: Video | None = None, cache: Cache | None = None) 
     size = k if type(k) is int and k > 1 else None
     is_right = None if question is None or question.answer is None else question.is_right(prediction)
     stops = trace.of("stop")
-    return Run(
+    return RunSource(
         thing=trace,
         trace=trace,
         question=question,
@@ -84,10 +84,10 @@ def opened(run: object, video: Video | None = None, cache: Cache | None = None) 
     )
 
 
-def _of_result(result: Result, video: Video | None, cache: Cache | None) -> Run:
+def _of_result(result: Result, video: Video | None, cache: Cache | None) -> RunSource:
     video = video or result.sheet.video
     k = result.settings.get("k")
-    return Run(
+    return RunSource(
         thing=result,
         trace=result.trace,
         question=result.question,
@@ -102,20 +102,20 @@ def _of_result(result: Result, video: Video | None, cache: Cache | None) -> Run:
     )
 
 
-def start_of(trace: Trace) -> Start | None:
+def start_of(trace: Trace) -> StartData | None:
     """Return how a run began, None for a trace that does not tell."""
-    return next((form for form in map(form_in, trace.of("start")) if isinstance(form, Start)), None)
+    return next((form for form in map(form_in, trace.of("start")) if isinstance(form, StartData)), None)
 
 
-def form_in(event: Event) -> Form | None:
+def form_in(event: Event) -> EventData | None:
     """Return what an event holds, None if it is not in the form of its kind."""
     try:
-        return form_of(event)
+        return data_of(event)
     except InputError:
         return None
 
 
-def _question(start: Start) -> Question | None:
+def _question(start: StartData) -> Question | None:
     try:
         return Question.from_json(start.question)
     except InputError:
@@ -151,8 +151,8 @@ def _duration_s(trace: Trace, k: int | None) -> float | None:
     if k is None:
         return None
     for form in map(form_in, trace):
-        if isinstance(form, Step | Reported):
-            path = form.view.path if isinstance(form, Step) else form.path
+        if isinstance(form, StepData | ReportData):
+            path = form.view.path if isinstance(form, StepData) else form.path
             length_s = form.interval_s[1] - form.interval_s[0]
             if length_s > 0 and len(path) < 32:
                 return round(length_s * float(k ** (2 * len(path))), 6)

@@ -11,31 +11,31 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.render import clock
+from atlaskit.environment.notation import clock
 from atlaskit.errors import InputError
 from atlaskit.runs.events import (
-    Assign,
-    Caption,
-    Cite,
-    Cost,
-    Decision,
+    AssignData,
+    CaptionData,
+    CiteData,
+    DecisionData,
     Event,
-    Failure,
-    Form,
-    Item,
-    Probe,
-    Reported,
-    Review,
-    Start,
-    Step,
-    Task,
+    EventData,
+    EvidenceData,
+    FailureData,
+    ProbeData,
+    ReportData,
+    ReviewData,
+    StartData,
+    StepData,
+    TaskData,
+    UsageData,
 )
 from atlaskit.runs.replay import memories
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.html import reprs
 from atlaskit.viz.html.markup import told
 from atlaskit.viz.walk.regions import path_of
-from atlaskit.viz.walk.source import Run, form_in
+from atlaskit.viz.walk.source import RunSource, form_in
 
 MOST_STEPS = 2_000
 MOST_LETTERS, FEWEST_LETTERS, ALL_LETTERS = 4_000, 200, 400_000
@@ -64,7 +64,7 @@ WHAT = {
 }
 
 
-class Finders:
+class FindingSteps:
     """Which step of a trace found what."""
 
     def __init__(self, trace: Trace) -> None:
@@ -72,11 +72,11 @@ class Finders:
         self._times_s: dict[str, float] = {}
         for place, event in enumerate(trace):
             form = form_in(event)
-            if isinstance(form, Step | Cite):
+            if isinstance(form, StepData | CiteData):
                 for item in form.found:
                     self._places.setdefault(item.timestamp_s, place)
-            if isinstance(form, Reported | Cite):
-                kept = form.kept if isinstance(form, Reported) else form.found
+            if isinstance(form, ReportData | CiteData):
+                kept = form.kept if isinstance(form, ReportData) else form.found
                 self._times_s |= {item.label: item.timestamp_s for item in kept}
 
     def of(self, time_s: float | None) -> int | None:
@@ -92,13 +92,13 @@ class Finders:
         return [label for label, its_time_s in self._times_s.items() if its_time_s == time_s]
 
 
-def steps(run: Run, most_steps: int = MOST_STEPS) -> Iterator[dict[str, Any]]:
+def steps(run: RunSource, most_steps: int = MOST_STEPS) -> Iterator[dict[str, Any]]:
     """Yield what is told of each event of a run, of a very long one only of the first."""
     trace = run.trace
     most = max(FEWEST_LETTERS, min(MOST_LETTERS, ALL_LETTERS // max(1, len(trace))))
-    finders, totals = Finders(trace), _totals(run)
+    finders, totals = FindingSteps(trace), _totals(run)
     asked = "" if run.question is None else run.question.text
-    task = next((form.search_task for form in map(form_in, trace.of("task")) if isinstance(form, Task)), asked)
+    task = next((form.search_task for form in map(form_in, trace.of("task")) if isinstance(form, TaskData)), asked)
     for event in trace.events[:most_steps]:
         form = form_in(event)
         what = told(WHAT.get(event.kind, event.kind), 80)
@@ -106,7 +106,7 @@ def steps(run: Run, most_steps: int = MOST_STEPS) -> Iterator[dict[str, Any]]:
             "what": what,
             "round": event.round,
             "who": _who(event),
-            "does": form.action.name if isinstance(form, Step) else what,
+            "does": form.action.name if isinstance(form, StepData) else what,
             "path": path_of(form),
             "touches": _touches(form, finders),
             "asked": told(_asked(form, task), most),
@@ -116,22 +116,22 @@ def steps(run: Run, most_steps: int = MOST_STEPS) -> Iterator[dict[str, Any]]:
         }
 
 
-def _touches(form: Form | None, finders: Finders) -> list[str]:
+def _touches(form: EventData | None, finders: FindingSteps) -> list[str]:
     """Return what of the memory an event is about: the changes it makes, by name, and frames of evidence, by label."""
-    found = form.found if isinstance(form, Step | Cite) else []
-    kept = form.kept if isinstance(form, Reported) else []
+    found = form.found if isinstance(form, StepData | CiteData) else []
+    kept = form.kept if isinstance(form, ReportData) else []
     labels = [label for item in found for label in finders.labels_at(item.timestamp_s)]
     labels += [item.label for item in kept]
-    if isinstance(form, Review):
+    if isinstance(form, ReviewData):
         labels += form.erased
-    if isinstance(form, Decision) and isinstance(cited := form.answer.get("supporting"), list):
+    if isinstance(form, DecisionData) and isinstance(cited := form.answer.get("supporting"), list):
         labels += [label for label in cited if isinstance(label, str)]
-    if isinstance(form, Decision) and isinstance(weighed := form.answer.get("weighed"), list):
+    if isinstance(form, DecisionData) and isinstance(weighed := form.answer.get("weighed"), list):
         labels += [label for each in weighed for label in _cited_for(each, form.answer.get("answer"))]
     changes = {
         FINDS: found,
-        CHANGES_EVIDENCE: kept or isinstance(form, Cite) or (isinstance(form, Review) and form.erased),
-        RULES_OUT: isinstance(form, Reported | Review) and form.dead_s,
+        CHANGES_EVIDENCE: kept or isinstance(form, CiteData) or (isinstance(form, ReviewData) and form.erased),
+        RULES_OUT: isinstance(form, ReportData | ReviewData) and form.dead_s,
     }
     known = [label for label in dict.fromkeys(labels) if finders.of_label(label) is not None][:MOST_ROWS]
     return [name for name, is_so in changes.items() if is_so] + [f"[{told(label, 8)}]" for label in known]
@@ -158,64 +158,64 @@ def _rows(rows: Sequence[Row], most: int) -> list[Row]:
     return [*shown, ("", f"{len(rows) - MOST_ROWS:,} more are not shown.", None)] if len(rows) > MOST_ROWS else shown
 
 
-def _asked(form: Form | None, task: str) -> str:
+def _asked(form: EventData | None, task: str) -> str:
     """Return in short what a call was made for. The prompt's own words are not in a trace."""
     match form:
-        case Task():
+        case TaskData():
             return "Say what to look for, and how to go about it."
-        case Probe(offered=offered):
+        case ProbeData(offered=offered):
             return f"Which of these {len(offered)} cells of the overview may hold it? Look for: {task}"
-        case Step(interval_s=span, depth=depth):
+        case StepData(interval_s=span, depth=depth):
             return f"Look into {reprs.spans_told([span])} (depth {depth}), and choose an action. Look for: {task}"
-        case Review(sheet=sheet):
+        case ReviewData(sheet=sheet):
             return f"Do these {len(sheet.labels)} frames prove an answer? What is to be erased, and where to look next?"
-        case Decision(sheet=sheet):
+        case DecisionData(sheet=sheet):
             return f"Answer the question{' from the frames of evidence' if sheet else ''}."
-        case Caption(interval_s=span):
+        case CaptionData(interval_s=span):
             return f"Describe what happens in {reprs.spans_told([span])}."
-        case Failure(step=step):
+        case FailureData(step=step):
             return f"What {WHAT.get(step, step)!r} asks for."
     return ""
 
 
-def _said(form: Form | None) -> Iterator[Row]:
+def _said(form: EventData | None) -> Iterator[Row]:
     match form:
-        case Start(settings=settings):
+        case StartData(settings=settings):
             yield from ((str(name), str(value), None) for name, value in settings.items())
-        case Assign(sorties=sorties):
+        case AssignData(sorties=sorties):
             for number, sortie in enumerate(sorties):
                 where = f"{reprs.spans_told([sortie.interval_s])}, {sortie.traversal}, at most {sortie.calls} calls"
                 yield f"worker {number}", where, None
-        case Step():
+        case StepData():
             yield "thought", form.thought, None
             yield from (("found", _item(item), None) for item in form.found)
             yield "marked", f"{len(form.marked)} regions to look into later" if form.marked else "", None
-        case Probe():
+        case ProbeData():
             yield "reasoning", form.reasoning, None
-        case Review():
+        case ReviewData():
             yield "reasoning", form.reasoning, None
             for judged in form.choices:
                 sides = (reprs.named_in(judged.get(side)) or "nothing" for side in ("supporting", "contradicting"))
                 yield f"choice {judged.get('choice')}", "for it: {}; against it: {}".format(*sides), None
             yield "sufficient", "yes" if form.sufficient else "no", None
-        case Decision(answer=answer):
+        case DecisionData(answer=answer):
             yield "reasoning", str(answer.get("reasoning") or ""), None
             yield "rests on", reprs.named_in(answer.get("supporting")), None
     yield "thought aloud", getattr(form, "reasoning_text", ""), None
 
 
-def _changes(form: Form | None, finders: Finders) -> Iterator[Row]:
+def _changes(form: EventData | None, finders: FindingSteps) -> Iterator[Row]:
     """Yield what M+ and M− gained and lost by an event."""
-    if isinstance(form, Reported | Cite):
-        for item in form.kept if isinstance(form, Reported) else form.found:
+    if isinstance(form, ReportData | CiteData):
+        for item in form.kept if isinstance(form, ReportData) else form.found:
             yield "M+ keeps", _item(item), finders.of(item.timestamp_s)
-    if isinstance(form, Review):
+    if isinstance(form, ReviewData):
         yield from (("M+ loses", f"[{label}]", finders.of_label(label)) for label in form.erased)
-    if isinstance(form, Reported | Review) and form.dead_s:
+    if isinstance(form, ReportData | ReviewData) and form.dead_s:
         yield "M− gains", reprs.spans_told(form.dead_s), None
 
 
-def _totals(run: Run) -> Iterator[tuple[Row, Row]]:
+def _totals(run: RunSource) -> Iterator[tuple[Row, Row]]:
     """Yield what was remembered after each event, as long as the trace goes together with itself."""
     try:
         for scratchpad, zones in memories(run.trace):
@@ -232,14 +232,14 @@ def _covered(zones: DeadZones, duration_s: float | None) -> str:
     return f"{sum(end_s - start_s for start_s, end_s in zones.intervals):,.1f} s"
 
 
-def _item(item: Item) -> str:
+def _item(item: EvidenceData) -> str:
     said = f" – said: {item.subtitle}" if item.subtitle else ""
     return f"[{item.label}] {clock(item.timestamp_s)} {item.description} (sure to {item.confidence:.0%}){said}"
 
 
-def _cost(form: Form | None) -> str:
+def _cost(form: EventData | None) -> str:
     usage = getattr(form, "usage", None)
-    if not isinstance(usage, Cost):
+    if not isinstance(usage, UsageData):
         return ""
     about = "about " if usage.estimated else ""
     calls = f"{usage.calls:,} call{'' if usage.calls == 1 else 's'}"

@@ -8,21 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.render import clock
+from atlaskit.environment.notation import clock
 from atlaskit.runs.result import verdict
 from atlaskit.viz.html.markup import told
 from atlaskit.viz.walk.regions import regions
-from atlaskit.viz.walk.source import Run, start_of
-from atlaskit.viz.walk.steps import MOST_STEPS, Finders
+from atlaskit.viz.walk.source import RunSource, start_of
+from atlaskit.viz.walk.steps import MOST_STEPS, FindingSteps
 
 MOST_EVIDENCE = 400
 
 
-def head(run: Run, most_steps: int = MOST_STEPS) -> dict[str, Any]:
+def head(run: RunSource, most_steps: int = MOST_STEPS) -> dict[str, Any]:
     """Return what is told of a run; `count` says how many of its events are steps to walk through."""
     count = min(len(run.trace), most_steps)
     left_out = len(run.trace) - count
-    finders = Finders(run.trace)
+    finders = FindingSteps(run.trace)
     notes = [f"The last {left_out:,} events are not shown."] if left_out else []
     if len(run.evidence) > MOST_EVIDENCE:
         notes.append(f"The last {len(run.evidence) - MOST_EVIDENCE:,} frames of evidence are not listed.")
@@ -37,7 +37,7 @@ def head(run: Run, most_steps: int = MOST_STEPS) -> dict[str, Any]:
     }
 
 
-def _name(run: Run) -> str:
+def _name(run: RunSource) -> str:
     """Return by what a run was made: its method, its model, and what that was given."""
     start = start_of(run.trace)
     settings = {} if start is None else start.settings
@@ -47,7 +47,7 @@ def _name(run: Run) -> str:
     return " · ".join(said) or "of an unknown method"
 
 
-def _answer(run: Run) -> str:
+def _answer(run: RunSource) -> str:
     stopped = f"; stopped by: {run.stop}" if run.stop else ""
     if run.answer is None:
         return f"No answer could be had{stopped}."

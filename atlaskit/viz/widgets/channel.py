@@ -14,10 +14,10 @@ from atlaskit.errors import AtlasError, reason
 from atlaskit.viz.html import reprs
 from atlaskit.viz.html.markup import told
 from atlaskit.viz.walk.pictures import Pictures, pictures
-from atlaskit.viz.walk.source import Run
+from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.steps import steps
 from atlaskit.viz.walk.summary import head
-from atlaskit.viz.widgets.debounce import IsLatest, Latest
+from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 
 MOST_STEPS = 20_000
 FIRST_BATCH, BATCH = 50, 500
@@ -33,19 +33,19 @@ Send = Callable[..., None]
 """`send(message, buffers)`, from any thread."""
 
 
-class Feed:
+class Channel:
     """Tells a page of some runs, by number. `opened` returns the run of a number, or raises AtlasError."""
 
-    def __init__(self, opened: Callable[[int], Run], send: Send) -> None:
+    def __init__(self, opened: Callable[[int], RunSource], send: Send) -> None:
         self._opened, self._send = opened, send
-        self._telling, self._drawing = dict[int, Latest](), Latest("pictures")
+        self._telling, self._drawing = dict[int, Debouncer](), Debouncer("pictures")
         self._found, self._lock = dict[int, Pictures](), Lock()
 
     def hear(self, message: dict[str, Any]) -> bool:
         """Take what the page says, if it is of runs; tell whether it is."""
         match message:
             case {"want": "run", "run": int(number)}:
-                telling = self._telling.setdefault(number, Latest("steps"))
+                telling = self._telling.setdefault(number, Debouncer("steps"))
                 telling.tell(lambda is_latest: self._tell(number, is_latest))
             case {"want": "pictures", "wanted": [*wanted]}:
                 named = [tuple(each) for each in wanted if _is_named(each)][:MOST_WANTED]

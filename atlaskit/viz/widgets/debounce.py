@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 IsLatest = Callable[[], bool]
 
 
-class Latest:
+class Debouncer:
     """Work off the caller's thread, one piece at a time; safe to be told things from any thread."""
 
     def __init__(self, name: str) -> None:

@@ -13,20 +13,20 @@ from typing import Any, Literal
 
 from PIL import Image
 
-from atlaskit.agents.verbalize import listed
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.mdp import Atlas, Observation
-from atlaskit.environment.render import Fit, Picture, View, note_in
+from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.notation import listed
+from atlaskit.environment.render import Fit, LazyImage, View, note_in
 from atlaskit.errors import AtlasError, reason
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Sampling, Video
 from atlaskit.viz.html import reprs, timeline
 from atlaskit.viz.html.markup import Html, card, image, paragraph, part, picture, strange, told
 from atlaskit.viz.html.timeline import Lane
-from atlaskit.viz.plots.runs import DEAD, FOUND
+from atlaskit.viz.palette import DEAD, FOUND
 from atlaskit.viz.widgets import bridge
-from atlaskit.viz.widgets.debounce import IsLatest, Latest
-from atlaskit.viz.widgets.navigation import Marks, Place, facts, picture_of, state_of
+from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
+from atlaskit.viz.widgets.navigation import Location, Marks, facts, picture_of, state_of
 
 SHOWN_PX = reprs.WIDEST_PX
 
@@ -68,9 +68,9 @@ class GridExplorer:
             cache=cache or cache_in_use(),
         )
         self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
-        self.place = self._wanted = Place()
+        self.place = self._wanted = Location()
         """What is looked at."""
-        self._drawing, self._ahead = Latest("explorer"), Latest("explorer-ahead")
+        self._drawing, self._ahead = Debouncer("explorer"), Debouncer("explorer-ahead")
 
     @property
     def view(self) -> View:
@@ -78,14 +78,14 @@ class GridExplorer:
         return self._seen(self.place).view
 
     @property
-    def picture(self) -> Picture:
+    def picture(self) -> LazyImage:
         """What is looked at: a grid of frames, or one frame."""
         return picture_of(self._seen(self.place))
 
     def open(self, *cells: int) -> GridExplorer:
         """Open a cell of the grid that is looked at, one of its cells and so on; raise IllegalAction where the grid has
         no such cell, or one that is too short."""
-        return self._lead(Place((*self.place.path, *cells)))
+        return self._lead(Location((*self.place.path, *cells)))
 
     def back(self) -> GridExplorer:
         """Go back: from a frame to its grid, from a grid to the one it was opened from."""
@@ -93,25 +93,25 @@ class GridExplorer:
 
     def frame(self, cell: int) -> GridExplorer:
         """Look at a cell's frame in full; raise IllegalAction where it cannot be decoded."""
-        return self._lead(Place(self.place.path, "frame", cell))
+        return self._lead(Location(self.place.path, "frame", cell))
 
     def before(self, cell: int) -> GridExplorer:
         """Look at the time just before a cell, as long as the cell; raise IllegalAction where there is none."""
-        return self._lead(Place(self.place.path, "before", cell))
+        return self._lead(Location(self.place.path, "before", cell))
 
     def after(self, cell: int) -> GridExplorer:
         """Look at the time just after a cell, as long as the cell; raise IllegalAction where there is none."""
-        return self._lead(Place(self.place.path, "after", cell))
+        return self._lead(Location(self.place.path, "after", cell))
 
     @cached_property
     def widget(self) -> Any:
         """The widget by itself, to put among others; raise InputError where anywidget is not installed."""
         return bridge.connect("explorer", self._hear)
 
-    def _seen(self, place: Place) -> Observation:
+    def _seen(self, place: Location) -> Observation:
         return self.atlas.observe(state_of(self.atlas, place))
 
-    def _lead(self, place: Place) -> GridExplorer:
+    def _lead(self, place: Location) -> GridExplorer:
         state_of(self.atlas, place)
         self.place = self._wanted = place
         if "widget" in vars(self):
@@ -121,7 +121,7 @@ class GridExplorer:
     def _hear(self, message: dict[str, Any]) -> None:
         """Take what the page says: where it wants to go, or is likely to; at first, that it is there."""
         try:
-            place = Place.from_json(message["place"]) if "place" in message else self._wanted
+            place = Location.from_json(message["place"]) if "place" in message else self._wanted
         except AtlasError as error:
             return self._fail(error)
         if message.get("want") == "ahead":
@@ -129,7 +129,7 @@ class GridExplorer:
         self._wanted = place
         return self._drawing.tell(lambda is_latest: self._show(place, is_latest))
 
-    def _show(self, place: Place, is_latest: IsLatest) -> None:
+    def _show(self, place: Location, is_latest: IsLatest) -> None:
         """Draw a place and send it to the page, unless another is wanted by then."""
         self.widget.send({"is": "drawing"})  # it may take long, and the page is to know that somebody is at it
         try:
@@ -143,7 +143,7 @@ class GridExplorer:
             self.widget.send(message, [jpeg])
         return None
 
-    def _draw_ahead(self, place: Place, is_latest: IsLatest) -> None:
+    def _draw_ahead(self, place: Location, is_latest: IsLatest) -> None:
         """Draw a place into the cache once nothing else is to be drawn; it may not be legal, or not be readable."""
         self._drawing.rest()
         try:

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Cell
-from atlaskit.environment.mdp import Atlas, Expand, Investigate, Observation, State, Zoom, transition
+from atlaskit.environment.mdp import Expand, Investigate, State, Zoom, transition
 from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Picture, View, clock
+from atlaskit.environment.render import LazyImage, View
 from atlaskit.errors import InputError
 from atlaskit.viz.html.markup import told
 from atlaskit.viz.html.reprs import grid_told
@@ -29,7 +31,7 @@ MOST_MARKS = 400
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """The grid that is reached by opening the cells of `path` in turn, or what is seen of one of its cells."""
 
     path: tuple[int, ...] = ()
@@ -42,7 +44,7 @@ class Place:
             raise InputError(f"{self.look!r} of cell {self.cell} is no place to look at.")
 
     @classmethod
-    def from_json(cls, place: object) -> Place:
+    def from_json(cls, place: object) -> Location:
         """Return the place that a page names; raise InputError for what is none."""
         match place:
             case {"path": [*path], "look": look, "cell": cell} if all(type(i) is int for i in path):
@@ -55,9 +57,9 @@ class Place:
         return {"path": list(self.path), "look": self.look, "cell": self.cell}
 
     @property
-    def back(self) -> Place:
+    def back(self) -> Location:
         """Where one comes from: of a frame its grid, of a grid the one it was opened from, of the root itself."""
-        return Place(self.path if self.look != "grid" else self.path[:-1])
+        return Location(self.path if self.look != "grid" else self.path[:-1])
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Marks:
         }
 
 
-def state_of(atlas: Atlas, place: Place) -> State:
+def state_of(atlas: Atlas, place: Location) -> State:
     """Return the environment's state at a place; raise IllegalAction where one cannot get there."""
     state = atlas.start(traversal="dfs")
     for cell in place.path:
@@ -89,14 +91,14 @@ def state_of(atlas: Atlas, place: Place) -> State:
     return state
 
 
-def picture_of(seen: Observation) -> Picture:
+def picture_of(seen: Observation) -> LazyImage:
     """Return the picture of a place; of the few frames of a context scan, larger ones."""
     if isinstance(seen.looking_at, View):
         return replace(seen.looking_at, cell=SCAN_CELL_PX)
     return seen.looking_at or seen.view
 
 
-def facts(atlas: Atlas, place: Place, seen: Observation, marks: Marks) -> dict[str, Any]:
+def facts(atlas: Atlas, place: Location, seen: Observation, marks: Marks) -> dict[str, Any]:
     """Return what a page tells of a place beside its picture."""
     state, shown = seen.state, picture_of(seen)
     span = _span_of(seen, place)
@@ -129,7 +131,7 @@ def _about(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
     return {"span": _span_told(span), "said": _said(atlas, *span), **marks.of(cell)}
 
 
-def _span_of(seen: Observation, place: Place) -> Span:
+def _span_of(seen: Observation, place: Location) -> Span:
     """Return the time that a place shows."""
     if isinstance(seen.looking_at, View):
         return seen.looking_at.grid.start_s, seen.looking_at.grid.end_s
@@ -139,7 +141,7 @@ def _span_of(seen: Observation, place: Place) -> Span:
     return seen.view.grid.start_s, seen.view.grid.end_s
 
 
-def _words(place: Place, seen: Observation) -> str:
+def _words(place: Location, seen: Observation) -> str:
     """Return what the picture is of, in a sentence."""
     if isinstance(seen.looking_at, View):
         return told(f"What lies just {place.look} cell {place.cell}. {grid_told(seen.looking_at)}", 1_000)

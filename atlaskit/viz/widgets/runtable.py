@@ -15,9 +15,9 @@ from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.errors import InputError
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import Html, card, paragraph, strange, table, told
-from atlaskit.viz.walk.source import Run, opened
+from atlaskit.viz.walk.source import RunSource, opened
 from atlaskit.viz.widgets import bridge
-from atlaskit.viz.widgets.channel import Feed
+from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.viewer import TraceViewer
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class RunTable:
         self.columns = tuple(dict.fromkeys(name for name in (*SHOWN, *columns) if name in self.rows.columns))
         self.cache = cache or cache_in_use()
         self._cases = {(case.video, case.question.id): case for case in cases}
-        self._feed = Feed(self._opened, lambda *said: self.widget.send(*said))
+        self._feed = Channel(self._opened, lambda *said: self.widget.send(*said))
 
     def open(self, row: int, other: int | None = None) -> TraceViewer:
         """Return the viewer of a row's run, numbered from 0; with `other`, another row of the same question beside it.
@@ -106,7 +106,7 @@ class RunTable:
         """Return the columns that tell rows apart."""
         return [name for name in FILTERED if name in self.columns and self.rows[name].nunique(dropna=False) > 1]
 
-    def _opened(self, number: int) -> Run:
+    def _opened(self, number: int) -> RunSource:
         return opened(self._path(number), self._video(number), self.cache)
 
     def _path(self, number: int) -> str:

@@ -16,9 +16,9 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz import html
 from atlaskit.viz.html.markup import Html, card, paragraph, strange
-from atlaskit.viz.walk.source import Run, opened
+from atlaskit.viz.walk.source import RunSource, opened
 from atlaskit.viz.widgets import bridge
-from atlaskit.viz.widgets.channel import Feed
+from atlaskit.viz.widgets.channel import Channel
 
 
 class TraceViewer:
@@ -50,7 +50,7 @@ class TraceViewer:
         self.runs = (opened(run, video, cache), *([] if other is None else [opened(other, video, cache)]))
         """What is stepped through: one run, or two."""
         check_same(*self.runs)
-        self._feed = Feed(lambda number: self.runs[number], lambda *said: self.widget.send(*said))
+        self._feed = Channel(lambda number: self.runs[number], lambda *said: self.widget.send(*said))
 
     @cached_property
     def widget(self) -> Any:
@@ -74,7 +74,7 @@ class TraceViewer:
         return f"TraceViewer({', '.join(f'<a run of {len(run.trace):,} events>' for run in self.runs)})"
 
 
-def check_same(run: Run, other: Run | None = None) -> None:
+def check_same(run: RunSource, other: RunSource | None = None) -> None:
     """Raise InputError for runs of different questions."""
     if other is None or run.question is None or other.question is None:
         return
@@ -86,7 +86,7 @@ def check_same(run: Run, other: Run | None = None) -> None:
         )
 
 
-def still(run: Run) -> Html:
+def still(run: RunSource) -> Html:
     """Return what a notebook shows of a run where nothing can be stepped through."""
     asked = paragraph(strange(run.question.text, 1_000)) if isinstance(run.thing, Trace) and run.question else Html("")
     return card(asked, html.html(run.thing))
