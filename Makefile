@@ -16,7 +16,7 @@ JOBS    ?= logical
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
-SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-server lint experiments recordings lab serve bench nano clean

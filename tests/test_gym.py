@@ -18,6 +18,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.paths import ROOT
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.world import DrawnVideo
@@ -41,7 +42,7 @@ IDS = ("Atlas-v0", "AtlasDiscrete-v0")
 ODD = st.sampled_from([None, "zoom", 2**70, -(2**70), 1.5, np.nan, (1,), np.zeros(3), np.int64(3), np.array(2), True])
 ANY_ACTION = ODD | st.fixed_dictionaries({key: st.integers(-3, 20) | ODD for key in ("kind", "cell", "answer")})
 ANY_ACTION |= st.sampled_from([{}, {"kind": 0}, {**as_action("zoom"), "when": 0}])
-SAMPLES = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[1] / "docs/gym.md").read_text(), re.DOTALL)
+SAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/gym.md").read_text(), re.DOTALL)
 
 
 def of_kind(world: World, kind: str) -> Question:

@@ -30,7 +30,7 @@ from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.models.serving import install
 from atlaskit.models.usage import Transit, Usage
 
-TINY = Path(__file__).parents[1] / "tests" / "tiny_model.py"
+TINY = Path(__file__).parents[1] / "tests" / "support" / "tiny_model.py"
 IN_FLIGHT = (1, 4, 16)
 REQUESTS, ROUNDS = 48, 8
 STEPS = 12
