@@ -465,7 +465,7 @@ class TestStrategiesOfOnesOwn:
             run(long_world, of_category(long_world, "S2A"), shared_cache, traversal=careless, workers=2)
 
     def test_the_one_in_the_docs_runs_as_written(self, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        page = (ROOT / "docs" / "strategies.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs" / "how-the-search-works.md").read_text(encoding="utf-8")
         (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
         names: dict[str, Any] = {}
         exec(code, names)
