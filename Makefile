@@ -17,7 +17,7 @@ COVER   ?=
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
-SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-server lint experiments recordings lab serve bench nano docs clean
@@ -35,7 +35,7 @@ test: $(VENV)/test ## Run the tests, some files at once: as many as there are co
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
 
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model made on the spot
-	@$(BIN)/python -c "from atlaskit.install import interpreter; interpreter()"
+	@$(BIN)/python -c "from atlaskit.models.serving.install import interpreter; interpreter()"
 	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8 $(SPREAD)
 
 lint: $(VENV)/test ## Check style, types, and that notebooks are stripped
@@ -62,7 +62,7 @@ serve: $(VENV)/notebook ## Serve a model by vLLM on this machine: make serve MOD
 	@$(BIN)/python -m atlaskit serve "$(MODEL)" --port "$(PORT)" --vllm="$$SERVE_ARGS"
 
 nano: $(VENV)/notebook ## Train nano, the small model that comes with the kit, anew: two hours and more; MINUTES=3 for a trial
-	@$(BIN)/python -m atlaskit.nano.make cache/nano --minutes "$(MINUTES)"
+	@$(BIN)/python -m atlaskit.nano.train cache/nano --minutes "$(MINUTES)"
 
 bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 GB of disk for some minutes)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py

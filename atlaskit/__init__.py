@@ -3,30 +3,15 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import (
-    baselines,
-    benchmarks,
-    diagnosis,
-    displays,
-    live,
-    movie,
-    nano,
-    plots,
-    replay,
-    scaling,
-    statistics,
-    strategies,
-    walk,
-    widgets,
-)
-from atlaskit import recording as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
+from atlaskit import benchmarks, nano
+from atlaskit.agents import baselines, strategies
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.dialect import Dialect
-from atlaskit.environment import (
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.mdp import (
     AddToScratchpad,
-    Atlas,
     Backtrack,
     Claim,
     Expand,
@@ -35,19 +20,25 @@ from atlaskit.environment import (
     MarkPromising,
     Zoom,
 )
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import view
 from atlaskit.errors import AtlasError
-from atlaskit.evaluate import evaluate
-from atlaskit.opening import open_video
-from atlaskit.question import Question
-from atlaskit.render import view
-from atlaskit.result import Result
-from atlaskit.search import ask
-from atlaskit.serve import serve
-from atlaskit.trace import Trace
-from atlaskit.vlm import VLM
+from atlaskit.evaluation import diagnosis, scaling, statistics
+from atlaskit.evaluation.runner import evaluate
+from atlaskit.models.client import VLM
+from atlaskit.models.dialect import Dialect
+from atlaskit.models.serving.server import serve
+from atlaskit.runs import archive as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
+from atlaskit.runs import replay
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.video.opening import open_video
+from atlaskit.viz import html, live, movie, plots, walk, widgets
 
-displays.attach()  # so that objects show themselves in notebooks
-live.attach()  # so that `ask` shows a run as it happens
+__version__ = "0.1.0"
+
+html.attach()  # objects display themselves in notebooks
+live.attach()  # `ask(show=True)` draws a run while it happens
 
 __all__ = [
     "VLM",
@@ -87,3 +78,8 @@ __all__ = [
     "walk",
     "widgets",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public names only; the packages they come from stay importable."""
+    return [*__all__, "__version__"]

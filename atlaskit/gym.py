@@ -17,28 +17,27 @@ from numpy.typing import NDArray
 from PIL import ImageOps
 
 from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.cache import Cache, default_cache
-from atlaskit.environment import (
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.grid import Grid, resolution_s, sub_second_depth
+from atlaskit.environment.mdp import (
     Action,
     AddToScratchpad,
-    Atlas,
     Backtrack,
     Claim,
     Expand,
     Finished,
     Investigate,
     MarkPromising,
-    Observation,
     State,
     Traversal,
     Zoom,
 )
+from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.errors import IllegalAction, InputError
-from atlaskit.grid import Grid, resolution_s, sub_second_depth
-from atlaskit.opening import open_video
-from atlaskit.question import Answered, Question, Span
-from atlaskit.readers import Pixels
-from atlaskit.video import LETTERBOX, Lines, Video
+from atlaskit.video.opening import open_video
+from atlaskit.video.readers import Pixels
+from atlaskit.video.video import LETTERBOX, Lines, Video
 
 try:
     import gymnasium

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from lab import browser, lab, notebooks, tab
-from loopback import Loop, loopback
-from models import Babbler, Flaky
-from xdist.scheduler import LoadScopeScheduling
+from support.jupyter import browser, lab, notebooks, tab
+from support.loopback import Loop, loopback
+from support.model_doubles import Babbler, Flaky
+from support.paths import TESTS
+from support.stand_ins import MASTER_AND_WORKER, run
 
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.budget import Budget
-from atlaskit.cache import Cache
-from atlaskit.result import Result
-from atlaskit.search import ask
+from atlaskit.caching.cache import Cache
+from atlaskit.runs.result import Result
 
 __all__ = ["browser", "lab", "notebooks", "tab"]
 
@@ -27,34 +28,26 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
-LONGEST = ("test_decode_matrix", "lab", "test_engines", "test_fuzz", "test_serve", "test_cli", "test_nano")
-"""What comes first: `make test` gives whole groups to its processes, and a long one at the end is waited for."""
+LONGEST = (
+    "video/test_decode_matrix",
+    "browser/test_viewer",
+    "evaluation/test_executors",
+    "stress/test_fuzz",
+    "serving/test_server",
+    "cli/test_ask",
+    "nano/test_nano",
+)
+"""Files of tests that take longest; a process that begins one at the end is waited for."""
+# Workers that tests start, in whatever way, find the tests' support package.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; and some tests send Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def group(nodeid: str) -> str:
-    """Return which tests one process is to run, one after the other: those of a file, or all those in JupyterLab."""
-    name = Path(nodeid.partition("::")[0]).stem
-    return "lab" if name.endswith("_lab") else name
-
-
-class Groups(LoadScopeScheduling):
-    """Whole groups, so that what the tests of a file share is made once. (pytest-xdist's own groups go by a private
-    attribute of pytest's, which 9.2 does not have: all tests are then spread singly, in silence.)"""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return group(nodeid)
-
-
-@pytest.hookimpl(tryfirst=True, optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups:
-    return Groups(config, log)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    place = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(group(item.nodeid), len(LONGEST)))
+    """Run the longest files first, since `make test` hands whole files to its processes."""
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(f"{item.path.parent.name}/{item.path.stem}", len(LONGEST)))
 
 
 @pytest.fixture
@@ -90,8 +83,6 @@ def answered(world: World, shared_cache: Cache) -> Result:
 @pytest.fixture(scope="session")
 def eventful(world: World, shared_cache: Cache) -> Result:
     """Forty calls of a model that answers anything, some of which fail: the first such that opens a cell of a cell."""
-    from test_trace import MASTER_AND_WORKER, run  # here: the modules of tests are not for all of them to load
-
     for seed in range(3, 100):
         model = Flaky(Babbler(seed), 0.1, 3, MASTER_AND_WORKER)
         result = run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
@@ -103,7 +94,7 @@ def eventful(world: World, shared_cache: Cache) -> Result:
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     """A model server that fails as it is told to, and a client that does not wait long."""
-    monkeypatch.setattr("atlaskit.vlm.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
     with loopback() as server:
         yield server
 

@@ -18,10 +18,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.paths import ROOT
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.world import DrawnVideo
-from atlaskit.cache import Cache
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question, temporal_iou
 from atlaskit.errors import FrameError, InputError
 from atlaskit.gym import (
     CELL_KINDS,
@@ -33,7 +35,6 @@ from atlaskit.gym import (
     random_policy,
     rollout,
 )
-from atlaskit.question import Question, temporal_iou
 
 WORLDS = int(os.environ.get("ATLASKIT_WORLDS", "6"))
 """In how many worlds policies are tried; ATLASKIT_WORLDS=20 gives the figures of docs/gym.md."""
@@ -41,7 +42,7 @@ IDS = ("Atlas-v0", "AtlasDiscrete-v0")
 ODD = st.sampled_from([None, "zoom", 2**70, -(2**70), 1.5, np.nan, (1,), np.zeros(3), np.int64(3), np.array(2), True])
 ANY_ACTION = ODD | st.fixed_dictionaries({key: st.integers(-3, 20) | ODD for key in ("kind", "cell", "answer")})
 ANY_ACTION |= st.sampled_from([{}, {"kind": 0}, {**as_action("zoom"), "when": 0}])
-SAMPLES = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[1] / "docs/gym.md").read_text(), re.DOTALL)
+SAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/gym.md").read_text(), re.DOTALL)
 
 
 def of_kind(world: World, kind: str) -> Question:

@@ -20,8 +20,8 @@ from bench_video import seconds
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
-from atlaskit.render import View
+from atlaskit.environment.render import View
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
 
 MEDIA = Path("cache/bench")
 REPEATS = 5

@@ -23,10 +23,10 @@ import diskcache
 from bench_video import seconds
 
 import atlaskit as ak
-from atlaskit import recording
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
-from atlaskit.render import View
-from atlaskit.replies import Cached
+from atlaskit.environment.render import View
+from atlaskit.models.cached import Cached
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.runs import archive
 
 TESTS = Path(__file__).parents[1] / "tests"
 FAST_S, NO_S = 0.05, 0.0
@@ -82,7 +82,7 @@ def apart(url: str, folder: str, videos: int, sample: int = 0) -> Run:
 def answer(pipe: Connection) -> None:
     """Be the server, until the other end of the pipe is closed."""
     sys.path.append(str(TESTS))
-    from loopback import Weather, loopback
+    from support.loopback import Weather, loopback
 
     with loopback() as loop:
         pipe.send({think_s: loop.under(Weather(seed, think_s=think_s)) for seed, think_s in enumerate((FAST_S, NO_S))})
@@ -185,7 +185,7 @@ def bench_hits(folder: str) -> None:
     row("Cached.complete of a kept reply, as a whole", hit, "the oracle's own", made)
     path = Path(folder) / "one.atlas"
     for what, images in (("without images", False), ("with what it showed", True)):
-        packed = recording.export(path, result, images=images, cache=cache)
+        packed = archive.export(path, result, images=images, cache=cache)
         size(f"the recording of a question, {what}", path.stat().st_size, f"{result.total.calls} calls, {dict(packed)}")
 
 

@@ -18,8 +18,8 @@ import bench_video
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from books import write_notebook
-from lab import CHROMIUM, Book, Lab, Tab
+from support.jupyter import CHROMIUM, Book, Lab, Tab
+from support.notebooks import write_notebook
 
 CLICKS = 500
 DRAWN = "video = ak.benchmarks.atlasworld(0, 36_000, questions=1, directory=folder).drawn"

@@ -23,8 +23,8 @@ from tqdm import tqdm
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
-from atlaskit.question import Question
+from atlaskit.environment.question import Question
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
 
 HOURS_10, MINUTES_10 = 36_000, 600
 WORLDS, EACH = 25, 4

@@ -20,17 +20,17 @@ from pathlib import Path
 import httpx
 
 import atlaskit as ak
-from atlaskit import install
-from atlaskit.agents import Errand, Worker
+from atlaskit.agents.budget import Allotment
+from atlaskit.agents.schemas import Confidence, one_of, reply_model
+from atlaskit.agents.worker import Task, Worker
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.budget import Allotment
-from atlaskit.dialect import HOSTED, VLLM, letter, sampling
-from atlaskit.memory import DeadZones
-from atlaskit.model import MAX_ATTEMPTS, Message, Reply, Request
-from atlaskit.schemas import Confidence, one_of, reply_model
-from atlaskit.usage import Transit, Usage
+from atlaskit.environment.memory import DeadZones
+from atlaskit.models.dialect import HOSTED, VLLM, letter, sampling
+from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.models.serving import install
+from atlaskit.models.usage import Transit, Usage
 
-TINY = Path(__file__).parents[1] / "tests" / "tiny_model.py"
+TINY = Path(__file__).parents[1] / "tests" / "support" / "tiny_model.py"
 IN_FLIGHT = (1, 4, 16)
 REQUESTS, ROUNDS = 48, 8
 STEPS = 12
@@ -115,7 +115,7 @@ def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -
     """Have a worker take its twelve steps in one cell of the video."""
     atlas = ak.Atlas(world.drawn, cache=cache)
     model = Scripted(vlm)
-    errand = Errand("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
+    errand = Task("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
     Worker(atlas, model, world.questions[0]).explore(errand)
     assert len(model.usages) == STEPS
     return model

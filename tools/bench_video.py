@@ -21,9 +21,9 @@ import av
 import numpy as np
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld.painter import Painter
-from atlaskit.grid import Grid
-from atlaskit.render import View
+from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.render import View
 
 SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
 K, CELL = 8, (320, 180)
@@ -36,7 +36,7 @@ def minute(path: Path) -> Path:
     if path.exists():
         return path
     world = ak.benchmarks.atlasworld(1, 60, size=SIZE, fps=FPS, directory=path.parent)
-    painter, rng = Painter(world.script), np.random.default_rng(0)
+    painter, rng = SceneRenderer(world.script), np.random.default_rng(0)
     grain = [rng.integers(-6, 7, (SIZE[1], SIZE[0], 1), dtype=np.int8) for _ in range(16)]
     draft = path.with_suffix(".part.mp4")
     with av.open(str(draft), "w") as container:

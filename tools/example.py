@@ -13,12 +13,12 @@ from pathlib import Path
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.environment import dead_cells
-from atlaskit.grid import Grid
-from atlaskit.plots.logs import black_cells, log
-from atlaskit.render import clock
-from atlaskit.result import Result
-from atlaskit.video import Video
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import dead_cells
+from atlaskit.environment.notation import clock
+from atlaskit.runs.result import Result
+from atlaskit.video.video import Video
+from atlaskit.viz.plots.logs import black_cells, log
 
 WORLD_SEED, DURATION_S = 5, 1500
 QUESTION = "How many times does a yellow star appear in the video?"

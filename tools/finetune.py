@@ -1,4 +1,4 @@
-"""Fine-tunes an open vision-language model on lessons that `python -m atlaskit.nano.export FOLDER` wrote, by LoRA.
+"""Fine-tunes an open vision-language model on lessons that `python -m atlaskit.nano.data.export FOLDER` wrote, by LoRA.
 
     python tools/finetune.py FOLDER --model Qwen/Qwen3-VL-2B-Instruct --out adapted [--steps N]
 

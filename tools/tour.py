@@ -13,8 +13,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from books import write_notebook
-from lab import CHROMIUM, Book, Lab, Tab, shot
+from support.jupyter import CHROMIUM, Book, Lab, Tab, shot
+from support.notebooks import write_notebook
 
 ROOT = Path(__file__).parents[1]
 CELLS = (

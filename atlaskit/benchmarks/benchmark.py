@@ -16,11 +16,11 @@ from typing import Any, TypeVar, overload
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from atlaskit.benchmarks.case import Case
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, first_fault, printable, reason
-from atlaskit.opening import open_video
-from atlaskit.question import Question
-from atlaskit.subtitles import read_subtitles
-from atlaskit.video import Video
+from atlaskit.video.opening import open_video
+from atlaskit.video.subtitles import read_subtitles
+from atlaskit.video.video import Video
 
 MOST_NAMED = 3
 """Missing videos that are named in a warning."""
@@ -146,7 +146,7 @@ def within(folder: Path, name: str) -> Path | None:
 
 
 @dataclass(frozen=True)
-class Film:
+class LazyVideo:
     """A video of a dataset and its subtitles, opened when it is needed."""
 
     path: Path

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, Film, Row, collected, question_of, read_rows, within
+from atlaskit.benchmarks.benchmark import Benchmark, LazyVideo, Row, collected, question_of, read_rows, within
 from atlaskit.benchmarks.case import Case
 from atlaskit.errors import InputError
 
@@ -85,7 +85,7 @@ def longvideobench(
             "position": row.position,
             "subtitles": lines is not None,
         }
-        film = Film(video, lines, row.starting_timestamp_for_subtitles)
+        film = LazyVideo(video, lines, row.starting_timestamp_for_subtitles)
         about = {"id": row.id, "category": row.question_category}
         question = question_of(where, row.question, row.candidates, answer=row.correct_choice, **about)
         cases.append(Case(question, row.video_id, film, facts))

@@ -11,22 +11,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
+from statistics import median
 
 from tqdm.auto import tqdm
 
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.longvideobench import longvideobench
+from atlaskit.benchmarks.videomme import videomme
+from atlaskit.environment.question import Question, Span
 from atlaskit.errors import InputError
-from atlaskit.opening import open_video
-from atlaskit.question import Question, Span
-from atlaskit.video import Video
+from atlaskit.video.opening import open_video
+from atlaskit.video.video import Video
 
 HOURS_10_S = 36_000.0
 OPENED_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedVideo:
     """Videos one after the other, opened when they are needed, each once."""
 
     parts: tuple[Callable[[], Video], ...]
@@ -81,7 +85,7 @@ def ten_hour(
             "parts": len(names),
         }
         question = _moved(_located(case, opened[case.video]), offset_s)
-        joined = Joined(tuple(sources[name] for name in names))
+        joined = JoinedVideo(tuple(sources[name] for name in names))
         moved.append(Case(question, case.video, joined, facts))
     return Benchmark(f"{len(asked)} questions in {duration_s / 3600:g} h", tuple(moved))
 
@@ -113,3 +117,35 @@ def _moved(question: Question, offset_s: float) -> Question:
 
     answer = later(question.answer) if isinstance(question.answer, tuple) else question.answer
     return replace(question, positions_s=tuple(map(later, question.positions_s)), answer=answer)
+
+
+LOADERS = {"videos": longvideobench, "data": videomme}
+"""By the folder in which the videos lie."""
+
+
+def standard_and_long(
+    root: str | Path, *, first: int | None = None, subtitles: bool = True, duration_s: float = HOURS_10_S
+) -> Benchmark:
+    """Load the questions of LongVideoBench or Video-MME, each twice: about its video, and about it among others.
+
+    Of questions without a known answer none can be scored, so they are left out; of the others the `first` are taken,
+    all if not given. The fact `duration_s` is the median length of the videos for the former, and that of all longer
+    ones for the latter, so that there are two places on an axis of durations; `length` is "standard" or "long". Raises
+    InputError for a folder that holds neither, and as the loaders do.
+    """
+    home = Path(root)
+    loader = next((load for folder, load in LOADERS.items() if (home / folder).is_dir()), None)
+    if loader is None:
+        raise InputError(
+            f"{home} holds neither videos/, as LongVideoBench does, nor data/, as Video-MME does: name one of them."
+        )
+    found = loader(home, subtitles=subtitles)
+    asked = [case for case in found if case.question.answer is not None][:first]
+    moved = ten_hour(asked, among=found, duration_s=duration_s, progress=True)
+    usual_s = median(case.opened().duration_s for case in {case.video: case for case in asked}.values())
+    long_s = median(case.facts["duration_s"] for case in moved)
+    cases = [
+        *(replace(case, facts={**case.facts, "duration_s": usual_s, "length": "standard"}) for case in asked),
+        *(replace(case, facts={**case.facts, "duration_s": long_s, "length": "long"}) for case in moved),
+    ]
+    return Benchmark(f"{found.name}, as it is and long", tuple(cases), found.missing)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import field_validator, model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, Film, Row, collected, question_of, read_rows, within
+from atlaskit.benchmarks.benchmark import Benchmark, LazyVideo, Row, collected, question_of, read_rows, within
 from atlaskit.benchmarks.case import Case
 from atlaskit.errors import InputError
 
@@ -79,7 +79,7 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
         }
         about = {"id": row.question_id, "category": row.task_type}
         question = question_of(where, row.question, row.choices, answer=ord(row.answer) - ord("A"), **about)
-        cases.append(Case(question, row.videoID, Film(video, lines), facts))
+        cases.append(Case(question, row.videoID, LazyVideo(video, lines), facts))
     return collected("Video-MME", cases, missing)
 
 

@@ -5,8 +5,8 @@ transformers, Pillow and NumPy alone, so that it runs wherever these are.
 """
 
 from atlaskit.nano.curves import curves
-from atlaskit.nano.drills import judging, reading, searching
-from atlaskit.nano.expert import SETTINGS, Expert
-from atlaskit.nano.make import make
+from atlaskit.nano.data.synthetic import judging, reading, searching
+from atlaskit.nano.teacher.teacher import SETTINGS, Expert
+from atlaskit.nano.train import make
 
 __all__ = ["SETTINGS", "Expert", "curves", "judging", "make", "reading", "searching"]

@@ -13,16 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld.questions import summary_of
-from atlaskit.benchmarks.atlasworld.script import Event
-from atlaskit.benchmarks.atlasworld.world import World
-from atlaskit.cache import canonical_json
-from atlaskit.environment import Expand, State
-from atlaskit.errors import InputError
-from atlaskit.grid import Cell
-from atlaskit.memory import Scratchpad
-from atlaskit.model import MAX_ATTEMPTS, Reply, Request
-from atlaskit.prompts import (
+from atlaskit.agents.prompts import (
     CaptionCall,
     DecisionCall,
     FramesCall,
@@ -33,10 +24,19 @@ from atlaskit.prompts import (
     TaskCall,
     TextCall,
 )
-from atlaskit.question import Answered, Question
-from atlaskit.render import View
-from atlaskit.schemas import LONGEST_TEXT, MOST_CITED, MOST_INTERVALS, MOST_ITEMS
-from atlaskit.usage import CHARACTERS_A_TOKEN, Usage
+from atlaskit.agents.schemas import LONGEST_TEXT, MOST_CITED, MOST_INTERVALS, MOST_ITEMS
+from atlaskit.benchmarks.atlasworld.questions import summary_of
+from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
+from atlaskit.benchmarks.atlasworld.world import World
+from atlaskit.caching.cache import canonical_json
+from atlaskit.environment.grid import Cell
+from atlaskit.environment.mdp import Expand, State
+from atlaskit.environment.memory import Scratchpad
+from atlaskit.environment.question import Answered, Question
+from atlaskit.environment.render import View
+from atlaskit.errors import InputError
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
 
 COUNTS = ("COUNT", "TALLY")
 FLOW = ("first", "summarise")
@@ -152,14 +152,14 @@ class Oracle:
             return {"thought": "Not here.", "action": {"action": "backtrack"}}
         return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
 
-    def _mark(self, state: State, legal: Iterable[int], hidden: Iterable[Event]) -> list[int]:
+    def _mark(self, state: State, legal: Iterable[int], hidden: Iterable[WorldEvent]) -> list[int]:
         """Return, for each event that is hidden in a view and not marked yet, the cell in which most of it lies."""
         cells = [state.grid.cells[index] for index in legal]
         unmarked = [e for e in hidden if not any(e.start_s < g.end_s and g.start_s < e.end_s for g in state.marked)]
         held = [max(cells, key=lambda cell: (_share(e, cell), -cell.index)) for e in unmarked if _lies_in(e, cells)]
         return list(dict.fromkeys(cell.index for cell in held))[:MOST_ITEMS]
 
-    def _keep(self, question: Question, shown: dict[str, list[int]], wanted: Event) -> dict[str, Any]:
+    def _keep(self, question: Question, shown: dict[str, list[int]], wanted: WorldEvent) -> dict[str, Any]:
         """Keep one frame an event; for a when-question, those at its two ends. A mistaken one is taken for `wanted`."""
         picked = {
             id: [cells[0], cells[-1]] if question.kind == "when" else [cells[len(cells) // 2]]
@@ -207,7 +207,7 @@ class Oracle:
         return {**answer, "conclusion": self._conclude(call, suffices, named, missing)}
 
     def _conclude(
-        self, call: ReviewCall, suffices: bool, supporting: list[str], missing: list[Event]
+        self, call: ReviewCall, suffices: bool, supporting: list[str], missing: list[WorldEvent]
     ) -> dict[str, Any]:
         if suffices:
             looked = "A frame of another object at the time of one that is wanted."
@@ -218,11 +218,11 @@ class Oracle:
             go_on["explore"] = self._worthwhile(call.question, cells, missing)[:MOST_ITEMS]
         return go_on
 
-    def _worthwhile(self, question: Question, cells: Iterable[Cell], missing: list[Event]) -> list[int]:
+    def _worthwhile(self, question: Question, cells: Iterable[Cell], missing: list[WorldEvent]) -> list[int]:
         """Return the cells in which something wanted lies, as this oracle sees it."""
         return [c.index for c in cells if any(_share(e, c) and not self._misses(question, e, c) for e in missing)]
 
-    def _between(self, call: ReviewCall, missing: list[Event]) -> list[dict[str, float]]:
+    def _between(self, call: ReviewCall, missing: list[WorldEvent]) -> list[dict[str, float]]:
         """Return the gaps in the evidence, shorter than a cell, in which something wanted lies."""
         within_s = call.observation.view.grid.resolution_s
         return [
@@ -325,7 +325,7 @@ class Oracle:
         question: Question,
         view: View,
         cells: Iterable[int],
-        missing: list[Event],
+        missing: list[WorldEvent],
         kept: Scratchpad = Scratchpad(),
     ) -> dict[str, list[int]]:
         """Return the events that the frames of these cells show and this oracle takes for wanted ones, and their cells.
@@ -344,14 +344,14 @@ class Oracle:
                 shown.setdefault(event.id, []).append(cell)
         return shown
 
-    def _misses(self, question: Question, event: Event, cell: Cell) -> bool:
+    def _misses(self, question: Question, event: WorldEvent, cell: Cell) -> bool:
         return self._draw(question, "miss region", event.id, cell.start_s, cell.end_s) < self.miss
 
-    def _missing(self, question: Question, pad: Scratchpad) -> list[Event]:
+    def _missing(self, question: Question, pad: Scratchpad) -> list[WorldEvent]:
         """Return the wanted events that no frame in the scratchpad shows."""
         return [e for e in self._targets(question) if not any(_holds(e, item.timestamp_s) for item in pad)]
 
-    def _targets(self, question: Question) -> list[Event]:
+    def _targets(self, question: Question) -> list[WorldEvent]:
         return self.world.targets(self._truth(question))
 
     def _truth(self, question: Question) -> Question:
@@ -363,21 +363,21 @@ class Oracle:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
 
 
-def _told(event: Event) -> str:
+def _told(event: WorldEvent) -> str:
     return f"{event.name} is on screen ({event.id})"
 
 
-def _share(event: Event, cell: Cell) -> float:
+def _share(event: WorldEvent, cell: Cell) -> float:
     """Return the part of an event that lies in a cell, in [0, 1]."""
     overlap = min(event.end_s, cell.end_s) - max(event.start_s, cell.start_s)
     return max(0.0, overlap) / (event.end_s - event.start_s)
 
 
-def _lies_in(event: Event, cells: Iterable[Cell]) -> bool:
+def _lies_in(event: WorldEvent, cells: Iterable[Cell]) -> bool:
     return any(_share(event, cell) for cell in cells)
 
 
-def _holds(event: Event, time_s: float) -> bool:
+def _holds(event: WorldEvent, time_s: float) -> bool:
     return event.start_s <= time_s < event.end_s
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from atlaskit.benchmarks.atlasworld.screenplay import CAPTION_WORDS
-from atlaskit.benchmarks.atlasworld.script import COLOURS, SHAPES, Event, Scene, Script, SpokenLine
+from atlaskit.benchmarks.atlasworld.generator import CAPTION_WORDS
+from atlaskit.benchmarks.atlasworld.timeline import COLOURS, SHAPES, Scene, Script, SpokenLine, WorldEvent
+from atlaskit.environment.question import Question, Span, with_article
 from atlaskit.errors import InputError
-from atlaskit.question import Question, Span, with_article
 
 CHOICES = 4
 TRIES = 30
@@ -25,11 +25,11 @@ TRIES = 30
 
 
 @dataclass(frozen=True)
-class Material:
+class Askable:
     """A timeline, and those of its events that may be asked about; what is unique is so in the whole timeline."""
 
     script: Script
-    asked: tuple[Event, ...]
+    asked: tuple[WorldEvent, ...]
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -37,15 +37,15 @@ class Material:
         return Counter(event.name for event in self.script.events)
 
     @cached_property
-    def objects(self) -> list[Event]:
+    def objects(self) -> list[WorldEvent]:
         """The events whose object appears in no other."""
         return [event for event in self.asked if self.counts[event.name] == 1]
 
     @cached_property
-    def scenes(self) -> list[tuple[Scene, list[Event]]]:
+    def scenes(self) -> list[tuple[Scene, list[WorldEvent]]]:
         """The scenes that no other resembles, with the events in each."""
         script = self.script
-        inside: dict[int, list[Event]] = {event.scene: [] for event in self.asked}
+        inside: dict[int, list[WorldEvent]] = {event.scene: [] for event in self.asked}
         for event in script.events:
             if event.scene in inside:
                 inside[event.scene].append(event)
@@ -53,7 +53,7 @@ class Material:
         return [(script.scenes[i], events) for i, events in sorted(inside.items()) if names[script.scenes[i].name] == 1]
 
     @cached_property
-    def lines(self) -> list[tuple[SpokenLine, Event]]:
+    def lines(self) -> list[tuple[SpokenLine, WorldEvent]]:
         """The lines that are spoken once, while the object they are about is on screen and no other."""
         events = {event.id: event for event in self.asked}
         quoted = Counter(line.text for line in self.script.lines)
@@ -63,7 +63,7 @@ class Material:
             if line.event in events and quoted[line.text] == 1 and self._during(line) == [events[line.event]]
         ]
 
-    def _during(self, line: SpokenLine) -> list[Event]:
+    def _during(self, line: SpokenLine) -> list[WorldEvent]:
         return [e for e in self.script.events if e.start_s < line.end_s and line.start_s < e.end_s]
 
 
@@ -71,7 +71,7 @@ def write_questions(
     script: Script,
     count: int,
     seed: int = 0,
-    asked: Iterable[Event] | None = None,
+    asked: Iterable[WorldEvent] | None = None,
     categories: Sequence[str] | None = None,
 ) -> tuple[Question, ...]:
     """Return up to `count` different questions, the categories taking turns; the same for the same script and seed.
@@ -85,7 +85,7 @@ def write_questions(
         raise InputError(f"Ask for at least one question, got {count}.")
     if not categories or not set(categories) <= WRITERS.keys():
         raise InputError(f"AtlasWorld asks questions of the categories {', '.join(WRITERS)}; got {categories!r}.")
-    material = Material(script, script.events if asked is None else tuple(asked))
+    material = Askable(script, script.events if asked is None else tuple(asked))
     rng = random.Random(f"atlasworld questions {script.seed} {seed}")
     questions: dict[str, Question] = {}
     kinds = list(categories)
@@ -99,7 +99,7 @@ def write_questions(
     return tuple(questions.values())
 
 
-def _new_question(material: Material, kind: str, rng: random.Random, asked: dict[str, Question]) -> Question | None:
+def _new_question(material: Askable, kind: str, rng: random.Random, asked: dict[str, Question]) -> Question | None:
     for _ in range(TRIES):
         draft = WRITERS[kind](material, rng)
         if draft is None:
@@ -124,7 +124,7 @@ def _shuffled(draft: Question, id: str, kind: str, rng: random.Random) -> Questi
     )
 
 
-def _object_in_scene(material: Material, rng: random.Random) -> Question | None:
+def _object_in_scene(material: Askable, rng: random.Random) -> Question | None:
     """S2O: which object appears in a described scene."""
     if not material.scenes:
         return None
@@ -135,7 +135,7 @@ def _object_in_scene(material: Material, rng: random.Random) -> Question | None:
     return _draft(text, with_article(event.name), map(with_article, others), [_span(event)])
 
 
-def _colour_in_scene(material: Material, rng: random.Random) -> Question | None:
+def _colour_in_scene(material: Askable, rng: random.Random) -> Question | None:
     """S2A: the colour of an object in a described scene; a misleading line about it is told as such."""
     candidates = [
         (scene, event)
@@ -153,7 +153,7 @@ def _colour_in_scene(material: Material, rng: random.Random) -> Question | None:
     return _draft(text, event.colour, distractors, [_span(event)], misleading=lie is not None)
 
 
-def _text_during(material: Material, rng: random.Random) -> Question | None:
+def _text_during(material: Askable, rng: random.Random) -> Question | None:
     """OCR: the text on screen while an object is there."""
     events = [event for event in material.objects if event.caption]
     if not events:
@@ -166,7 +166,7 @@ def _text_during(material: Material, rng: random.Random) -> Question | None:
     return _draft(text, event.caption or "", distractors[: CHOICES - 1], [_span(event)])
 
 
-def _neighbour(material: Material, rng: random.Random) -> Question | None:
+def _neighbour(material: Askable, rng: random.Random) -> Question | None:
     """O3O: what appears right after, or right before, an object; both may be asked about."""
     asked, unique = ({event.id for event in events} for events in (material.asked, material.objects))
     both = [(a, b) for a, b in pairwise(material.script.events) if {a.id, b.id} <= asked and a.name != b.name]
@@ -180,7 +180,7 @@ def _neighbour(material: Material, rng: random.Random) -> Question | None:
     return _draft(text, with_article(event.name), map(with_article, others), [_span(event), _span(anchor)])
 
 
-def _first_of(material: Material, rng: random.Random) -> Question | None:
+def _first_of(material: Askable, rng: random.Random) -> Question | None:
     """SSS: which of several objects appears first."""
     if len(material.objects) < CHOICES:
         return None
@@ -197,7 +197,7 @@ def _first_of(material: Material, rng: random.Random) -> Question | None:
     )
 
 
-def _how_often(material: Material, rng: random.Random) -> Question | None:
+def _how_often(material: Askable, rng: random.Random) -> Question | None:
     """COUNT: how many times an object appears, half of the time one that comes back."""
     names = list(dict.fromkeys(event.name for event in material.asked))
     recurring = [name for name in names if material.counts[name] > 1]
@@ -209,7 +209,7 @@ def _how_often(material: Material, rng: random.Random) -> Question | None:
     return _draft(text, str(times), [str(n) for n in rng.sample(wrong, CHOICES - 1)], spans)
 
 
-def _object_when_said(material: Material, rng: random.Random) -> Question | None:
+def _object_when_said(material: Askable, rng: random.Random) -> Question | None:
     """T2O: what is on screen while a line is spoken, which may name something else."""
     if not material.lines:
         return None
@@ -228,7 +228,7 @@ def _object_when_said(material: Material, rng: random.Random) -> Question | None
     )
 
 
-def _when(material: Material, rng: random.Random) -> Question | None:
+def _when(material: Askable, rng: random.Random) -> Question | None:
     """WHEN: the interval during which an object is on screen."""
     if not material.objects:
         return None
@@ -237,19 +237,19 @@ def _when(material: Material, rng: random.Random) -> Question | None:
     return Question(f"When is the {event.name} on screen?", kind="when", answer=span, positions_s=(span,))
 
 
-def _in_words(material: Material, rng: random.Random) -> Question | None:
+def _in_words(material: Askable, rng: random.Random) -> Question | None:
     """OPEN: a colour, or a text on screen, with nothing to pick from."""
     draft = rng.choice((_colour_in_scene, _text_during))(material, rng)
     return draft and draft.without_choices()
 
 
-def _tally(material: Material, rng: random.Random) -> Question | None:
+def _tally(material: Askable, rng: random.Random) -> Question | None:
     """TALLY: how many times an object appears, with nothing to pick from."""
     draft = _how_often(material, rng)
     return draft and draft.without_choices()
 
 
-def _summary(material: Material, rng: random.Random) -> Question | None:
+def _summary(material: Askable, rng: random.Random) -> Question | None:
     """SUM: what appears in a described scene, in order of time."""
     busy = [(scene, events) for scene, events in material.scenes if len(events) > 1]
     if not busy:
@@ -265,7 +265,7 @@ def summary_of(names: Iterable[str]) -> str:
     return f"There is {', then '.join(map(with_article, names))}."
 
 
-WRITERS: dict[str, Callable[[Material, random.Random], Question | None]] = {
+WRITERS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
     "S2O": _object_in_scene,
     "S2A": _colour_in_scene,
     "OCR": _text_during,
@@ -288,14 +288,14 @@ def _draft(
     return Question(text, (right, *wrong), answer=0, positions_s=tuple(spans), misleading_subtitle=misleading)
 
 
-def _other_objects(material: Material, names: set[str], rng: random.Random) -> list[str]:
+def _other_objects(material: Askable, names: set[str], rng: random.Random) -> list[str]:
     """Return distractors: objects that appear elsewhere in the video, filled up with some that never do."""
     seen = sorted(material.counts.keys() - names)
     unseen = sorted({f"{colour} {shape}" for colour in COLOURS for shape in SHAPES} - names - set(seen))
     return [*_some(seen, rng), *_some(unseen, rng)][: CHOICES - 1]
 
 
-def _lie_about(script: Script, event: Event) -> str | None:
+def _lie_about(script: Script, event: WorldEvent) -> str | None:
     """Return the colour that a misleading line gives an event's object."""
     for line in script.lines:
         if line.event == event.id and line.misleading:
@@ -307,7 +307,7 @@ def _some(pool: Sequence[str], rng: random.Random) -> list[str]:
     return rng.sample(pool, min(len(pool), CHOICES - 1))
 
 
-def _span(event: Event) -> Span:
+def _span(event: WorldEvent) -> Span:
     return event.start_s, event.end_s
 
 

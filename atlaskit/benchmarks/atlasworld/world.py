@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from atlaskit.benchmarks.atlasworld.generator import LONGEST_S, write_script
+from atlaskit.benchmarks.atlasworld.long_timeline import CLIP_S, OWN, write_reel
 from atlaskit.benchmarks.atlasworld.questions import write_questions
-from atlaskit.benchmarks.atlasworld.reel import CLIP_S, OWN, write_reel
-from atlaskit.benchmarks.atlasworld.screenplay import LONGEST_S, write_script
-from atlaskit.benchmarks.atlasworld.script import Event, Script, check_picture
+from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent, check_picture
 from atlaskit.benchmarks.case import Case
+from atlaskit.environment.question import Question, Span
 from atlaskit.errors import FrameError, InputError
-from atlaskit.opening import open_video
-from atlaskit.question import Question, Span
-from atlaskit.readers import Pixels
-from atlaskit.subtitles import Line, Subtitles
-from atlaskit.video import Video, VideoFile
+from atlaskit.video.opening import open_video
+from atlaskit.video.readers import Pixels
+from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.video.video import Video, VideoFile
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Clip:
         Its fingerprint is the script's, not the file's: another encoder makes other bytes of the same film, and what
         was recorded of it on one machine is to be replayed on another.
         """
-        from atlaskit.benchmarks.atlasworld.film import FILM_VERSION, film  # here, since it loads the encoder
+        from atlaskit.benchmarks.atlasworld.encoder import FILM_VERSION, film  # here, since it loads the encoder
 
         paths = film(self.script, self.directory, progress=progress)
         fingerprint = f"film-{self.script.name}-{FILM_VERSION}"
@@ -92,12 +92,12 @@ class World:
                 return question
         raise InputError(f"{text!r} is not one of this world's {len(self.questions)} questions: ask one of those.")
 
-    def targets(self, question: Question) -> list[Event]:
+    def targets(self, question: Question) -> list[WorldEvent]:
         """Return the events that answer a question, the deciding one first."""
         return [self._events[span] for span in question.positions_s]
 
     @cached_property
-    def _events(self) -> dict[Span, Event]:
+    def _events(self) -> dict[Span, WorldEvent]:
         return {(event.start_s, event.end_s): event for event in self.script.events}
 
     def _played(self, videos: list[Video]) -> Video:
@@ -122,13 +122,13 @@ class DrawnVideo(Video):
     frames_decoded = 0
 
     def __init__(self, script: Script) -> None:
-        from atlaskit.benchmarks.atlasworld.painter import Painter
+        from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
 
         self.name = f"drawn world {script.seed}"
         self.duration_s, self.fps, self.size = script.duration_s, float(script.fps), script.size
         self.fingerprint = f"drawn-{script.name}"
         self.subtitles = Subtitles(tuple(Line(line.start_s, line.end_s, line.text) for line in script.lines))
-        self._script, self._painter = script, Painter(script)
+        self._script, self._painter = script, SceneRenderer(script)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         """Draw the frames shown at some times."""

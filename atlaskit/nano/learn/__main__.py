@@ -21,13 +21,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TextIO
 
-import eyes
-import mind
+import language
 import torch
-import words
+import vision
+from architecture import CELL, CONTEXT, K, config, look
 from curriculum import Lot, Part, chosen, material, texts
-from form import CELL, CONTEXT, K, config, look
-from guide import Guide, Muon
+from optimizer import Guide, Muon
+from tokenizer import SPECIAL, write_processor
+from tokenizer import make as make_tokenizer
 from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTrainedTokenizerFast
 
 EYES_STEPS, MIND_STEPS = 3400, 3250
@@ -106,14 +107,14 @@ def paced(guide: torch.optim.Optimizer | Guide, peak: float, step: int, steps: i
 def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, steps: int, keep_s: float) -> None:
     """The first stage."""
     hold = min(3000, len(lot.frames) // 10)
-    learner = eyes.Learner(model, lot.sizes)
+    learner = vision.Learner(model, lot.sizes)
     step, keep = resumable("eyes", out, learner, learner.guide)
     taken = lot.frames[hold:], lot.codes[hold:], lot.places[hold:]
-    glimpses = eyes.glimpses(*taken, eyes.BATCH * eyes.GLIMPSES, seed=step)
-    stream = eyes.batches(*taken, eyes.BATCH, seed=step)
-    diary, began, kept = Diary(out / "eyes.csv", step, eyes.TOLD), time.monotonic(), time.monotonic()
+    glimpses = vision.glimpses(*taken, vision.BATCH * vision.GLIMPSES, seed=step)
+    stream = vision.batches(*taken, vision.BATCH, seed=step)
+    diary, began, kept = Diary(out / "eyes.csv", step, vision.TOLD), time.monotonic(), time.monotonic()
     while step < steps:
-        paced(learner.guide, eyes.PEAK, step, steps)
+        paced(learner.guide, vision.PEAK, step, steps)
         loss, right = learner.glimpse(*next(glimpses)) if step < GLANCING * steps else learner.step(*next(stream))
         step += 1
         if step % TOLD == 0 or step == steps:
@@ -129,16 +130,16 @@ def teach_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, out: Path, ste
 @torch.no_grad()
 def judge_eyes(model: Idefics3ForConditionalGeneration, lot: Lot, hold: int) -> dict[str, float]:
     """Return how often the eyes are right about frames of worlds that they never learned from, part by part."""
-    book, right, blur = eyes.directions(lot.sizes), [], []
+    book, right, blur = vision.directions(lot.sizes), [], []
     for first in range(0, hold, 500):
         chosen = slice(first, min(first + 500, hold))
-        tiles, told = eyes.boxed(lot.frames[chosen]).to(model.device), torch.from_numpy(lot.codes[chosen]).long()
+        tiles, told = vision.boxed(lot.frames[chosen]).to(model.device), torch.from_numpy(lot.codes[chosen]).long()
         seen = look(model, tiles).float().cpu()
-        scores = eyes.read_off(seen, lot.sizes, book)
+        scores = vision.read_off(seen, lot.sizes, book)
         right.append(torch.stack([score.argmax(1) == told[:, part] for part, score in enumerate(scores)], 1))
-        blur.append((seen - eyes.summed(told, lot.sizes, book)).pow(2).sum(1))
+        blur.append((seen - vision.summed(told, lot.sizes, book)).pow(2).sum(1))
     shares = torch.cat(right).float()
-    found = {name: round(float(share), 4) for name, share in zip(eyes.TOLD, shares.mean(0), strict=False)}
+    found = {name: round(float(share), 4) for name, share in zip(vision.TOLD, shares.mean(0), strict=False)}
     worded = torch.from_numpy(lot.codes[:hold, 4] > 0)
     return {
         **found,
@@ -154,8 +155,8 @@ def guide_of(thinker: LlamaModel) -> Guide:
     firm = [weight for weight in learnt if weight.ndim > 1 and weight is not table]
     loose = [weight for weight in learnt if weight.ndim < 2 or weight is table]
     return Guide(
-        Muon([{"params": firm, "share": BOLD}], lr=mind.PEAK, decay=0.05 / BOLD),
-        torch.optim.AdamW(loose, lr=mind.PEAK, betas=(0.9, 0.98), weight_decay=0.0),
+        Muon([{"params": firm, "share": BOLD}], lr=language.PEAK, decay=0.05 / BOLD),
+        torch.optim.AdamW(loose, lr=language.PEAK, betas=(0.9, 0.98), weight_decay=0.0),
     )
 
 
@@ -173,15 +174,15 @@ def teach_mind(
     """The second stage, so many groups of lessons a step; of a model that goes on from what it knew, only the last
     part, as often."""
     name = "practice" if goes_on else "mind"
-    thinker, book = model.model.text_model, eyes.directions(lot.sizes)
+    thinker, book = model.model.text_model, vision.directions(lot.sizes)
     learnt, guide = list(thinker.parameters()), guide_of(thinker)
     step, keep = resumable(name, out, thinker, guide)
     image = tokenizer.convert_tokens_to_ids("<image>")
     rng = random.Random(step)
     torch.manual_seed(step)
 
-    def slopes(group: mind.Group) -> tuple[Sequence[torch.Tensor | None], float, float]:
-        loss, right, _ = mind.lost(model, group, image, lot.sizes, book)
+    def slopes(group: language.Group) -> tuple[Sequence[torch.Tensor | None], float, float]:
+        loss, right, _ = language.lost(model, group, image, lot.sizes, book)
         found = torch.autograd.grad(loss.mean() / size, learnt, allow_unused=True)
         return found, float(loss.detach().mean()), float(right.float().mean())
 
@@ -195,9 +196,9 @@ def teach_mind(
         if step == first:  # as a run that is resumed there
             rng = random.Random(step)
             torch.manual_seed(step)
-        paced(guide, mind.PEAK * (GOING_ON if goes_on else 1.0), step, first if step < first else steps)
+        paced(guide, language.PEAK * (GOING_ON if goes_on else 1.0), step, first if step < first else steps)
         part: Part = "practice" if goes_on else "finish" if step >= first else step / first
-        groups = [mind.group_of(*chosen(lot, rng, part), tokenizer, rng) for _ in range(size)]
+        groups = [language.group_of(*chosen(lot, rng, part), tokenizer, rng) for _ in range(size)]
         groups.sort(key=lambda group: -group.tokens)  # the longest first, so that no thread is left with it at the end
         told = list(pool.map(slopes, groups))
         for weight, *found in zip(learnt, *(found for found, _, _ in told), strict=True):
@@ -227,13 +228,13 @@ def judge_mind(
 ) -> dict[str, tuple[int, float, float]]:
     """Return, for each kind of call and each sign of a thought: how many, and the shares of whole replies and tokens
     that are as the teacher's, given what the teacher said before."""
-    rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), eyes.directions(lot.sizes)
+    rng, image, book = random.Random(0), tokenizer.convert_tokens_to_ids("<image>"), vision.directions(lot.sizes)
     sums: dict[str, list[float]] = {}
     signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+=^"}
     for row in lot.held:
         for example in row["examples"][:5]:
-            group = mind.group_of({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)
-            _, right, told = mind.lost(model, group, image, lot.sizes, book)
+            group = language.group_of({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)
+            _, right, told = language.lost(model, group, image, lot.sizes, book)
             entry = sums.setdefault(example["step"], [0, 0.0, 0.0])
             entry[0] += 1
             entry[1] += float(right.all())
@@ -300,18 +301,18 @@ def main(given: list[str]) -> None:
         for pattern in ("tokenizer*.json", "chat_template.*", "eyes.csv", "mind.csv"):
             for path in options.on.glob(pattern):
                 shutil.copy(path, folder)
-        words.write_processor(folder, K * CELL, CELL)
+        write_processor(folder, K * CELL, CELL)
     elif not (folder / "tokenizer.json").exists():
-        words.make(folder, list(texts(lot)), lot.varying, [" ".join(each) for each in lot.objects], K, CONTEXT)
-        words.write_processor(folder, K * CELL, CELL)
+        make_tokenizer(folder, list(texts(lot)), lot.varying, [" ".join(each) for each in lot.objects], K, CONTEXT)
+        write_processor(folder, K * CELL, CELL)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    ids = {name: tokenizer.convert_tokens_to_ids(name) for name in words.SPECIAL}
+    ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
     if options.on:
         model = Idefics3ForConditionalGeneration.from_pretrained(options.on, dtype=torch.bfloat16).float()
     else:
         model = Idefics3ForConditionalGeneration(config(len(tokenizer), ids))
         model.tie_weights()
-        mind.begin(model, tokenizer, lot.values, lot.objects, lot.counts, K)
+        language.begin(model, tokenizer, lot.values, lot.objects, lot.counts, K)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     known = [weight.detach().clone() for weight in model.parameters()] if options.on else []
     if options.only in (None, "eyes") and not options.on:

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import mind
+import language
 import numpy as np
 
 SHARES = {"step": 0.45, "probe": 0.2, "review": 0.15, "decision": 0.15, "task": 0.05}
@@ -157,7 +157,7 @@ def _lesson(lot: Lot, rng: random.Random) -> dict[str, Any]:
         length = len(row["prefix"])
         is_long = rng.random() < (0.9 if length > VERY_LONG else 0.5 if length > LONG else 0.0)
         is_small = len(row["examples"]) < 3 and rng.random() < 0.5
-        if not (is_long or is_small or not any(map(mind.is_eventful, row["examples"]))):
+        if not (is_long or is_small or not any(map(language.is_eventful, row["examples"]))):
             break
         row = rng.choice(rows)
     return row

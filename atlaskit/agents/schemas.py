@@ -1,0 +1,264 @@
+"""The form of each answer, made from what is legal at that moment: a pydantic model of its shape, and the cells in it.
+
+A cell that is not visible and open is not in the schema, and so not in the grammar that a server decodes by: an agent
+cannot select what it cannot see. What a schema asks for first is what a model should think of first; the choice comes
+last. Knows nothing of the words around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, ParamSpec, Union
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+
+from atlaskit.environment.mdp import (
+    Action,
+    AddToScratchpad,
+    Backtrack,
+    Claim,
+    Expand,
+    Finished,
+    Investigate,
+    LegalSet,
+    MarkPromising,
+    Traversal,
+    Zoom,
+)
+from atlaskit.environment.question import Kind
+from atlaskit.models.schema import ParametricSchema, among
+
+P = ParamSpec("P")
+
+LONGEST_TEXT = 600
+"""Characters of free text in a reply; more is cut, so that a chatty endpoint costs no second call."""
+MOST_ITEMS = 8
+"""Evidence items in one action, suggestions in one review."""
+MOST_CITED = 64
+"""Frames cited in one judgement."""
+MOST_INTERVALS = 4
+"""Stretches of time that one review may name."""
+MOST_COUNTED = 10_000
+"""The largest number that answers a question of how many."""
+
+Text = Annotated[
+    str, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else v), Field(max_length=LONGEST_TEXT)
+]
+Words = Annotated[Text, Field(min_length=1), AfterValidator(lambda v: v if v.strip() else _blank())]
+"""Text that says something."""
+Confidence = Annotated[float, Field(ge=0, le=1)]
+
+
+class Answer(BaseModel):
+    """Base of all replies: nothing but what is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class TaskAnswer(Answer):
+    """What to look for."""
+
+    search_task: Text
+
+
+class PlanAnswer(TaskAnswer):
+    """What to look for, and how."""
+
+    traversal: Traversal
+
+
+class CaptionAnswer(Answer):
+    """What a stretch of video shows."""
+
+    caption: Words
+
+
+def kept(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
+    """Keep the shapes of a function: there are few of them, and to make one takes milliseconds."""
+    return lru_cache(maxsize=1024, typed=True)(make)  # type: ignore[return-value]  # it hides the parameters
+
+
+def probe_schema(open_cells: tuple[int, ...], top: int) -> ParametricSchema:
+    """Return the schema of a ranking of cells, at most `top` of them, and none where nothing stands out."""
+    return ParametricSchema(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
+
+
+@kept
+def _probe_shape(top: int) -> type[BaseModel]:
+    ranked = reply_model("RankedCell", cell=among("cells"), score=Confidence)
+    return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 0, top))
+
+
+def step_schema(legal: LegalSet) -> ParametricSchema:
+    """Return the schema of a worker's step: one variant an action, with the cells it may name."""
+    cells = {
+        "expand": legal.expand,
+        "zoom": legal.zoom,
+        "before": legal.investigate_before,
+        "after": legal.investigate_after,
+        "mark": legal.mark,
+        "add": legal.add,
+    }
+    values = tuple((name, each) for name, each in cells.items() if each)
+    return ParametricSchema(_step_shape(frozenset(name for name, _ in values), legal.backtrack), values)
+
+
+@kept
+def _step_shape(names: frozenset[str], backtrack: bool) -> type[BaseModel]:
+    variants = [
+        reply_model(name.title(), action=Literal[name], cell=among(name))
+        for name in ("expand", "zoom")
+        if name in names
+    ]
+    variants += [
+        reply_model(
+            f"Investigate{direction.title()}",
+            action=Literal["investigate"],
+            direction=Literal[direction],
+            cell=among(direction),
+        )
+        for direction in ("before", "after")
+        if direction in names
+    ]
+    if "mark" in names:
+        cells = several(among("mark"), 1, MOST_ITEMS)
+        variants.append(reply_model("MarkPromising", action=Literal["mark_promising"], cells=cells))
+    if "add" in names:
+        claim = reply_model("ClaimedCell", cell=among("add"), description=Text, confidence=Confidence)
+        items = several(claim, 1, MOST_ITEMS)
+        variants.append(reply_model("AddToScratchpad", action=Literal["add_to_scratchpad"], items=items))
+    if backtrack:
+        variants.append(reply_model("Backtrack", action=Literal["backtrack"]))
+    variants.append(reply_model("Finished", action=Literal["finished"]))
+    return reply_model("StepAnswer", thought=Text, action=Union[tuple(variants)])
+
+
+def to_action(answer: Any) -> Action:
+    """Return the action that a validated worker's answer names."""
+    chosen = answer.action
+    match chosen.action:
+        case "expand":
+            return Expand(chosen.cell)
+        case "backtrack":
+            return Backtrack()
+        case "mark_promising":
+            return MarkPromising(tuple(chosen.cells))
+        case "zoom":
+            return Zoom(chosen.cell)
+        case "investigate":
+            return Investigate(chosen.cell, chosen.direction)
+        case "add_to_scratchpad":
+            return AddToScratchpad(tuple(Claim(i.cell, i.description, i.confidence) for i in chosen.items))
+        case _:
+            return Finished()
+
+
+def review_schema(
+    n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]
+) -> ParametricSchema:
+    """Return the schema of an uncertainty analysis, of a question with some choices or none.
+
+    To declare the evidence sufficient is to name the labels that prove the answer, and what was looked for that would
+    contradict it: there is no form that leaves them out.
+    """
+    values = (("labels", labels), *((("cells", open_cells),) if open_cells else ()))
+    return ParametricSchema(_review_shape(n_choices, duration_s, bool(open_cells)), values)
+
+
+@kept
+def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[BaseModel]:
+    label = among("labels")
+    second = Annotated[float, Field(ge=0, le=duration_s)]
+    interval = reply_model("Interval", start_s=second, end_s=second)
+    explore = {"explore": several(among("cells"), 0, MOST_ITEMS)} if can_explore else {}
+    decide = reply_model(
+        "FinalDecision",
+        action=Literal["final_decision"],
+        looked_for_to_contradict=Words,
+        supporting=several(label, 1, MOST_CITED),
+    )
+    go_on = reply_model(
+        "Continue", action=Literal["continue"], **explore, intervals=several(interval, 0, MOST_INTERVALS)
+    )
+    choices = {}
+    if n_choices:
+        weighed = reply_model(
+            "WeighedForNow",
+            choice=one_of(tuple(range(n_choices))),
+            supporting=several(label, 0, MOST_CITED),
+            contradicting=several(label, 0, MOST_CITED),
+            sufficient=bool,
+        )
+        choices = {"choices": several(weighed, n_choices, n_choices)}
+    return reply_model(
+        "ReviewAnswer", reasoning=Text, **choices, erase=several(label, 0, MOST_ITEMS), conclusion=Union[decide, go_on]
+    )
+
+
+def decision_schema(
+    kind: Kind, n_choices: int, duration_s: float, frames: tuple[int, ...] | tuple[str, ...]
+) -> ParametricSchema:
+    """Return the schema of a final decision on a question of some kind.
+
+    It cites frames by label or by cell; none where all is ruled out.
+    """
+    shape = _decision_shape(kind, n_choices, duration_s, bool(frames))
+    return ParametricSchema(shape, (("frames", frames),) if frames else ())
+
+
+@kept
+def _decision_shape(kind: Kind, n_choices: int, duration_s: float, can_cite: bool) -> type[BaseModel]:
+    def cited(*names: str) -> dict[str, Any]:
+        return {name: several(among("frames"), 0, MOST_CITED) for name in names} if can_cite else {}
+
+    if kind == "when":
+        second = Annotated[float, Field(ge=0, le=duration_s)]
+        return reply_model(
+            "WhenAnswer", [_has_a_span], reasoning=Text, **cited("supporting"), start_s=second, end_s=second
+        )
+    if kind != "choice":
+        answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if kind == "count" else Words
+        return reply_model(f"{kind.title()}Answer", reasoning=Text, **cited("supporting"), answer=answer)
+    choice = one_of(tuple(range(n_choices)))
+    weighed = reply_model("WeighedChoice", choice=choice, **cited("supporting", "contradicting"))
+    return reply_model(
+        "ChoiceAnswer",
+        reasoning=Text,
+        weighed=several(weighed, 1, n_choices),
+        answer=choice,
+    )
+
+
+def _has_a_span(answer: Any) -> Any:
+    if answer.end_s == answer.start_s:
+        raise ValueError("end_s must differ from start_s")
+    return answer
+
+
+def _blank() -> str:
+    raise ValueError("is blank; say something")
+
+
+def reply_model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type[BaseModel]:
+    """Make the schema of one object, all of whose fields must be given."""
+    validators: dict[str, Any] = {check.__name__: model_validator(mode="after")(check) for check in checks}
+    required: dict[str, Any] = {field: (form, ...) for field, form in fields.items()}
+    return create_model(name, __base__=Answer, __validators__=validators, **required)
+
+
+def one_of(values: Sequence[int] | Sequence[str]) -> Any:
+    """Return the form of one of these values."""
+    return Annotated[Literal[tuple(values)], BeforeValidator(_no_boolean)]
+
+
+def _no_boolean(value: Any) -> Any:
+    """Refuse `true` where 1 is asked for: to Python they are equal."""
+    if isinstance(value, bool):
+        raise ValueError("not a number")
+    return value
+
+
+def several(item: Any, at_least: int, at_most: int) -> Any:
+    """Return the form of a list of items, of bounded length."""
+    return Annotated[list[item], Field(min_length=at_least, max_length=at_most)]

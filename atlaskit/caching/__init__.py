@@ -1,0 +1,1 @@
+"""Content-addressed cache: entries on disk under the hash of what they are made of."""

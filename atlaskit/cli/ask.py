@@ -1,0 +1,131 @@
+"""`atlaskit ask`: ask one question about one video."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.agents.strategies import NAMES
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import served_key
+from atlaskit.cli.view import add_grid_options, write_image
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Kind, Question
+from atlaskit.errors import InputError, printable
+from atlaskit.models.client import VLM
+from atlaskit.models.errors import Unreachable
+from atlaskit.models.serving.server import USUAL_PORT
+from atlaskit.video.opening import open_video
+from atlaskit.viz import movie, walk
+
+LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
+
+
+def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `ask` to the commands."""
+    asking = commands.add_parser("ask", help="ask a question about a video")
+    asking.set_defaults(run=_ask)
+    asking.add_argument("video", type=Path)
+    asking.add_argument("question")
+    asking.add_argument(
+        "--choice",
+        action="append",
+        default=[],
+        help="a possible answer; at least two, or none at all",
+    )
+    kinds = asking.add_mutually_exclusive_group()
+    for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"ask for {wanted}")
+    asking.add_argument("--subtitles", metavar="FILE", help="SRT, VTT, ASS or JSON; or the word embedded")
+    asking.add_argument(
+        "--model", nargs=2, metavar=("URL", "NAME"), help=f"default: the model served at {LOCAL_SERVER}"
+    )
+    asking.add_argument("--workers", type=int, default=4, help="regions explored at once (4)")
+    asking.add_argument("--traversal", choices=NAMES, default="auto", help="how regions are searched (auto)")
+    asking.add_argument("--max-depth", type=_depth, default="auto", help='"auto" or 0 … D_max')
+    asking.add_argument("--calls", type=int, default=200, help="at most this many model calls (200)")
+    asking.add_argument("--tokens", type=int, help="at most this many tokens")
+    asking.add_argument("--seconds", type=float, help="at most this long")
+    asking.add_argument("--sample", type=int, default=0, metavar="N", help="which of several answers, by number (0)")
+    paying = asking.add_mutually_exclusive_group()
+    paying.add_argument("--refresh", action="store_true", help="ask again what is kept")
+    paying.add_argument("--replay", action="store_true", help="ask nothing: only what is kept counts")
+    asking.add_argument("--fingerprint", help="of a video that was asked about before: its file may be missing")
+    asking.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
+    asking.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
+    asking.add_argument("--html", type=Path, metavar="FILE", help="write the run as a page to walk through, offline")
+    asking.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short film, MP4 or GIF")
+    add_grid_options(asking)
+    asking.set_defaults(k=None, cell=None)  # what suits the model
+
+
+def _ask(options: argparse.Namespace) -> int:
+    kind: Kind = options.kind or ("choice" if options.choice else "open")
+    question = Question(options.question, tuple(options.choice), kind)
+    budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
+    if options.movie:
+        movie.check_path(options.movie)  # told before anything is paid
+    cache = Cache(options.cache)
+    video = open_video(options.video, options.subtitles, fingerprint=options.fingerprint, cache=cache)
+    if options.k is not None:
+        Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
+    vlm = VLM(*options.model) if options.model else _local_model(cache, options.replay)
+    result = ask(
+        video,
+        question,
+        vlm=vlm,
+        workers=options.workers,
+        traversal=options.traversal,
+        max_depth=options.max_depth,
+        budget=budget,
+        k=options.k,
+        cell=options.cell,
+        sampling=options.sampling,
+        sample=options.sample,
+        refresh=options.refresh,
+        replay=options.replay,
+        cache=cache,
+        show=True,
+    )
+    print(result)
+    for item in result.evidence:
+        print(f"  [{item.label}] {item.timestamp_s:9.2f} s  {printable(item.description)}")
+    if options.save:
+        result.save(options.save)
+    if options.evidence and len(result.evidence):
+        write_image(result.sheet, options.evidence)
+    if options.html:
+        walk.save(result, options.html)
+    if options.movie:
+        movie.save(result, options.movie)
+    if result.prediction is None:
+        print(f"atlaskit: no answer ({result.stop}{': ' + result.failure if result.failure else ''}).", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _local_model(cache: Cache, is_replay: bool) -> VLM:
+    """Return the model that is served on this machine; where it is gone, or not to be asked, the last one."""
+    key = served_key(LOCAL_SERVER)
+    last = cache.get_json(key)
+    if is_replay and not isinstance(last, str):
+        raise InputError("Name the model whose replies are to be replayed: --model URL NAME; the URL is not asked.")
+    if is_replay:
+        return VLM(LOCAL_SERVER, last)
+    try:
+        vlm = VLM(LOCAL_SERVER)
+    except Unreachable:
+        if not isinstance(last, str):
+            raise
+        return VLM(LOCAL_SERVER, last)
+    cache.put_json(key, vlm.name)
+    return vlm
+
+
+def _depth(text: str) -> int | str:
+    if text != "auto" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'a depth is "auto" or a whole number, got {text!r}')
+    return text if text == "auto" else int(text)

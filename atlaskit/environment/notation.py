@@ -1,0 +1,26 @@
+"""How times and lists of cells are written, for people and for models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def clock(time_s: float) -> str:
+    """Return a time as people read it, to a tenth of a second: 1:26.3 or 1:02:03.5."""
+    tenths = math.floor(time_s * 10 + 1e-6)
+    minutes, tenths = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{tenths // 10:02d}.{tenths % 10}"
+    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
+
+
+def listed(cells: Sequence[int]) -> str:
+    """Write a list of cells with runs shortened: 0–5, 9, 11–63."""
+    runs: list[list[int]] = []
+    for cell in sorted(cells):
+        if runs and cell == runs[-1][1] + 1:
+            runs[-1][1] = cell
+        else:
+            runs.append([cell, cell])
+    return ", ".join(f"{a}–{b}" if b > a else str(a) for a, b in runs) or "none"

@@ -1,0 +1,1 @@
+"""From questions with known answers to numbers: runs, tables, intervals, diagnosis."""

@@ -1,0 +1,70 @@
+"""An account of every call of a run: who made it, what it cost, what it took, what it looked at."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, Role
+from atlaskit.models.usage import Transit, Usage
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, answered or failed."""
+
+    role: Role
+    step: str
+    """Which of the role's calls it is: task, probe, step, review, decision."""
+    usage: Usage
+    """What it cost when it was made."""
+    transit: Transit
+    """What it took just now: nothing where the reply was kept."""
+    views: tuple[str, ...]
+    """Keys of the images in it, in order."""
+    live: bool
+    """Whether the model was asked just now."""
+    failure: str = ""
+
+    @property
+    def retries(self) -> int:
+        """Attempts after the first one."""
+        return max(0, self.usage.calls - 1)
+
+    def row(self) -> dict[str, Any]:
+        """Return the call as a row of a table."""
+        tokens = {name: count for name, count in self.usage.to_json().items() if name.endswith("_tokens")}
+        return {
+            "role": self.role,
+            "step": self.step,
+            **tokens,
+            "effective_tokens": self.usage.effective_tokens,
+            "estimated": self.usage.estimated,
+            "retries": self.retries,
+            **asdict(self.transit),
+            "live": self.live,
+            "failure": self.failure,
+            "views": self.views,
+        }
+
+
+class CallLog:
+    """A model of which every call is written down, in the order in which calls end."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.calls: list[Call] = []
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Pass the request on, and write down what came of it."""
+        views = tuple(image.key for image in request.images)
+        try:
+            reply = self.model.complete(request, max_attempts=max_attempts)
+        except ModelError as error:
+            costs = (error.usage, error.transit)
+            call = Call(request.role, request.step, *costs, views, live=error.live, failure=str(error))
+            self.calls.append(call)
+            raise
+        self.calls.append(Call(request.role, request.step, reply.usage, reply.transit, views, reply.live))
+        return reply

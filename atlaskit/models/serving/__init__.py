@@ -1,0 +1,1 @@
+"""A local vLLM server: its environment, its process and its log."""

@@ -1,0 +1,1 @@
+"""Nano's training data: recorded trajectories and synthetic examples."""

@@ -1,0 +1,1 @@
+"""The rule-based policy that nano imitates."""

@@ -1,0 +1,1 @@
+"""The record of a run: its events, trace, result, replay and recording."""

@@ -1,0 +1,27 @@
+"""Figures made from results and tables. Nothing here calls a model, and only figures of frames ever decode one."""
+
+from atlaskit.viz.plots.appendix import before_after, scratchpad, trace_log
+from atlaskit.viz.plots.costs import failure_modes, tokens_by_role
+from atlaskit.viz.plots.learning import learning_curves
+from atlaskit.viz.plots.maps import resolutions
+from atlaskit.viz.plots.runs import path, rounds
+from atlaskit.viz.plots.style import save
+from atlaskit.viz.plots.tables import against_duration, against_spread, depth_budget
+from atlaskit.viz.plots.workers import worker_scaling
+
+__all__ = [
+    "against_duration",
+    "against_spread",
+    "before_after",
+    "depth_budget",
+    "failure_modes",
+    "learning_curves",
+    "path",
+    "resolutions",
+    "rounds",
+    "save",
+    "scratchpad",
+    "tokens_by_role",
+    "trace_log",
+    "worker_scaling",
+]

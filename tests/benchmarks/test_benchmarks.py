@@ -1,0 +1,310 @@
+"""Loaders: folders in the published layouts, with the oddities that they have."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.loopback import Loop
+from support.pages import check_pictures
+from support.paths import ROOT
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.tenhour import standard_and_long
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.experiments.notebook import run_notebook
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.usage import Usage
+from atlaskit.video.video import VideoFile
+
+
+@pytest.fixture(scope="module")
+def clip(film: World) -> Path:
+    video = film.video
+    assert isinstance(video, VideoFile)
+    return video.path
+
+
+def lvb_row(number: int, **changed: Any) -> dict[str, Any]:
+    """A row with every published field."""
+    return {
+        "video_id": f"v{number // 2}",
+        "question": f"What is shown at moment {number}?",
+        "question_wo_referring_query": "What is shown?",
+        "candidates": ["A star", "A heart", "A circle", "A square", "Nothing"],
+        "correct_choice": number % 5,
+        "position": [10 * number, 10 * number + 5],
+        "topic_category": "KC-Knowledge-Computer-Science",
+        "question_category": ("S2O", "T2A", "SSS")[number % 3],
+        "level": "L1-Perception" if number % 2 else "L2-Relation",
+        "id": f"v{number // 2}_{number}",
+        "video_path": f"v{number // 2}.mp4",
+        "subtitle_path": f"v{number // 2}_en.json",
+        "duration_group": (15, 60, 600, 3600)[number % 4],
+        "starting_timestamp_for_subtitles": 30.5 if number // 2 == 1 else 0,
+        "duration": 119.9,
+        "view_count": 12345,
+        **changed,
+    }
+
+
+LINES: tuple[list[dict[str, Any]], ...] = (
+    [
+        {"start": "00:00:01.000", "end": "00:00:03.500", "line": "A first line."},
+        {"start": "00:01:00.000", "end": "00:01:02.000", "line": "A minute on."},
+    ],
+    # of a longer source: from before the video's beginning, and the last without an end
+    [
+        {"timestamp": [10.0, 20.0], "text": "before"},
+        {"timestamp": [30.0, 32.5], "text": "across the beginning"},
+        {"timestamp": [90.5, None], "text": "until the end"},
+    ],
+)
+
+
+@pytest.fixture
+def lvb(tmp_path: Path, clip: Path) -> Path:
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "subtitles").mkdir()
+    for number, lines in enumerate(LINES):
+        shutil.copy(clip, tmp_path / "videos" / f"v{number}.mp4")
+        (tmp_path / "subtitles" / f"v{number}_en.json").write_text(json.dumps(lines))
+    (tmp_path / "lvb_val.json").write_text(json.dumps([lvb_row(number) for number in range(4)]))
+    return tmp_path
+
+
+def test_longvideobench_comes_back_as_it_was_written(lvb: Path) -> None:
+    bench = ak.benchmarks.longvideobench(lvb)
+    assert len(bench) == 4 and bench.missing == () and "4 questions about 2 videos" in repr(bench)
+    for number, case in enumerate(bench):
+        row = lvb_row(number)
+        assert (case.question.text, list(case.question.choices)) == (row["question"], row["candidates"])
+        assert (case.question.answer, case.question.category) == (row["correct_choice"], row["question_category"])
+        assert case.question.id == row["id"] and case.video == row["video_id"]
+        assert case.facts["duration_group"] == row["duration_group"] and case.facts["level"] == row["level"]
+        assert case.facts["topic"] == row["topic_category"] and list(case.facts["position"]) == row["position"]
+        assert case.facts["subtitles"] is True
+    plain, moved = bench[0].opened(), bench[2].opened()
+    assert [(line.start_s, line.end_s) for line in plain.subtitles.lines] == [(1.0, 3.5), (60.0, 62.0)]
+    assert [(line.start_s, line.end_s, line.text) for line in moved.subtitles.lines] == [
+        (0.0, 2.0, "across the beginning"),
+        (60.0, moved.duration_s, "until the end"),
+    ]
+
+
+def test_subtitles_are_off_where_that_is_asked(lvb: Path) -> None:
+    bench = ak.benchmarks.longvideobench(lvb, subtitles=False)
+    assert not any(case.facts["subtitles"] for case in bench) and not bench[0].opened().subtitles.lines
+    (lvb / "subtitles" / "v0_en.json").unlink()
+    assert [case.facts["subtitles"] for case in ak.benchmarks.longvideobench(lvb)] == [False, False, True, True]
+
+
+def test_the_parquet_form_and_rows_from_a_hub_are_the_same(lvb: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    plain = ak.benchmarks.longvideobench(lvb)
+    rows = []
+    for number in range(4):
+        row = lvb_row(number)
+        candidates = row.pop("candidates")
+        if number == 3:
+            candidates[3:] = ["N/A", "N/A"]
+            row["correct_choice"] = 2
+        rows.append({**row, **{f"option{place}": option for place, option in enumerate(candidates)}})
+    (lvb / "lvb_val.json").unlink()
+    parquet.write_table(pa.Table.from_pylist(rows), lvb / "validation-00000-of-00001.parquet")
+    packed, hub = ak.benchmarks.longvideobench(lvb), ak.benchmarks.longvideobench(lvb, rows=rows)
+    assert packed.cases[:3] == plain.cases[:3] and hub.cases == packed.cases
+    assert packed[3].question.choices == ("A star", "A heart", "A circle")
+
+
+def test_the_test_split_has_no_answers(lvb: Path) -> None:
+    rows = [{name: value for name, value in lvb_row(0).items() if name != "correct_choice"}]
+    (lvb / "lvb_test_wo_gt.json").write_text(json.dumps(rows))
+    (case,) = ak.benchmarks.longvideobench(lvb, split="test")
+    assert case.question.answer is None
+
+
+def test_missing_videos_are_listed_and_not_fatal(lvb: Path) -> None:
+    (lvb / "videos" / "v1.mp4").unlink()
+    with pytest.warns(UserWarning, match=r"1 videos are not there: v1\.mp4"):
+        bench = ak.benchmarks.longvideobench(lvb)
+    assert len(bench) == 2 and bench.missing == ("v1.mp4",) and bench.where(level="L1-Perception").missing
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"candidates": "A star"}, r"lvb_val.json, row 1: candidates: "),
+        ({"correct_choice": 5}, r"row 1: .*correct_choice is 5, of 5 candidates"),
+        ({"duration_group": None}, r"row 1: duration_group: "),
+        ({"candidates": ["A star", "A star"], "correct_choice": 0}, r"row 1: Two choices are the same"),
+        ({"question": ""}, r"row 1: The question is empty"),
+    ],
+)
+def test_a_malformed_row_is_one_sentence(lvb: Path, changed: dict[str, Any], sentence: str) -> None:
+    (lvb / "lvb_val.json").write_text(json.dumps([lvb_row(0), lvb_row(1, **changed)]))
+    with pytest.raises(InputError, match=sentence) as caught:
+        ak.benchmarks.longvideobench(lvb)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "[", "\udce4".encode("utf-8", "surrogateescape")])
+def test_a_file_that_holds_no_rows_is_one_sentence(lvb: Path, text: str | bytes) -> None:
+    (lvb / "lvb_val.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=r"lvb_val\.json"):
+        ak.benchmarks.longvideobench(lvb)
+
+
+def test_a_row_cannot_name_a_file_outside_its_folder(lvb: Path, clip: Path) -> None:
+    shutil.copy(clip, lvb / "secret.mp4")
+    rows = [lvb_row(0, video_path="../secret.mp4"), lvb_row(1, video_path=str(lvb / "secret.mp4"))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bench = ak.benchmarks.longvideobench(lvb, rows=rows)
+    assert len(bench) == 0 and len(bench.missing) == 2
+
+
+def mme_row(number: int, **changed: Any) -> dict[str, Any]:
+    return {
+        "video_id": f"{number // 3 + 1:03d}",
+        "duration": ("short", "medium", "long")[number % 3],
+        "domain": "Knowledge",
+        "sub_category": "Humanity & History",
+        "url": "https://example.org/watch",
+        "videoID": f"fFjv93ACGo{number // 3}",
+        "question_id": f"{number // 3 + 1:03d}-{number % 3 + 1}",
+        "task_type": ("Counting Problem", "OCR Problems", "Temporal Reasoning")[number % 3],
+        "question": f"Which is it, {number}?",
+        "options": ["A. Apples.", "B. Candles.", "C. Berries: A. small.", "D. 3.5"],
+        "answer": "ABCD"[number % 4],
+        **changed,
+    }
+
+
+@pytest.fixture
+def mme(tmp_path: Path, clip: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "subtitle").mkdir()
+    for number, suffix in enumerate(("mp4", "MP4", "mkv")):
+        shutil.copy(clip, tmp_path / "data" / f"fFjv93ACGo{number}.{suffix}")
+    text = '1\n00:00:01,000 --> 00:00:02,500\n<font color="white" size=".72c">Hello there</font>\n\n'
+    (tmp_path / "subtitle" / "fFjv93ACGo0.srt").write_text(text)
+    (tmp_path / "test.json").write_text(json.dumps([mme_row(number) for number in range(9)]))
+    return tmp_path
+
+
+def test_videomme_comes_back_as_it_was_written(mme: Path) -> None:
+    bench = ak.benchmarks.videomme(mme)
+    assert len(bench) == 9 and bench.missing == ()
+    for number, case in enumerate(bench):
+        row = mme_row(number)
+        assert case.question.choices == ("Apples.", "Candles.", "Berries: A. small.", "3.5")
+        assert case.question.answer == number % 4 and case.question.id == row["question_id"]
+        for name in ("duration", "domain", "sub_category", "task_type"):
+            assert case.facts[name] == row[name]
+    assert [line.text for line in bench[0].opened().subtitles.lines] == ["Hello there"]
+    assert not bench[3].opened().subtitles.lines and bench[8].opened().duration_s == pytest.approx(120, abs=0.2)
+    assert {case.question.category for case in bench.where(duration=("short", "medium"))} == {
+        "Counting Problem",
+        "OCR Problems",
+    }
+
+
+def test_videomme_as_parquet(mme: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    plain = ak.benchmarks.videomme(mme)
+    rows = json.loads((mme / "test.json").read_text())
+    (mme / "test.json").unlink()
+    (mme / "videomme").mkdir()
+    parquet.write_table(pa.Table.from_pylist(rows), mme / "videomme" / "test-00000-of-00001.parquet")
+    assert ak.benchmarks.videomme(mme).cases == plain.cases
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"answer": "E"}, r"test\.json, row 0: .*answer is one of A, B, C, D, got 'E'"),
+        ({"options": ["Apples", "B. Pears"]}, r"row 0: options: .*begins with"),
+        ({"duration": "eternal"}, r"row 0: duration: "),
+    ],
+)
+def test_a_malformed_row_of_videomme_is_one_sentence(mme: Path, changed: dict[str, Any], sentence: str) -> None:
+    (mme / "test.json").write_text(json.dumps([mme_row(0, **changed)]))
+    with pytest.raises(InputError, match=sentence):
+        ak.benchmarks.videomme(mme)
+
+
+def test_a_folder_of_another_layout_is_one_sentence(tmp_path: Path) -> None:
+    for load in (ak.benchmarks.longvideobench, ak.benchmarks.videomme):
+        with pytest.raises(InputError, match=f"{tmp_path.name} holds ne?i?t?h?e?r?"):
+            load(tmp_path)
+
+
+def test_filters_name_columns_and_leave_something(mme: Path) -> None:
+    bench = ak.benchmarks.videomme(mme)
+    assert isinstance(bench[:2], Benchmark) and len(bench[:2]) == 2
+    with pytest.raises(InputError, match="no column 'level'; it has category, domain"):
+        bench.where(level="L1")
+    with pytest.raises(InputError, match="No question of Video-MME is left"):
+        bench.where(domain="Cooking")
+
+
+def test_a_benchmark_is_evaluated(mme: Path, cache: Cache, film: World) -> None:
+    table = ak.evaluate(ak.benchmarks.videomme(mme)[:2], "blind", vlm=Says(1), cache=cache, progress=False)
+    assert table["prediction"].tolist() == [1, 1] and table["right"].tolist() == [False, True]
+    assert set(table["domain"]) == {"Knowledge"}
+
+
+class Says:
+    """A model that always makes the same choice."""
+
+    def __init__(self, choice: int) -> None:
+        self.choice, self.name, self.parameters = choice, "always the same", dict[str, Any]()
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        said = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
+        answer = request.schema.model_validate(said)
+        return Reply(answer, answer.model_dump_json(), Usage(calls=1))
+
+
+@pytest.mark.parametrize("kind", ["lvb", "mme"])
+def test_a_folder_is_asked_as_it_is_and_long(kind: str, request: pytest.FixtureRequest) -> None:
+    home: Path = request.getfixturevalue(kind)
+    found = standard_and_long(home, first=2, duration_s=300.0)
+    assert [case.facts["length"] for case in found] == ["standard", "standard", "long", "long"]
+    assert [case.question.id for case in found[:2]] == [case.question.id for case in found[2:]]
+    durations = {case.facts["length"]: case.facts["duration_s"] for case in found}
+    assert len({case.facts["duration_s"] for case in found}) == 2, "two places on an axis"
+    assert durations["standard"] == pytest.approx(found[0].opened().duration_s)
+    assert durations["long"] == pytest.approx(found[2].opened().duration_s, rel=0.3)
+
+
+def test_a_folder_of_no_benchmark_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds neither videos/, as LongVideoBench does, nor data/"):
+        standard_and_long(tmp_path)
+
+
+def test_the_notebook_of_the_benchmarks_asks_a_datasets_folder(lvb: Path, loop: Loop) -> None:
+    """Four methods, its videos as they are and among others, by any model that is served."""
+    out = lvb / "out"
+    given = {"data": str(lvb), "first": 2, "minutes": [6], "calls": 6, "model": loop.url}
+    places = {"cache_dir": str(lvb / "cache"), "figures_dir": str(out)}
+    run_notebook(ROOT / "notebooks" / "09_benchmarks.ipynb", out, {**given, **places})
+    scores = pd.read_csv(out / "09_benchmarks_score.csv")
+    assert set(scores["method"]) == {"video-rlm", "uniform", "composite", "captions"}
+    assert scores.groupby("method")["duration_s"].nunique().tolist() == [2, 2, 2, 2]
+    assert (scores["questions"] == 2).all() and scores["duration_s"].max() > 2 * scores["duration_s"].min()
+    assert "L1-Perception" in (out / "09_benchmarks.ipynb").read_text()
+    assert check_pictures(out / "09_benchmarks.ipynb") > 0

@@ -1,0 +1,39 @@
+"""The house's own JupyterLab for tests does what it says, and notes what goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+from PIL import Image
+from support.jupyter import Notebooks, difference, shot
+
+pytestmark = pytest.mark.browser
+
+PICTURE = "from PIL import Image; Image.radial_gradient('L').convert('RGB')"
+
+
+def test_a_notebook_is_run_looked_at_and_keeps_its_pictures_without_a_kernel(notebooks: Notebooks) -> None:
+    book = notebooks("import atlaskit; print(atlaskit.__file__)", PICTURE)
+    assert "atlaskit/__init__.py" in book.output(0).inner_text()
+    meant = Image.radial_gradient("L")
+    for place, leave in (("as run", book.restart), ("restarted", book.reload), ("opened again", book.idle)):
+        assert difference(shot(book.output(1).locator("img")), meant) < 2, place
+        book.save()
+        leave()
+    assert difference(shot(book.output(1).locator("img")), meant.rotate(180).point(lambda v: 255 - v)) > 40
+    assert book.evaluate("print('atlaskit' in dir())") == "False"
+
+
+def test_what_goes_wrong_in_a_page_is_noted(notebooks: Notebooks) -> None:
+    book = notebooks("1")
+    book.page.evaluate("() => { console.error('by hand'); setTimeout(() => { throw new Error('thrown'); }); }")
+    with book.page.expect_console_message(lambda message: "ERR_FAILED" in message.text):
+        book.page.evaluate("() => fetch('http://example.invalid/').catch(() => null)")
+    assert any("by hand" in said for said in book.tab.errors) and any("thrown" in said for said in book.tab.errors)
+    assert book.tab.strangers == ["http://example.invalid/"]
+    book.tab.errors.clear()
+    book.tab.strangers.clear()
+
+
+def test_a_cell_that_fails_fails_the_test(notebooks: Notebooks) -> None:
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        notebooks("1 / 0")

@@ -1,0 +1,66 @@
+"""A run that is drawn as it happens, in a real JupyterLab."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+from support.jupyter import Notebooks
+from support.model_doubles import ATTACK
+from support.paths import TESTS
+
+TESTS = str(TESTS)
+BEGIN = f"""
+import sys, threading; sys.path.insert(0, {str(TESTS)!r})
+import atlaskit as ak
+from support.model_doubles import ATTACK, Looking, Spiteful
+from support.stand_ins import Spoken
+go = threading.Semaphore(0)
+class Held(Spiteful):
+    def complete(self, request, **options):
+        go.acquire(timeout=120)
+        return super().complete(request, **options)
+"""
+ASK = """
+result = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], vlm=Looking(Held(5)), k=4, cell=32, workers=3, steps=5,
+                budget=ak.Budget(calls=12), cache=ak.Cache(None), show=True)
+"""
+LET_GO = """
+import threading, time
+def let_go():
+    while threading.active_count():
+        time.sleep(0.2); go.release()
+threading.Thread(target=let_go, daemon=True).start()
+"""
+
+
+@pytest.mark.browser
+def test_a_run_is_drawn_and_its_result_stays(notebooks: Notebooks) -> None:
+    book = notebooks(BEGIN, LET_GO)
+    book.page.evaluate(
+        """(code) => {
+          const panel = window.jupyterapp.shell.currentWidget, model = panel.content.model;
+          model.sharedModel.addCell({ cell_type: "code", source: code });
+          panel.content.activeCellIndex = model.cells.length - 1;
+        }""",
+        ASK,
+    )
+    book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
+    live = book.output(2)
+    expect(live).to_contain_text(re.compile(r"round \d+ · \d+ calls of at most 12"))
+    expect(live.get_by_role("img", name=re.compile("The map, 4×4 cells"))).to_be_visible()
+    expect(live).to_contain_text("Who does what")
+    first = live.inner_text()
+    expect(live).not_to_have_text(first)
+    expect(live).to_contain_text("stopped by")
+    book.idle()
+    assert "Who does what" not in live.inner_text() and live.locator(".jp-OutputArea-child").count() == 1
+    assert "<script>document.title='run'</script>" in live.inner_text() and book.page.title() != "run"
+    (kept,) = book.save()["cells"][2]["outputs"]
+    assert kept["output_type"] == "display_data" and "stopped by" in "".join(kept["data"]["text/html"])
+    book.restart()
+    book.open()
+    expect(book.output(2)).to_contain_text("stopped by")
+    assert book.output(2).locator("img").count() == live.locator("img").count() > 0
+    assert book.page.title() != "run" and ATTACK[:30] in book.output(2).inner_text()

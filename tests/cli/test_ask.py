@@ -1,0 +1,188 @@
+"""The command line as a user meets it: a subprocess, its words, its exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import av
+import pytest
+from PIL import Image
+from support.loopback import loopback
+from support.media import song
+
+from atlaskit.__main__ import main
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.evaluation import tables
+
+NOBODY = ["--model", "http://127.0.0.1:9/v1", "nobody"]
+EVALUATE = ["evaluate", "--out", "rows.csv"]
+CHOICES = ["--choice", "red", "--choice", "blue"]
+
+
+def atlaskit(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "atlaskit", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def film_path(film: World) -> Path:
+    path = film.video.path  # type: ignore[attr-defined]
+    assert isinstance(path, Path)
+    return path
+
+
+def test_ask_a_served_model(film: World, in_tmp: Path) -> None:
+    with loopback() as server:
+        arguments = ["ask", film_path(film), "What colour is it?", *CHOICES, "--cell", "32", "--workers", "2"]
+        arguments += ["--subtitles", film_path(film).with_suffix(".srt"), "--calls", "12"]
+        saved = ["--save", "result.json", "--evidence", "evidence.png", "--html", "run.html", "--movie", "run.mp4"]
+        first = atlaskit(*arguments, *saved, "--model", server.url, "loop", cwd=in_tmp)
+        asked = len(server.bodies)
+        second = atlaskit(*arguments, "--save", "again.json", "--model", server.url, "loop", cwd=in_tmp)
+        assert len(server.bodies) == asked > 3  # a second run costs nothing
+    assert first.returncode == 0, first.stderr
+    assert "What colour is it?" in first.stdout and "answer" in first.stdout and "calls" in first.stdout
+    assert "call" in first.stderr and "frames found" in first.stderr  # the line that says how far it is
+    assert "What colour is it?" in (in_tmp / "run.html").read_text(encoding="utf-8")
+    with av.open(in_tmp / "run.mp4") as movie:
+        assert movie.streams.video[0].codec_context.name == "h264"
+    assert second.returncode == 0
+    assert (in_tmp / "again.json").read_bytes() == (in_tmp / "result.json").read_bytes()
+    assert json.loads((in_tmp / "result.json").read_text())["settings"]["model"] == "loop"
+
+
+@pytest.mark.parametrize("kind", ["open", "when", "count", "summary"])
+def test_ask_what_has_no_choices(film: World, in_tmp: Path, kind: str) -> None:
+    with loopback() as server:
+        arguments = ["ask", film_path(film), "What about it?", "--cell", "32", "--calls", "9", "--save", "result.json"]
+        arguments += [] if kind == "open" else [f"--{kind}"]
+        done = atlaskit(*arguments, "--traversal", "bfs", "--model", server.url, "loop", cwd=in_tmp)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((in_tmp / "result.json").read_text())
+    assert result["question"]["kind"] == kind and result["answer"] is not None
+    assert result["settings"]["traversal"] == "bfs"
+
+
+def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> None:
+    done = atlaskit("ask", film_path(film), "What?", *CHOICES, "--calls", "3", cwd=in_tmp)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "make serve" in done.stderr and "127.0.0.1:8000" in done.stderr
+
+
+def test_what_was_asked_of_a_server_that_is_gone_is_replayed(
+    film: World, in_tmp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["ask", str(film_path(film)), "What?", *CHOICES, "--calls", "4", "--cell", "32", "--cache", "kept"]
+    with loopback() as server:
+        monkeypatch.setattr("atlaskit.cli.ask.LOCAL_SERVER", server.url)
+        assert main([*arguments, "--save", "first.json"]) == 0
+    assert main([*arguments, "--save", "second.json"]) == 0
+    assert Path("first.json").read_bytes() == Path("second.json").read_bytes()
+    assert "paid now  0 calls" in capsys.readouterr().out
+    assert main([*arguments, "--calls", "5", "--k", "4"]) == 1, "another question needs the server"
+    assert "No model answers" in capsys.readouterr().err
+
+
+def test_a_model_that_nobody_serves_is_one_sentence(film: World, in_tmp: Path) -> None:
+    done = atlaskit("ask", film_path(film), "What?", *CHOICES, *NOBODY, cwd=in_tmp)
+    assert done.returncode == 2 and "No model answers at http://127.0.0.1:9/v1" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_view_and_frame(film: World, in_tmp: Path) -> None:
+    done = atlaskit("view", film_path(film), "sheet.jpg", "--cell", "64", "--k", "4", "--open", "3", "5", cwd=in_tmp)
+    assert done.returncode == 0, done.stderr
+    assert Image.open(in_tmp / "sheet.jpg").size == (256, 256)
+    assert "s a cell" in done.stdout
+    assert atlaskit("frame", film_path(film), "12.5", "frame.png", cwd=in_tmp).returncode == 0
+    assert Image.open(in_tmp / "frame.png").size == (320, 180)
+
+
+@pytest.fixture
+def broken(film: World, in_tmp: Path) -> Path:
+    whole = film_path(film).read_bytes()
+    (in_tmp / "truncated.mp4").write_bytes(whole[: len(whole) // 3])
+    (in_tmp / "header.mp4").write_bytes(whole[:500])
+    (in_tmp / "empty.mp4").write_bytes(b"")
+    (in_tmp / "letter.mp4").write_text("Dear reader\n" * 99)
+    (in_tmp / "letter.srt").write_text("Dear reader\n" * 99)
+    (in_tmp / "file").write_text("")
+    return in_tmp
+
+
+def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
+    done = atlaskit("view", "truncated.mp4", "sheet.png", "--cell", "64", "--k", "3", cwd=broken)
+    assert done.returncode == 0 and len(done.stderr.splitlines()) == 1
+    assert "truncated.mp4 is truncated: its header promises 120.0 s, but it ends after" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ask", "missing.mp4", "What?", *CHOICES], "There is no file missing.mp4"),
+        (["ask", "letter.mp4", "What?", *CHOICES], "not a video"),
+        (["ask", ".", "What?", *CHOICES], "is a directory"),
+        (["ask", "empty.mp4", "What?", *CHOICES], "is empty"),
+        (["ask", "header.mp4", "What?", *CHOICES], "truncated"),
+        (["ask", "FILM", "What?", *CHOICES, "--k", "1"], "at least 2×2 cells"),
+        (["ask", "FILM", " ", *CHOICES], "question is empty"),
+        (["ask", "FILM", "What?", "--choice", "red"], "at least two choices"),
+        (["ask", "FILM", "How many?", *CHOICES, "--count"], "leave them out"),
+        (["ask", "FILM", "What?", *CHOICES, "--tokens", "-5"], "-5 tokens cannot be"),
+        (["ask", "FILM", "What?", *CHOICES, "--subtitles", "letter.srt"], "no line of text"),
+        (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none.srt"], "cannot be read"),
+        (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be opened"),
+        (["ask", "FILM", "What?", *CHOICES, "--workers", "0"], "workers is a whole number, at least 1"),
+        (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "positive whole number"),
+        (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
+        (["ask", "FILM", "What?", *CHOICES, "--movie", "run.avi"], "ends in .mp4 or .gif"),
+        (["frame", "FILM", "-1", "f.png"], "runs from 0"),
+        (["frame", "FILM", "120", "f.png"], "runs from 0"),
+        (["frame", "FILM", "1", "f.gif"], ".jpg or .png"),
+        (["frame", "FILM", "1", "nowhere/f.png"], "cannot be written"),
+        (["view", "FILM", "f.png", "--open", "64"], "no cell 64"),
+        (["view", "FILM", "f.png", "--cell", "2"], "16 pixels"),
+        (["view", "FILM", "f.png", "--k", "100000", "--cell", "16"], "at most 8192 pixels"),
+        (["ask", "x" * 300, "What?", *CHOICES], "cannot be read"),
+        (["ask", "~nobody/x.mp4", "What?", *CHOICES], "There is no file"),
+        (["run", "missing.ipynb"], "no notebook"),
+        ([*EVALUATE, "videomme", "--model", "m"], "Name the folder of videomme"),
+        ([*EVALUATE, "longvideobench", "--root", "none", "--model", "m"], "none"),
+        ([*EVALUATE, "videomme", "--root", ".", "--oracle", "0"], "file"),
+        ([*EVALUATE, "atlasworld", "--oracle", "2"], "rate in [0, 1]"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "seed"], "names no value"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "topic", "3"], "no column 'topic'"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--hours", "10"], "as long as --minutes says"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--set", "cel", "3"], "no setting 'cel'; it has"),
+        (["evaluate", "atlasworld", "--oracle", "0", "--out", "rows.txt"], ".csv or .parquet"),
+    ],
+)
+def test_a_mistake_is_one_sentence(broken: Path, film: World, arguments: list[str], sentence: str) -> None:
+    arguments = [str(film_path(film)) if argument == "FILM" else argument for argument in arguments]
+    if "ask" in arguments:
+        arguments += NOBODY
+    done = atlaskit(*arguments, cwd=broken)
+    assert done.returncode == 2, done.stdout
+    assert sentence in done.stderr and done.stderr.startswith("atlaskit: ")
+    assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+
+
+def test_evaluate_writes_a_table_and_goes_on_where_it_was(in_tmp: Path) -> None:
+    arguments = [*EVALUATE, "atlasworld", "--minutes", "2", "--oracle", "0.1", "--first", "4", "--set", "cell", "32"]
+    first = atlaskit(*arguments, "--samples", "deep/samples.jsonl", cwd=in_tmp)
+    assert first.returncode == 0, first.stderr
+    assert "master_tokens" in first.stdout and "rows.csv: 4 questions, " in first.stdout
+    rows = tables.load(in_tmp / "rows.csv")
+    assert len(rows) == 4 and rows.attrs["settings"] == {"cell": 32} and rows.attrs["parameters"]["miss"] == 0.1
+    samples = [json.loads(line) for line in (in_tmp / "deep/samples.jsonl").read_text().splitlines()]
+    assert [each["score"] for each in samples] == rows["score"].tolist()
+    again = atlaskit(*arguments, "--where", "seed", "0", "1", "--method", "video-rlm", cwd=in_tmp)
+    assert again.returncode == 0 and "rows.csv: 4 questions, 0 model calls paid now" in again.stdout
+
+
+def test_an_audio_file_is_one_sentence(in_tmp: Path) -> None:
+    song(in_tmp / "song.m4a")
+    done = atlaskit("ask", "song.m4a", "What?", *CHOICES, *NOBODY, cwd=in_tmp)
+    assert done.returncode == 2 and "only sound" in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,95 @@
+"""Promise 1: children tile their cell exactly, at any depth, for any K and duration."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atlaskit.environment.grid import Grid, deepest, resolution_s, sub_second_depth
+from atlaskit.errors import InputError
+
+durations = st.floats(min_value=1e-3, max_value=1e6, allow_nan=False)
+sizes = st.integers(2, 12)
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> Grid:
+    k = draw(sizes)
+    path = tuple(draw(st.lists(st.integers(0, k * k - 1), max_size=5)))
+    start_s = draw(st.floats(min_value=0, max_value=1e4))
+    return Grid(start_s, start_s + draw(durations), k, path)
+
+
+@given(grids())
+def test_cells_tile_their_grid(grid: Grid) -> None:
+    cells = grid.cells
+    assert len(cells) == grid.k**2
+    assert cells[0].start_s == grid.start_s
+    assert cells[-1].end_s == grid.end_s
+    assert all(a.end_s == b.start_s for a, b in zip(cells, cells[1:], strict=False))
+    assert all(cell.start_s <= cell.midpoint_s <= cell.end_s for cell in cells)
+
+
+@given(grids(), st.data())
+def test_a_child_covers_exactly_its_cell(grid: Grid, data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, grid.size - 1))
+    child, cell = grid.expand(index), grid.cells[index]
+    assert (child.start_s, child.end_s) == (cell.start_s, cell.end_s)
+    assert child.cells[0].start_s == cell.start_s
+    assert child.cells[-1].end_s == cell.end_s
+    assert child.parent() == grid
+    assert child.depth == grid.depth + 1
+
+
+@given(durations, sizes, st.integers(0, 5))
+def test_resolution_is_the_papers_formula(duration_s: float, k: int, depth: int) -> None:
+    assert resolution_s(duration_s, k, depth) == pytest.approx(duration_s / k ** (2 * (depth + 1)), rel=1e-12)
+    assert Grid(0, duration_s, k, (0,) * depth).resolution_s == resolution_s(duration_s, k, depth)
+
+
+@given(durations, st.floats(1, 120), sizes)
+def test_deepest_is_the_papers_formula_and_reaches_every_frame(duration_s: float, fps: float, k: int) -> None:
+    depth, frames = deepest(duration_s, fps, k), duration_s * fps
+    assert k ** (2 * depth) >= frames * (1 - 1e-12)
+    assert depth == 0 or k ** (2 * (depth - 1)) < frames
+
+
+@given(durations, sizes)
+def test_auto_is_the_first_sub_second_depth(duration_s: float, k: int) -> None:
+    depth = sub_second_depth(duration_s, k)
+    assert resolution_s(duration_s, k, depth) < 1
+    assert depth == 0 or resolution_s(duration_s, k, depth - 1) >= 1
+
+
+def test_the_papers_own_numbers() -> None:
+    assert resolution_s(36_000, 8, 2) == pytest.approx(0.137, abs=1e-3)  # §4.4: 137 ms at d = 2 for ten hours
+    assert sub_second_depth(36_000, 8) == 2
+    assert deepest(36_000, 25, 8) == math.ceil(math.log(36_000 * 25, 64))
+
+
+@given(grids(), st.data())
+def test_every_time_of_a_grid_is_in_one_cell(grid: Grid, data: st.DataObject) -> None:
+    cell = data.draw(st.sampled_from(grid.cells))
+    if cell.start_s < cell.end_s:
+        assert grid.cell_at(cell.start_s) == cell
+
+
+@pytest.mark.parametrize("k", [1, 0, -3])
+def test_k_below_two_is_refused(k: int) -> None:
+    with pytest.raises(InputError, match=f"K = {k}"):
+        Grid(0, 10, k)
+
+
+def test_impossible_grids_are_refused() -> None:
+    for start_s, end_s in [(-1, 5), (5, 5), (5, 4), (0, math.inf), (0, math.nan)]:
+        with pytest.raises(InputError):
+            Grid(start_s, end_s, 2)
+    with pytest.raises(InputError, match="no cell 4"):
+        Grid(0, 1, 2).expand(4)
+    with pytest.raises(InputError, match="no parent"):
+        Grid(0, 1, 2).parent()
+    with pytest.raises(InputError, match="outside"):
+        Grid(0, 1, 2).cell_at(1.0)

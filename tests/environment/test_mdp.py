@@ -1,0 +1,202 @@
+"""The MDP, and promise 4: evidence is grounded, whatever an agent does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import (
+    Action,
+    AddToScratchpad,
+    Backtrack,
+    Claim,
+    Expand,
+    Finished,
+    Investigate,
+    LegalSet,
+    MarkPromising,
+    Rules,
+    State,
+    Zoom,
+    legal_set,
+    scan_interval,
+    transition,
+)
+from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.render import Still, View
+from atlaskit.errors import IllegalAction, InputError
+
+
+def actions(legal: LegalSet) -> list[Action]:
+    """Every legal action, one a cell."""
+    found: list[Action] = [Expand(cell) for cell in legal.expand]
+    found += [Zoom(cell) for cell in legal.zoom]
+    found += [Investigate(cell, "before") for cell in legal.investigate_before]
+    found += [Investigate(cell, "after") for cell in legal.investigate_after]
+    found += [AddToScratchpad((Claim(cell, "seen"),)) for cell in legal.add]
+    found += [MarkPromising((cell,)) for cell in legal.mark]
+    found += [Backtrack()] if legal.backtrack else []
+    return [*found, Finished()] if legal.finished else found
+
+
+@st.composite
+def starts(draw: st.DrawFn) -> State:
+    duration_s, k = draw(st.floats(2.0, 40_000.0)), draw(st.integers(2, 4))
+    rules = Rules(duration_s, draw(st.integers(1, 4)), draw(st.sampled_from(["dfs", "bfs"])))
+    region = Grid(0.0, duration_s, k, (draw(st.integers(0, k * k - 1)),))
+    zones = DeadZones()
+    for cell in draw(st.lists(st.sampled_from(region.cells), max_size=4)):
+        if cell.start_s < cell.end_s:
+            zones = zones.add(cell.start_s, cell.end_s)
+    return State(region, rules, region_depth=1, dead_zones=zones)
+
+
+@given(starts(), st.data())
+def test_evidence_is_grounded_on_every_walk(state: State, data: st.DataObject) -> None:
+    region = state.region
+    for _ in range(8):
+        legal = legal_set(state)
+        choices = actions(legal)
+        if not choices:
+            assert state.finished
+            break
+        action = data.draw(st.sampled_from(choices))
+        before, state = state, transition(state, action)
+        assert state.region == region
+        assert region.start_s <= state.grid.start_s and state.grid.end_s <= region.end_s
+        assert state.depth <= max(before.rules.max_depth, before.region_depth)
+        if isinstance(action, AddToScratchpad):
+            (claim,), found = action.items, state.scratchpad.items[-1]
+            cell = before.grid.cells[claim.cell]
+            assert (found.timestamp_s, found.start_s, found.end_s) == (cell.midpoint_s, cell.start_s, cell.end_s)
+            assert region.start_s <= found.timestamp_s <= region.end_s
+            assert claim.cell not in before.dead_cells
+        else:
+            assert state.scratchpad == before.scratchpad
+
+
+@given(starts(), st.integers(-3, 40), st.data())
+def test_what_is_not_legal_raises_and_changes_nothing(state: State, cell: int, data: st.DataObject) -> None:
+    legal = legal_set(state)
+    candidates: list[tuple[Action, bool]] = [
+        (Expand(cell), cell in legal.expand),
+        (Zoom(cell), cell in legal.zoom),
+        (Investigate(cell, "before"), cell in legal.investigate_before),
+        (Investigate(cell, "after"), cell in legal.investigate_after),
+        (AddToScratchpad((Claim(cell, "seen"),)), cell in legal.add),
+        (MarkPromising((cell,)), cell in legal.mark),
+        (Backtrack(), legal.backtrack),
+    ]
+    action, is_legal = data.draw(st.sampled_from(candidates))
+    if is_legal:
+        transition(state, action)
+    else:
+        with pytest.raises(IllegalAction):
+            transition(state, action)
+
+
+def at(duration_s: float = 600.0, max_depth: int = 1, path: tuple[int, ...] = (5,), **rest: object) -> State:
+    rules = Rules(duration_s, max_depth, rest.pop("traversal", "dfs"))  # type: ignore[arg-type]
+    return State(Grid(0.0, duration_s, 8, path), rules, region_depth=len(path), **rest)  # type: ignore[arg-type]
+
+
+def test_expand_stops_at_the_depth_and_below_a_second() -> None:
+    root = at(path=())
+    assert legal_set(root).expand == tuple(range(64))
+    assert legal_set(transition(root, Expand(5))).expand == ()
+    assert legal_set(at(max_depth=3)).expand == ()  # 0.15 s a cell, whatever the depth
+    assert legal_set(at(36_000, max_depth=2)).expand == tuple(range(64))
+
+
+def test_backtrack_stops_at_the_region() -> None:
+    state = at(36_000, max_depth=2)
+    assert not legal_set(state).backtrack and state.stack == ()
+    deeper = transition(state, Expand(9))
+    assert legal_set(deeper).backtrack and deeper.stack == (state.grid,)
+    assert transition(deeper, Backtrack()).grid == state.grid
+    assert deeper.position == (deeper.grid.centre_s, deeper.grid.span_s)
+
+
+def test_breadth_first_workers_mark_and_do_not_open() -> None:
+    state = at(36_000, max_depth=2, traversal="bfs")
+    legal = legal_set(state)
+    assert legal.expand == () and not legal.backtrack and legal.mark == tuple(range(64))
+    state = transition(transition(state, MarkPromising((9, 3, 9))), MarkPromising((4,)))
+    assert not {9, 3, 4} & set(legal_set(state).mark)
+    assert [grid.path[-1] for grid in state.marked] == [9, 3, 4]  # first in, first out, once each
+
+
+def test_dead_cells_can_be_neither_opened_nor_named() -> None:
+    state = at(path=(), dead_zones=DeadZones().add(0.0, 25.0))
+    assert state.dead_cells == {0, 1}  # the third is dead only in part
+    legal = legal_set(state)
+    assert all(0 not in cells and 2 in cells for cells in (legal.expand, legal.zoom, legal.investigate_after))
+    assert not {0, 1, 2} & set(legal.add) and 3 in legal.add, "the frame of the third, at 23.4 s, is ruled out"
+
+
+def test_the_ends_of_the_video_have_no_beyond() -> None:
+    legal = legal_set(at(path=()))
+    assert 0 not in legal.investigate_before and 63 not in legal.investigate_after
+    cell = Grid(0.0, 600.0, 8).cells[1]
+    assert scan_interval(cell, "before", 600.0) == (0.0, cell.start_s)
+    short = Grid(0.0, 6.0, 8).cells[32]
+    assert scan_interval(short, "after", 6.0) == (short.end_s, short.end_s + 1.0)
+
+
+def test_a_context_scan_is_masked_too(world: World, shared_cache: Cache) -> None:
+    atlas = Atlas(world.drawn, cell=64, cache=shared_cache)
+    cell = atlas.root.cells[20]
+    zones = DeadZones().add(cell.start_s - 5.0, cell.start_s)
+    seen = atlas.observe(atlas.act(atlas.start(dead_zones=zones), Investigate(20, "before")))
+    assert isinstance(seen.looking_at, View)
+    assert seen.looking_at.dead == {5, 6, 7, 8}  # the last 5 of 9.4 seconds: four whole ninths
+
+
+def test_nothing_is_legal_after_finished() -> None:
+    assert actions(legal_set(transition(at(), Finished()))) == []
+
+
+def test_one_frame_is_kept_once() -> None:
+    state = transition(at(), AddToScratchpad((Claim(7, "seen"), Claim(8, "seen"))))
+    assert len(state.scratchpad) == 2
+    assert not {7, 8} & set(legal_set(state).add)
+
+
+def test_atlas_walks_a_video(world: World, shared_cache: Cache) -> None:
+    atlas = Atlas(world.drawn, cell=64, cache=shared_cache)
+    assert atlas.rules.max_depth == 1
+    seen = atlas.reset()
+    assert seen.view.image.size == (512, 512) and len(seen.subtitles) == len(world.script.lines)
+    seen = atlas.step(Expand(cell=12))
+    assert (seen.view.grid.start_s, seen.view.grid.end_s) == (112.5, 121.875)
+    seen = atlas.step(Zoom(cell=30))
+    assert isinstance(seen.looking_at, Still) and seen.looking_at.image.size == world.drawn.size
+    seen = atlas.step(Investigate(cell=30, direction="before"))
+    assert isinstance(seen.looking_at, View) and seen.looking_at.grid.k == 3
+    assert atlas.step(Backtrack()).looking_at is None
+    with pytest.raises(IllegalAction, match="Backtrack"):
+        atlas.step(Backtrack())
+
+
+def test_evidence_carries_what_was_said(world: World, shared_cache: Cache) -> None:
+    line = world.script.lines[0]
+    for subtitles, expected in ((True, line.text), (False, "")):
+        atlas = Atlas(world.drawn, cell=64, subtitles=subtitles, cache=shared_cache)
+        cell = atlas.root.cell_at(line.start_s + 0.01)
+        atlas.reset()
+        atlas.step(AddToScratchpad((Claim(cell.index, "seen"),)))
+        (item,) = atlas.state.scratchpad
+        assert expected in item.subtitle and bool(item.subtitle) == subtitles
+
+
+def test_depths_that_cannot_be(world: World) -> None:
+    for depth in (-1, 9, "deep", 1.5):
+        with pytest.raises(InputError, match="max_depth"):
+            Atlas(world.drawn, max_depth=depth)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="not a region"):
+        Atlas(world.drawn).start(Grid(0.0, 5.0, 8))

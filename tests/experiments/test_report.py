@@ -1,0 +1,112 @@
+"""Executed notebooks as HTML: every picture without a kernel, a network or widget state, and text as text."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser
+from support.model_doubles import ATTACK
+from support.notebooks import write_notebook
+from support.pages import OF_THE_TEMPLATE, WRITERS, Looked, meant, plain_html
+from support.paths import TESTS
+
+from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.errors import InputError
+from atlaskit.experiments import report
+from atlaskit.experiments.notebook import NotebookError, run_notebook
+from atlaskit.experiments.report import write_html
+
+
+def test_a_widget_without_its_state_is_its_static_picture(tmp_path: Path) -> None:
+    """What a notebook keeps of a widget when its state is not stored: nbconvert then takes the next best form."""
+    picture = '<img src="data:image/png;base64,iVBORw0KGgo=" alt="a map">'
+    view = {"model_id": "0" * 32, "version_major": 2, "version_minor": 0}
+    data = {"application/vnd.jupyter.widget-view+json": view, "text/html": picture, "text/plain": "GridExplorer"}
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("explorer")])
+    notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", data)]
+    nbformat.write(notebook, tmp_path / "widget.ipynb")
+    for write in WRITERS:
+        html = write(tmp_path / "widget.ipynb").read_text(encoding="utf-8")
+        assert 'alt="a map"' in html and "0" * 32 not in html
+
+
+def test_a_page_that_begins_otherwise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbformat.write(nbformat.v4.new_notebook(), tmp_path / "a.ipynb")
+    monkeypatch.setattr(report, "HEAD", re.compile("(never)"))
+    with pytest.raises(InputError, match=r"nbconvert makes of a.ipynb begins as no other"):
+        write_html(tmp_path / "a.ipynb")
+    assert not (tmp_path / "a.html").exists()
+
+
+HOSTILE_BOOK = (
+    "import atlaskit as ak; import pandas as pd",
+    """
+video = ak.open_video(film, subtitles="embedded" if not subtitles else subtitles)
+video
+""",
+    "atlas = ak.Atlas(video, k=4, cell=32, cache=cache); atlas.reset()",
+    """
+result = ak.ask(video, ATTACK, ["a circle", ATTACK[:-1]], vlm=Spiteful(5), k=4, cell=32, cache=cache,
+                workers=3, budget=ak.Budget(calls=30), show=True)
+""",
+    "print(result); print(video.name); result",
+    "result.trace",
+    "result.evidence",
+    "pd.DataFrame(item.to_json() for item in result.evidence)",
+    "ak.plots.trace_log(result).figure",
+    "ak.plots.scratchpad(result).figure",
+    "for item in result.evidence.surest(1): raise ValueError(item.description + ATTACK)",
+)
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A notebook about a file whose name, subtitles and model say what would run; its last cell fails, so too."""
+    folder = tmp_path_factory.mktemp("hostile")
+    film = atlasworld(seed=3, duration_s=40, questions=1, size=(114, 64), directory=folder / "film")
+    source = film.video.path  # type: ignore[attr-defined]
+    name = "<img src=x onerror=document.title='run'>\u202e.mp4"
+    shutil.copy(source, folder / name)
+    said = ATTACK.replace("-->", "--").replace("\x1b", "")  # as a subtitle file can hold it
+    cues = [f"{n + 1}\n00:00:{n:02d},000 --> 00:00:{n + 1:02d},000\n{said}" for n in range(40)]
+    lines = "\n\n".join(cues)
+    (folder / "words.srt").write_text(lines, encoding="utf-8")
+    begin = f"""
+import sys; sys.path.insert(0, {str(TESTS)!r})
+import atlaskit as ak; from models import ATTACK, Spiteful
+film, subtitles, cache = {str(folder / name)!r}, {str(folder / "words.srt")!r}, ak.Cache({str(folder / "cache")!r})
+"""
+    notebook = write_notebook(folder / "hostile.ipynb", "n = 0", begin, *HOSTILE_BOOK)
+    with pytest.raises(NotebookError, match="ValueError"):
+        run_notebook(notebook, folder / "out")
+    return folder / "out" / "hostile.ipynb"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("write", WRITERS)
+def test_what_strangers_say_runs_nothing(hostile: Path, browser: Browser, write: Callable[[Path], Path]) -> None:
+    looked = Looked(browser, write(hostile))
+    assert looked.title in ("hostile", "Notebook") and looked.strange == 0
+    assert "<script>document.title='run'</script>" in looked.text and "<img src=x onerror=" in looked.text
+    assert looked.blank == [] and looked.pictures == meant(hostile) > 5
+    assert not [url for url in looked.asked if "127.0.0.1" in url or url.startswith("file:")]
+    if write is write_html:
+        assert looked.asked == [] and looked.wrong == []
+    else:
+        assert {url.split("/")[2] for url in looked.asked} <= OF_THE_TEMPLATE
+
+
+@pytest.mark.browser
+def test_these_tests_can_fail(tmp_path: Path, browser: Browser) -> None:
+    """What is no text runs in nbconvert's own page; in ours it does not, by the page's policy."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", {"text/html": ATTACK})]
+    nbformat.write(notebook, tmp_path / "raw.ipynb")
+    plain, ours = (Looked(browser, write(tmp_path / "raw.ipynb")) for write in (plain_html, write_html))
+    assert plain.title == "run" and plain.blank and plain.strange
+    assert ours.title == "raw" and ours.asked == []

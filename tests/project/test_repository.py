@@ -1,0 +1,81 @@
+"""What the repository promises about itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+from support.paths import ROOT
+
+from atlaskit.caching.keys import VERSIONS
+from atlaskit.models.serving.server import SHIPPED
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def shipped() -> list[Path]:
+    """Every file of the project, whether it came by git or in an archive."""
+    folders = ("atlaskit", "docs", "notebooks", "recordings", "tests", "tools", ".ci")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    files += [path for path in ROOT.iterdir() if path.is_file()]
+    return [path for path in files if path.suffix != ".pyc"]
+
+
+def test_dependencies_are_listed_once() -> None:
+    """environment.yml installs the project and names nothing that pyproject.toml lists."""
+    text = (ROOT / "environment.yml").read_text()
+    listed = re.findall(r"^\s*- (.+)$", text, re.MULTILINE)
+    assert listed == ["python=3.11", "pip", 'pip: ["-e .[notebook,test]"]']
+    assert PROJECT["project"]["requires-python"] == ">=3.11"
+
+
+def test_every_dependency_is_used() -> None:
+    modules = {"pillow": "PIL", "charset": "charset_normalizer"}
+    code = "\n".join(path.read_text() for path in (ROOT / "atlaskit").rglob("*.py"))
+    for line in PROJECT["project"]["dependencies"]:
+        name = re.match(r"[a-z0-9]+", line)[0]  # type: ignore[index]
+        assert re.search(rf"^\s*(import|from) {modules.get(name, name)}\b", code, re.MULTILINE), name
+
+
+def test_the_readme_names_the_commands_that_ci_runs() -> None:
+    readme, ci = (ROOT / "README.md").read_text(), (ROOT / ".ci/run").read_text()
+    for command in ("make demo", "make test"):
+        assert command in readme and command in ci
+
+
+def test_make_alone_lists_every_target() -> None:
+    said = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in ("demo", "test", "experiments", "lab", "serve", "bench", "clean", "lint"):
+        assert f"make {target} " in said
+
+
+def test_the_page_about_the_cache_names_every_kind_of_entry() -> None:
+    page = (ROOT / "docs/cache.md").read_text()
+    table = page[page.index("| kind |") : page.index("`atlaskit/caching/keys.py` has")]
+    assert set(re.findall(r"`([a-z]+)`(?= ·| \|)", table)) == VERSIONS.keys() - {"served"}
+
+
+def test_nothing_heavy_is_in_git_but_nano() -> None:
+    heavy = {path: path.stat().st_size for path in shipped() if path.stat().st_size > 1_000_000}
+    assert {path.parent for path in heavy} <= {SHIPPED["nano"]}
+    assert max(heavy.values()) <= 12_000_000 and sum(heavy.values()) <= 25_000_000
+
+
+def test_what_make_clean_removes_is_not_in_git() -> None:
+    ignored = (ROOT / ".gitignore").read_text().replace("/", "").split()
+    (removed,) = re.findall(r"^\trm -rf (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert ".venv-serve" in removed and not set(removed.split()) - set(ignored)
+
+
+def test_no_registry_is_named() -> None:
+    """An index's address belongs to the machine, not to the project; PyTorch's own, a second one, is no machine's."""
+    pattern = re.compile(rb"pypi\.org|pythonhosted|registry\.npmjs|deb\.debian")
+    naming = [path for path in shipped() if path != Path(__file__) and pattern.search(path.read_bytes())]
+    assert naming == []
+
+
+def test_no_module_is_called_utils() -> None:
+    names = {path.stem for path in (ROOT / "atlaskit").rglob("*.py")}
+    assert not names & {"utils", "helpers", "common", "misc", "config"}

@@ -1,0 +1,257 @@
+"""A real vLLM server on this machine's CPU, with a tiny untrained model made on the spot: `make test-server`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+
+import pytest
+from support.invariants import check_books, check_grounded
+from support.paths import SUPPORT
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.schemas import TaskAnswer
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld.questions import WRITERS
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import view
+from atlaskit.models.client import VLM
+from atlaskit.models.errors import ServerError, Unreachable
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.schema import ParametricSchema
+from atlaskit.models.serving import install
+from atlaskit.models.serving.server import serve
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Event
+
+pytestmark = pytest.mark.server
+
+BUDGET = Budget(calls=12)
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model: 4 million seeded weights, its own tokenizer, nothing downloaded."""
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    script = SUPPORT / "tiny_model.py"
+    subprocess.run([install.interpreter(), script, folder], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_and_unconnected() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def vlm(tiny: Path, _small_and_unconnected: None) -> Iterator[VLM]:
+    with serve(tiny) as vlm:
+        yield vlm
+
+
+def run(world: World, question: Question, vlm: VLM, cache: Cache, **options: object) -> Result:
+    given = {"cell": 64, "budget": BUDGET, "workers": 2, **options}
+    return ask(world.drawn, question, vlm=vlm, cache=cache, **given)  # type: ignore[arg-type]
+
+
+def test_a_whole_run(vlm: VLM, world: World, cache: Cache) -> None:
+    """Every reply validates, no action is illegal, the books agree with the server's own."""
+    before = vlm.counters()
+    result = run(world, world.questions[0], vlm, cache)
+    server = vlm.counters() - before
+    assert result.prediction is not None and result.total.calls > 6
+    check_grounded(result)
+    check_books(result, BUDGET)
+    steps = result.trace.of("step")
+    assert len(steps) > 3 and not any(event["problem"] for event in steps)
+    assert result.trace.of("failure") == () and all(call.retries == 0 for call in result.calls)
+
+    total = result.total
+    assert (server.prompt_tokens, server.completion_tokens) == (total.prompt_tokens, total.completion_tokens)
+    assert (server.prefix_queries, server.prefix_hits) == (total.prompt_tokens, total.cached_tokens)
+    assert server.image_queries == sum(len(call.views) for call in result.calls)
+    assert 0 < server.prefix_hit_rate < 1 and server.image_hits > 0
+    assert 0 < total.image_tokens < total.prompt_tokens and not total.estimated
+    by_role = {
+        role: sum(call.usage.prompt_tokens for call in result.calls if call.role == role) for role in result.usage
+    }
+    assert by_role == {role: usage.prompt_tokens for role, usage in result.usage.items()}
+    assert all(call.transit.wall_s > 0 and call.transit.sent_bytes > 0 for call in result.calls)
+
+    again = run(world, world.questions[0], vlm, cache)
+    assert again.to_json() == result.to_json() and again.spent.calls == 0
+    assert vlm.counters().prompt_tokens == before.prompt_tokens + server.prompt_tokens
+    assert all(call.transit.wall_s == 0 and not call.live for call in again.calls)
+
+
+def shape_of(request: Request) -> type:
+    return request.schema.shape if isinstance(request.schema, ParametricSchema) else request.schema
+
+
+@pytest.mark.parametrize("is_unforced", [False, True])
+def test_every_form_of_answer_is_kept_to(
+    vlm: VLM, tmp_path: Path, is_unforced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each call, for each kind of question: the server's grammar takes its schema, and what comes fits it; also in
+    the form in which nano is asked, with tokens of its own choice."""
+    monkeypatch.setattr("atlaskit.models.dialect.is_nano", lambda name: is_unforced)
+    world = atlasworld(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
+    calls: dict[tuple[str, ...], Request] = {}
+
+    class Listening(Oracle):
+        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+            own = traversal if request.step == "step" else ""  # a worker's actions alone differ by traversal
+            calls.setdefault((request.step, own, shape_of(request).__name__, request.facts.question.kind), request)  # type: ignore[attr-defined]
+            return super().complete(request, max_attempts=max_attempts)
+
+    asked = {question.kind: question for question in world.questions}
+    for question in asked.values():
+        for traversal, depth in product(("dfs", "bfs"), ("auto", 0)):
+            options = {"k": 4, "cell": 32, "traversal": traversal, "max_depth": depth, "max_rounds": 2}
+            ask(world.drawn, question, vlm=Listening(world, 0.3), cache=Cache(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+    assert len(asked) == 5 and {step for step, *_ in calls} == {"task", "probe", "step", "review", "decision"}
+    for key, request in calls.items():
+        reply = vlm.complete(request, max_attempts=1)
+        assert isinstance(reply.answer, shape_of(request)), key
+
+
+def test_a_conversation_about_one_view_is_cached_by_the_server(vlm: VLM, world: World, cache: Cache) -> None:
+    result = run(world, world.questions[1], vlm, cache, workers=1, cell=32)
+    calls = [call for call in result.calls if call.role == "worker"]
+    went_on = [
+        now for before, now in zip(calls, calls[1:], strict=False) if now.views[: len(before.views)] == before.views
+    ]
+    cached = sum(call.usage.cached_tokens for call in went_on)
+    assert went_on and cached > 0.5 * sum(call.usage.prompt_tokens for call in went_on)
+
+
+def request(*parts: object) -> Request:
+    return Request("worker", "step", (Message("user", parts),), TaskAnswer, max_tokens=400)  # type: ignore[arg-type]
+
+
+def test_an_image_travels_once_and_again_when_it_was_forgotten(vlm: VLM, world: World, cache: Cache) -> None:
+    sheets = [view(world.drawn, k=2, cell=size, cache=cache) for size in (128, 129, 130)]
+    plain = VLM(vlm.base_url, vlm.name)  # one that was not started here: it shares no disk that we know of
+    assert plain.dialect.name == "vllm" and plain.dialect.media is None
+    first, second = (plain.complete(request("What is here?", sheets[0], word)) for word in ("Say it.", "Say more."))
+    assert first.transit.sent_bytes > len(sheets[0].jpeg()) > 4 * second.transit.sent_bytes
+    assert first.usage.image_tokens == second.usage.image_tokens > 0
+
+    plain._known.add(sheets[1].key)  # as if the server had been started anew since
+    third = plain.complete(request("What is here?", sheets[1]))
+    assert third.usage.calls == 1 and third.transit.sent_bytes > len(sheets[1].jpeg())
+
+    by_file = vlm.complete(request("What is here?", sheets[2]))
+    assert by_file.transit.sent_bytes < 4000 and by_file.usage.image_tokens == first.usage.image_tokens
+    assert by_file.text == plain.complete(request("What is here?", sheets[2])).text
+
+
+def test_two_runs_at_once_keep_books_of_their_own(
+    vlm: VLM, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    before = vlm.counters()
+    caches = [Cache(tmp_path_factory.mktemp("cache")) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda i: run(world, world.questions[2 + i], vlm, caches[i]), range(2)))
+    server = vlm.counters() - before
+    for result in results:
+        check_books(result, BUDGET)
+        assert sum(call.usage.calls for call in result.calls) == result.total.calls
+        assert sum(call.usage.tokens for call in result.calls) == result.total.tokens
+    assert server.prompt_tokens == sum(result.total.prompt_tokens for result in results)
+    assert server.prefix_hits == sum(result.total.cached_tokens for result in results)
+
+
+def test_a_reason_to_fail_is_told(tiny: Path) -> None:
+    with pytest.raises(ServerError, match="max_model_len") as caught:
+        serve(tiny, arguments=["--max-model-len", "99999999"], progress=False).start()
+    assert "\n" not in str(caught.value) and "server.log" in str(caught.value)
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def test_a_server_that_dies_costs_no_evidence_and_a_new_one_completes_the_run(
+    tiny: Path, world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.05)
+    server, steps, found = serve(tiny), [], []
+    killed = threading.Event()
+
+    def kill_after_a_find(event: Event) -> None:
+        if event.kind == "step":
+            steps.append(event)
+            found.extend(event["found"])
+            if found and len(steps) > 2 and not killed.is_set():
+                assert server._keeper is not None
+                os.killpg(children(server._keeper.pid)[0], signal.SIGKILL)
+                killed.set()
+
+    question = world.questions[4]
+    with server as vlm:
+        cut = run(world, question, vlm, cache, workers=1, on_event=kill_after_a_find)
+        assert killed.is_set() and cut.prediction is None
+        assert cut.failure.startswith(f"No model answers at {vlm.base_url}")
+        assert found and {item.timestamp_s for item in cut.evidence} == {item["timestamp_s"] for item in found}
+        with pytest.raises(Unreachable):
+            run(world, question, vlm, Cache(cache.directory / "other"))
+        whole = run(world, question, server.start(), cache, workers=1)
+    assert whole.prediction is not None and whole.failure == ""
+    assert 0 < whole.spent.calls <= whole.total.calls - len(cut.trace.of("step")), (
+        "what was answered before is not asked again"
+    )
+    answered = cut.trace.of("step")
+    assert answered == whole.trace.of("step")[: len(answered)]
+
+
+USER = """
+    from atlaskit.models.serving.server import serve
+    serve({model!r}, progress=False).start()
+"""
+
+
+def test_a_killed_user_leaves_no_process_behind(tiny: Path) -> None:
+    """As when a kernel is restarted while the server loads: its engine is a process of its own by then."""
+    code = textwrap.dedent(USER.format(model=str(tiny)))
+    user = subprocess.Popen([sys.executable, "-c", code])
+    group, until_s = 0, time.monotonic() + 120
+    while not group or len(members(group)) < 3:
+        assert time.monotonic() < until_s and user.poll() is None
+        time.sleep(0.2)
+        group = next((engine for keeper in children(user.pid) for engine in children(keeper)), 0)
+    user.kill()
+    user.wait()
+    while members(group):
+        assert time.monotonic() < until_s, members(group)
+        time.sleep(0.2)
+
+
+def members(group: int) -> list[int]:
+    """Return the processes of a group that still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group = path.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(its_group) == group and state != "Z":
+            found.append(int(path.parent.name))
+    return found

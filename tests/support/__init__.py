@@ -1,0 +1,1 @@
+"""What tests share: model doubles, media, servers, pages, workers."""

@@ -1,0 +1,190 @@
+"""What the decode matrix is made of: codecs, the containers they come in, and the traits of real files."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from av.video.reformatter import ColorRange
+
+from support.media import cut, make
+
+SMALL = (160, 90)
+ODD = (161, 91)
+TALLER = (160, 96)
+FRAMES, FPS, GOP = 85, 25, 25
+
+ENCODERS: dict[str, tuple[str, dict[str, str]]] = {
+    "H.264": ("libx264", {"preset": "veryfast"}),
+    "HEVC": ("libx265", {"preset": "ultrafast", "x265-params": "log-level=none"}),
+    "VP8": ("libvpx", {"auto-alt-ref": "1", "lag-in-frames": "8", "threads": "1"}),  # more only wait for one another
+    "VP9": ("libvpx-vp9", {"auto-alt-ref": "1", "lag-in-frames": "8"}),
+    "AV1": ("libsvtav1", {"preset": "12"}),
+    "MPEG-4": ("mpeg4", {}),
+}
+CONTAINERS = {
+    "H.264": ("mp4", "mov", "mkv", "ts", "avi"),
+    "HEVC": ("mp4", "mov", "mkv", "ts"),
+    "VP8": ("webm", "mkv"),
+    "VP9": ("webm", "mkv", "mp4"),
+    "AV1": ("mp4", "mkv", "webm"),
+    "MPEG-4": ("mp4", "mov", "mkv", "avi", "ts"),
+}
+BY_INDEX = ("mp4", "mov")
+"""Containers with a table of samples, edit lists and a display matrix."""
+BOTH = ("H.264", "HEVC")
+REORDERED = ("H.264", "HEVC", "MPEG-4")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One file of the matrix."""
+
+    codec: str
+    container: str
+    trait: str
+
+    def __str__(self) -> str:
+        return f"{self.codec} · {self.container} · {self.trait}"
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there are such files, and an encoder here that makes them."""
+        codec, container = self.codec, self.container
+        return {
+            "plain": True,
+            "hidden frames": codec in ("VP8", "VP9"),
+            "B-frames": codec in REORDERED,
+            "open GOP": codec in BOTH and container != "avi",
+            "one keyframe": True,
+            "variable frame rate": container not in ("avi",) and (codec, container) != ("MPEG-4", "ts"),
+            "late start": container not in ("avi",),
+            "edit list": container in BY_INDEX and codec in REORDERED,
+            "rotated": container in BY_INDEX,
+            "non-square pixels": codec in REORDERED and container in ("mp4", "mov", "mkv"),
+            "odd size": codec in ("VP8", "VP9", "AV1"),
+            "10-bit": codec in ("H.264", "HEVC", "VP9", "AV1") and container != "avi",
+            "full range": codec in ("H.264", "HEVC", "VP9"),
+            "interlaced": codec in ("H.264", "MPEG-4"),
+            "no duration": container in ("mkv", "webm"),
+            "ends before its sound": container in ("mp4", "mov", "mkv", "ts", "avi"),
+            "cover art": container in BY_INDEX,
+            "fragmented": container in BY_INDEX,
+        }[self.trait]
+
+
+TRAITS = (
+    *("plain", "hidden frames", "B-frames", "open GOP", "one keyframe", "variable frame rate", "late start"),
+    *("edit list", "rotated", "non-square pixels", "odd size", "10-bit", "full range", "interlaced", "no duration"),
+    *("ends before its sound", "cover art", "fragmented"),
+)
+
+
+def rows() -> Iterator[Row]:
+    """All rows of the matrix."""
+    for codec, containers in CONTAINERS.items():
+        for trait in TRAITS:
+            for container in containers:
+                row = Row(codec, container, trait)
+                if row.is_possible:
+                    yield row
+
+
+def film(row: Row, folder: Path) -> Path:
+    """Make the file of a row."""
+    encoder, options = ENCODERS[row.codec]
+    path = folder / f"a film – фильм.{row.container}"
+    options = dict(options)
+    how: dict[str, object] = {"frames": FRAMES, "fps": FPS, "gop": GOP, "size": SMALL}
+    match row.trait:
+        case "plain":
+            options |= {"bf": "0"} if row.codec in REORDERED else {}
+        case "hidden frames":
+            return _two_passes(make(folder / "whole.mkv", "libx264", **how, qp="0"), path, ENCODERS[row.codec][0])  # type: ignore[arg-type]
+        case "B-frames":
+            options["bf"] = "2" if row.codec == "MPEG-4" else "3"
+        case "open GOP":
+            if row.codec == "H.264":
+                options["x264-params"] = f"open-gop=1:keyint={GOP}:bframes=3"
+            else:
+                options["x265-params"] += f":open-gop=1:keyint={GOP}:bframes=3:b-adapt=0"
+        case "one keyframe":
+            how["gop"] = 10_000
+            options |= {"sc_threshold": "0"} if row.codec in ("H.264", "MPEG-4") else {}
+            if row.codec == "HEVC":
+                options["x265-params"] += ":scenecut=0:keyint=-1"
+        case "variable frame rate":
+            how["times"] = [index + index // 7 * 3 + index // 30 * 40 for index in range(FRAMES)]
+            how["sound_s"] = 0.0 if row.container == "webm" else 14.0
+        case "late start":
+            how["starts_at"] = 125
+        case "edit list":
+            whole = make(folder / f"whole.{row.container}", encoder, FRAMES, FPS, size=SMALL, gop=GOP, **options)
+            return cut(whole, path, at_s=1.6, from_s=1.0)
+        case "rotated":
+            how["rotation"] = 90
+        case "non-square pixels":
+            how["aspect"] = Fraction(4, 3)
+        case "odd size":
+            how["size"] = ODD
+        case "10-bit" if row.codec == "VP9":
+            whole = make(folder / "whole.mkv", "libx264", **how, qp="0")  # type: ignore[arg-type]
+            _ffmpeg("-i", whole, "-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p10le", "-g", GOP, "-cpu-used", "8", path)
+            return path
+        case "10-bit":
+            how["pix_fmt"] = "yuv420p10le"
+        case "full range":
+            how["prepare"] = _full_range
+        case "interlaced":
+            how["size"] = TALLER  # fields need a height that four divides
+            options["flags"] = "+ilme+ildct"
+            if row.codec == "H.264":
+                options["x264-params"] = "tff=1"
+        case "no duration":
+            how["container_options"] = {"live": "1"}
+        case "ends before its sound":
+            how["sound_s"] = 9.0
+        case "cover art":
+            how["cover"] = True
+        case "fragmented":
+            how["container_options"] = {"movflags": "+frag_keyframe+empty_moov"}
+    return make(path, encoder, **how, **options)  # type: ignore[arg-type]
+
+
+def _ffmpeg(*arguments: object) -> None:
+    """Encode what PyAV's own encoders cannot; raise LookupError where there is no ffmpeg."""
+    ffmpeg = shutil.which("ffmpeg")
+    if ffmpeg is None:
+        raise LookupError("ffmpeg")
+    subprocess.run([ffmpeg, "-v", "error", "-y", *map(str, arguments)], check=True)
+
+
+def _two_passes(whole: Path, path: Path, encoder: str) -> Path:
+    """Encode as people do offline: with frames that are never shown, and only there for others to refer to."""
+    coding = ("-c:v", encoder, "-b:v", "150k", "-auto-alt-ref", "1", "-lag-in-frames", "25", "-g", "50")
+    log = ("-passlogfile", path.with_name("passes"))
+    _ffmpeg("-i", whole, *coding, "-pass", "1", *log, "-f", "null", "-")
+    _ffmpeg("-i", whole, *coding, "-pass", "2", *log, path)
+    return path
+
+
+def _full_range(stream: object) -> None:
+    stream.codec_context.color_range = ColorRange.JPEG  # type: ignore[attr-defined]
+
+
+def turned(row: Row) -> int:
+    """By how many degrees counterclockwise the row's frames are to be turned before they are shown."""
+    return 90 if row.trait == "rotated" else 0
+
+
+def shown_size(row: Row) -> tuple[int, int]:
+    """(width, height) that the row's video is shown at."""
+    if row.trait == "rotated":
+        return SMALL[::-1]
+    if row.trait == "non-square pixels":
+        return round(SMALL[0] * 4 / 3), SMALL[1]
+    return {"odd size": ODD, "interlaced": TALLER}.get(row.trait, SMALL)

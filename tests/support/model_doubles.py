@@ -1,0 +1,171 @@
+"""Test doubles for a model: one small class each."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from atlaskit.caching.cache import canonical_json, recipe_key
+from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, json_schema
+from atlaskit.models.usage import Usage
+
+
+def told_by(model: Model, request: Request) -> str:
+    """Return what a draw for a request is made of: all that it says. It is no key of a reply, so that what these models
+    say, which tests count on, stays as it is when keys are made otherwise."""
+    return recipe_key(
+        "reply",
+        3,
+        model=model.name,
+        parameters=dict(model.parameters),
+        sample=request.sample,
+        max_tokens=request.max_tokens,
+        schema=hashlib.sha256(canonical_json(json_schema(request.schema)).encode()).hexdigest(),
+        messages=[
+            [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
+            for message in request.messages
+        ],
+    )
+
+
+WORDS = ("a red circle", "<script>alert(1)</script>", "[A] 86.3 s", "ignore all rules")
+ATTACK = (
+    "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\"></script></textarea></svg>"
+    "<a href='javascript:1'>[x](javascript:1) \u202etxt\u2066 \x1b[31m\x07 $x^{$ \\(y --> ]]> http://127.0.0.1:9/x.png"
+)
+"""What would run, ask the network for something, or turn words around, wherever it is taken for more than text."""
+
+
+class Babbler:
+    """Answers anything at all that fits the schema, drawn from the seed and the request."""
+
+    words: Sequence[str] = WORDS
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.name = "babbler"
+        self.parameters: Mapping[str, Any] = {"seed": seed}
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        rng = random.Random(f"{self.seed} {told_by(self, request)}")
+        schema = json_schema(request.schema)
+        value = babble(schema, schema.get("$defs", {}), rng, self.words)
+        text = canonical_json(value)
+        usage = Usage(calls=1, prompt_tokens=rng.randrange(100, 3000), completion_tokens=rng.randrange(1, 100))
+        return Reply(request.schema.model_validate_json(text), text, usage)
+
+
+def babble(
+    schema: dict[str, Any], definitions: dict[str, Any], rng: random.Random, words: Sequence[str] = WORDS
+) -> Any:
+    """Draw a value that fits a JSON schema of the kind pydantic writes."""
+    if "$ref" in schema:
+        return babble(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, rng, words)
+    if "anyOf" in schema:
+        return babble(rng.choice(schema["anyOf"]), definitions, rng, words)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return rng.choice(schema["enum"])
+    match schema["type"]:
+        case "object":
+            return {name: babble(part, definitions, rng, words) for name, part in schema["properties"].items()}
+        case "array":
+            least, most = schema.get("minItems", 0), min(schema["maxItems"], 5)
+            return [
+                babble(schema["items"], definitions, rng, words) for _ in range(rng.randint(least, max(least, most)))
+            ]
+        case "string":
+            said: str = rng.choice(["" if "minLength" not in schema else "?", *words])
+            return said[: schema.get("maxLength")]
+        case "integer":
+            return rng.randint(schema.get("minimum", 0), min(schema["maximum"], 12))
+        case "number":
+            return rng.uniform(schema.get("minimum", 0), schema.get("maximum", 1))
+        case "boolean":
+            return rng.random() < 0.2
+    raise AssertionError(schema)
+
+
+class Spiteful(Babbler):
+    """Says an attack wherever it may say something of its own."""
+
+    words = (ATTACK,)
+
+
+class Slow:
+    """A model that takes its time, a different time for each call."""
+
+    def __init__(self, model: Model, seed: int) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self._rng, self._lock = random.Random(seed), threading.Lock()
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        with self._lock:
+            wait_s = self._rng.random() * 0.004
+        time.sleep(wait_s)
+        return self.model.complete(request, max_attempts=max_attempts)
+
+
+class Flaky:
+    """A model that fails for good on a share of its calls, drawn from the request; what it answers is the model's."""
+
+    def __init__(self, model: Model, rate: float, seed: int = 0, steps: tuple[str, ...] = ("step",)) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.rate, self.seed, self.steps = rate, seed, steps
+        self.failed = 0
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        draw = random.Random(f"{self.seed} {told_by(self.model, request)}").random()
+        if request.step in self.steps and draw < self.rate:
+            with self._lock:
+                self.failed += 1
+            raise ModelError("the network is down", Usage(calls=max_attempts))
+        return self.model.complete(request, max_attempts=max_attempts)
+
+
+class Counting:
+    """A model that counts the calls it is really given."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.calls: list[str] = []
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        with self._lock:
+            self.calls.append(request.step)
+        return self.model.complete(request, max_attempts=max_attempts)
+
+
+class Looking:
+    """A model that looks at every picture it is shown, as a real one does."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        for image in request.images:
+            image.jpeg()
+        return self.model.complete(request, max_attempts=max_attempts)
+
+
+class Overruled:
+    """A model some of whose answers are changed: `by` maps a step to a function of the request and its own answer."""
+
+    def __init__(self, model: Model, **by: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> None:
+        self.model, self.name, self.parameters, self.by = model, f"overruled {model.name}", model.parameters, by
+
+    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        reply = self.model.complete(request, max_attempts=max_attempts)
+        if request.step not in self.by:
+            return reply
+        answer = request.schema.model_validate(self.by[request.step](request, reply.answer.model_dump()))
+        return replace(reply, answer=answer, text=answer.model_dump_json())

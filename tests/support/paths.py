@@ -1,0 +1,9 @@
+"""Where the tests and the project lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SUPPORT = Path(__file__).parent
+TESTS = SUPPORT.parent
+ROOT = TESTS.parent

@@ -1,0 +1,195 @@
+"""Stand-ins for videos, results and files."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from typing import Any, Literal
+
+import numpy as np
+from PIL import Image
+from pydantic import BaseModel
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.errors import FrameError, VideoError
+from atlaskit.models.protocol import Message, Model, Request
+from atlaskit.runs.result import Result
+from atlaskit.video.readers import Pixels
+from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.video.video import Video
+from support.model_doubles import ATTACK
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</td></tr></table><h1>out</h1>",
+    "<!-- ]]> --><style>*{display:none}</style>",
+    "&lt;b&gt; &#60;script&#62;",
+    "\u202etxt.exe\u2066\u200f",
+    "nul\x00 escape\x1b[31m bell\x07",
+    "w" * 5_000,
+    "two\nlines\tand\u2028more",
+    "$5 or $10, \\(x\\), \\begin{equation}",
+    "half a letter \ud800",
+)
+ALL = " | ".join(HOSTILE)
+MASTER_AND_WORKER = ("step", "probe", "review", "decision")
+FORTY: dict[str, Any] = {"workers": 3, "steps": 5, "budget": Budget(calls=40)}
+TAGS = {"div", "p", "span", "strong", "bdi", "wbr", "table", "caption", "thead", "tbody", "tr", "th", "td", "img"}
+ATTRIBUTES = {"style", "scope", "src", "alt", "width"}
+VOID = {"img", "wbr"}
+CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
+
+
+class Flat(Video):
+    """A video whose every frame is one colour; frames in `broken` cannot be decoded."""
+
+    def __init__(self, size: tuple[int, int] = (320, 180), broken: tuple[float, float] = (0, 0)) -> None:
+        self.name, self.duration_s, self.fps, self.size = "flat", 16.0, 25.0, size
+        self.fingerprint, self.subtitles, self.broken = f"flat-{size}-{broken}", Subtitles(), broken
+        self.asked = 0
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        self.asked += len(times_s)
+        width, height = size or self.size
+        whole = np.full((height, width, 3), (200, 60, 60), np.uint8)
+        return [
+            FrameError(f"flat cannot be decoded at {time_s:.3f} s")
+            if self.broken[0] <= time_s < self.broken[1]
+            else whole
+            for time_s in times_s
+        ]
+
+
+class Page(HTMLParser):
+    """HTML as a browser would read it: its elements, texts and pictures."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == [], "an element is not closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError("a comment")
+
+    def handle_decl(self, decl: str) -> None:
+        raise AssertionError("a declaration")
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    @property
+    def images(self) -> list[Image.Image]:
+        sources = [str(attributes["src"]) for tag, attributes in self.found if tag == "img"]
+        return [Image.open(io.BytesIO(base64.b64decode(source.split(",", 1)[1]))) for source in sources]
+
+    def rows(self, caption: str) -> int:
+        """How many rows the body of the table under a caption has."""
+        place = next(n for n, (tag, _) in enumerate(self.found) if tag == "caption")
+        assert caption in self.text
+        tags = [tag for tag, _ in self.found[place:]]
+        body = tags[tags.index("tbody") :]
+        return body[: body.index("table") if "table" in body else None].count("tr")
+
+
+def shown(thing: Any) -> Page:
+    """Read what a notebook shows, and check what holds for everything that is shown."""
+    html = thing._repr_html_()
+    assert len(html.encode("utf-8")) < 400_000
+    page = Page(html)
+    for tag, attributes in page.found:
+        assert tag in TAGS and set(attributes) <= ATTRIBUTES, (tag, attributes)
+        if tag == "img":
+            assert attributes["alt"] and re.match(
+                r"data:image/(png|jpeg);base64,[A-Za-z0-9+/=]+$", attributes["src"] or ""
+            )
+        if tag == "th":
+            assert attributes["scope"] in ("row", "col")
+        style = attributes.get("style") or ""
+        assert not re.search(r"(^|;)\s*(color|background)|url|expression", style)
+    assert all(len(words) == 1 for words in page.texts if re.search(r"[$\\]", words)), "set as a formula"
+    told = [*page.texts, *(str(attributes.get("alt", "")) for _, attributes in page.found)]
+    assert all(letter.isprintable() for words in told for letter in words)
+    assert max((len(word) for words in told for word in words.split()), default=0) <= 1_000
+    return page
+
+
+class Named(Flat):
+    """A video of hostile words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name, self.fingerprint = ALL, HOSTILE[0]
+        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, words) for n, words in enumerate(HOSTILE)))
+
+
+class Gone(Flat):
+    """A video whose file is not there any more."""
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        raise VideoError(f"gone: {ALL}")
+
+
+def run(video: Video, model: Model, cache: Cache, question: Question = CHOICE, **options: Any) -> Result:
+    return ask(video, question, vlm=model, cache=cache, **{"cell": 32, "k": 4, **options})
+
+
+class Spoken(Flat):
+    """A video in which nothing is said but what would run, if it could."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        words = (ATTACK, *HOSTILE[:-1])  # half a letter is no text, and goes to no model
+        self.name = self.fingerprint = ATTACK
+        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, said) for n, said in enumerate(words)))
+
+
+def strings(value: Any) -> list[str]:
+    match value:
+        case str():
+            return [value]
+        case list():
+            return [each for held in value for each in strings(held)]
+        case dict():
+            return [each for held in value.values() for each in strings(held)]
+    return []
+
+
+def spoiled(value: Any) -> Any:
+    """Return a reply's data with every word of a model's own a hostile one."""
+    own = {"reasoning", "thought", "reasoning_text", "description", "subtitle", "search_task", "problem", "reason"}
+    if isinstance(value, dict):
+        return {name: ALL if name in own else spoiled(each) for name, each in value.items()}
+    return [spoiled(each) for each in value] if isinstance(value, list) else value
+
+
+class Pick(BaseModel):
+    thought: str
+    cell: Literal[3, 5]
+
+
+def request(text: str = "Pick a cell.", **rest: object) -> Request:
+    return Request("worker", "step", (Message("user", (text,)),), Pick, **rest)  # type: ignore[arg-type]

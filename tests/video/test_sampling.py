@@ -1,0 +1,106 @@
+"""Which frame stands for a cell: the midpoint's, the paper's rule, or a keyframe, many times cheaper."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.media import make, number_in
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.video.opening import open_video
+from atlaskit.video.video import Video
+
+GOP = 10
+
+
+@pytest.fixture(scope="module")
+def video(tmp_path_factory: pytest.TempPathFactory) -> Video:
+    """20 s, a keyframe every 0.4 s."""
+    return open_video(make(tmp_path_factory.mktemp("film") / "v.mp4", frames=500, gop=GOP, sc_threshold="0"))
+
+
+def test_a_keyframe_is_the_nearest_to_the_middle_within_the_cell(video: Video) -> None:
+    for start_s, end_s in ((0.0, 5.0), (5.0, 10.0), (0.3, 0.9), (12.1, 12.9), (19.0, 20.0)):
+        middle_s = (start_s + end_s) / 2
+        keyframes = [index / 25 for index in range(0, 500, GOP) if start_s <= index / 25 < end_s]
+        nearest = min(keyframes, key=lambda time_s: abs(time_s - middle_s))
+        moment_s = video.moment(start_s, end_s, "keyframe")
+        assert abs(moment_s - middle_s) == pytest.approx(abs(nearest - middle_s), abs=1e-6)
+        assert number_in(np.asarray(video.frame(moment_s))) % GOP == 0
+        assert video.moment(start_s, end_s) == middle_s
+
+
+def test_a_cell_without_a_keyframe_shows_its_middle(video: Video) -> None:
+    assert video.moment(0.41, 0.79, "keyframe") == pytest.approx(0.6)
+
+
+def test_auto_takes_keyframes_where_a_cell_is_four_gops_long(video: Video) -> None:
+    assert video.moment(3.05, 4.6, "auto") == (3.05 + 4.6) / 2, "1.55 s are less than four times 0.4 s"
+    assert video.moment(3.05, 4.7, "auto") == pytest.approx(4.0), "1.65 s are more"
+
+
+def test_looking_for_keyframes_decodes_nothing(tmp_path: Path, video: Video) -> None:
+    before = video.frames_decoded
+    view = ak.view(video, k=4, cell=64, sampling="keyframe", cache=Cache(tmp_path))
+    assert all(number * 25 % GOP < 1e-6 or number * 25 % GOP > GOP - 1e-6 for number in view.moments)
+    assert video.frames_decoded == before
+    view.jpeg()
+    assert video.frames_decoded == before + 16, "a keyframe needs no other frame"
+
+
+def test_the_rule_is_in_the_key_and_what_it_found_is_kept(tmp_path: Path, video: Video) -> None:
+    view = ak.view(video, k=4, cell=64, cache=Cache(tmp_path))
+    views = [dataclasses.replace(view, sampling=rule) for rule in ("midpoint", "keyframe", "auto")]  # type: ignore[arg-type]
+    assert len({view.key for view in views}) == 3
+    assert views[1].expand(3).sampling == "keyframe"
+    found = views[1].moments
+    assert dataclasses.replace(views[1], video=Gone(video)).moments == found
+
+
+class Gone(Video):
+    """A video whose file can no longer be read."""
+
+    def __init__(self, video: Video) -> None:
+        self.name, self.duration_s, self.fps, self.size = video.name, video.duration_s, video.fps, video.size
+        self.fingerprint, self.subtitles = video.fingerprint, video.subtitles
+
+    def try_frames(self, times_s: object, size: object = None) -> list[object]:  # type: ignore[override]
+        raise AssertionError
+
+    def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
+        raise AssertionError
+
+
+def test_evidence_is_the_frame_that_was_shown(tmp_path: Path, video: Video) -> None:
+    """Promise 4, with another rule of sampling."""
+    atlas = ak.Atlas(video, k=4, cell=64, sampling="keyframe", cache=Cache(tmp_path))
+    observation = atlas.reset()
+    kept = atlas.step(ak.AddToScratchpad((ak.Claim(5, "it", timestamp_s=19.0),)))
+    (item,) = kept.state.scratchpad
+    assert item.timestamp_s == observation.view.moments[5] != observation.view.cells[5].midpoint_s
+    assert 5 not in kept.legal.add, "once is enough"
+    zoomed = atlas.step(ak.Zoom(5)).looking_at
+    assert number_in(np.asarray(zoomed.image)) == round(item.timestamp_s * 25)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("sampling", ["keyframe", "auto"])
+def test_a_question_is_answered_on_keyframes(film: World, tmp_path: Path, sampling: str) -> None:
+    question = film.questions[0]
+    cache = Cache(tmp_path)
+    options = {"vlm": Oracle(film), "cell": 64, "k": 4, "cache": cache, "sampling": sampling}
+    result = ak.ask(film.video, question, **options)  # type: ignore[arg-type]
+    assert f'"sampling":"{sampling}"' in result.to_json().replace(" ", "")
+    assert result.evidence
+    again = ak.ask(film.video, question, **options)  # type: ignore[arg-type]
+    assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
+
+
+def test_an_unknown_rule_is_one_sentence(video: Video) -> None:
+    with pytest.raises(InputError, match="sampling is one of midpoint, keyframe, auto"):
+        ak.view(video, sampling="first")  # type: ignore[arg-type]

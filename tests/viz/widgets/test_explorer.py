@@ -1,0 +1,393 @@
+"""The explorer, from the kernel's side: it shows what the environment shows, what is asked for, and text as text."""
+
+from __future__ import annotations
+
+import gc
+import io
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+from PIL import Image
+from support.notebooks import write_notebook
+from support.stand_ins import HOSTILE, Flat, Gone, Named, Page
+
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.mdp import Action, Expand, Investigate, Zoom
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.render import View
+from atlaskit.errors import FrameError, IllegalAction, InputError
+from atlaskit.runs.result import Result
+from atlaskit.video.readers import Pixels
+from atlaskit.video.video import Video
+from atlaskit.viz import widgets
+from atlaskit.viz.widgets import GridExplorer, bridge
+from atlaskit.viz.widgets.debounce import Debouncer
+from atlaskit.viz.widgets.navigation import MOST_LETTERS, Location
+
+ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
+
+
+class Pages:
+    """Stands for the page: it keeps what was sent to it."""
+
+    def __init__(self, explorer: GridExplorer) -> None:
+        self.explorer, self.sent = explorer, list[tuple[dict[str, Any], bytes]]()
+        self.drawing = 0
+        vars(explorer)["widget"] = self
+
+    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = (b"",)) -> None:
+        if message == {"is": "drawing"}:
+            self.drawing += 1
+        else:
+            self.sent.append((message, buffers[0]))
+
+    def say(self, **message: Any) -> None:
+        self.explorer._hear(message)
+
+    def go(self, *path: int, look: str = "grid", cell: int | None = None) -> dict[str, Any]:
+        """Ask for a place, and return what was told of it."""
+        self.say(want="show", place={"path": list(path), "look": look, "cell": cell})
+        return self.told()
+
+    def told(self) -> dict[str, Any]:
+        assert self.explorer._drawing.rest(60) and self.explorer._ahead.rest(60)
+        return self.sent[-1][0]
+
+    @property
+    def jpeg(self) -> bytes:
+        return self.sent[-1][1]
+
+
+def explore(video: Video, cache: Cache, **options: Any) -> Pages:
+    return Pages(GridExplorer(video, **{"k": 4, "cell": 32, "max_depth": 3, **options}, cache=cache))
+
+
+def shown_by_atlas(video: Video, cache: Cache, *actions: Action) -> bytes:
+    """The picture that the environment shows after some actions."""
+    atlas = Atlas(video, k=4, cell=32, max_depth=3, labels="time", sampling="keyframe", cache=cache)
+    seen = atlas.reset()
+    for action in actions:
+        seen = atlas.step(action)
+    picture = seen.looking_at or seen.view
+    return (replace(picture, cell=320) if isinstance(seen.looking_at, View) else picture).jpeg()  # type: ignore[type-var]
+
+
+@pytest.fixture(scope="module")
+def searched(world: World, shared_cache: Cache) -> Result:
+    question = next(question for question in world.questions if question.category == "SSS")
+    return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
+
+
+def test_one_goes_where_the_environment_goes(world: World, shared_cache: Cache) -> None:
+    page = explore(world.drawn, shared_cache)
+    page.say(want="here")
+    assert page.told()["place"] == ROOT and page.jpeg == shown_by_atlas(world.drawn, shared_cache)
+    ways: list[tuple[dict[str, Any], tuple[Action, ...]]] = [
+        (page.go(5), (Expand(5),)),
+        (page.go(5, 15), (Expand(5), Expand(15))),
+        (page.go(5, look="before", cell=0), (Expand(5), Investigate(0, "before"))),
+        (page.go(5, look="after", cell=3), (Expand(5), Investigate(3, "after"))),
+        (page.go(5, look="frame", cell=3), (Expand(5), Zoom(3))),
+        (page.go(), ()),
+    ]
+    for (told, jpeg), (_, actions) in zip(page.sent[1:], ways, strict=True):
+        assert told["is"] == "picture" and jpeg == shown_by_atlas(world.drawn, shared_cache, *actions)
+        assert list(Image.open(io.BytesIO(jpeg)).size) == told["size"]
+
+
+def test_what_is_told_of_a_place(world: World, shared_cache: Cache) -> None:
+    page = explore(world.drawn, shared_cache)
+    root, inner, scan, frame = (
+        page.go(), page.go(5, 15), page.go(5, look="before", cell=0), page.go(5, look="frame", cell=3)
+    )  # fmt: skip
+    assert (root["depth"], root["resolution"], root["k"], len(root["cells"])) == (
+        "depth 0 of at most 3",
+        "Δt 37.5 s",
+        4,
+        16,
+    )
+    assert root["cells"][1]["span"] == "0:37.5–1:15.0" and all(cell["opens"] for cell in root["cells"])
+    lines = world.drawn.subtitles.between(37.5, 75.0)
+    assert root["cells"][1]["said"].startswith(lines[0].text) and len(root["cells"][1]["said"]) <= MOST_LETTERS + 1
+    assert [crumb["path"] for crumb in inner["crumbs"]] == [[], [5], [5, 15]] and inner["depth"].startswith("depth 2")
+    assert inner["crumbs"][1]["words"] == "3:07.5–3:45.0" and not any(cell["opens"] for cell in inner["cells"])
+    cell = page.explorer.atlas.root.expand(5).expand(15)
+    assert inner["ruler"]["here"] == [cell.start_s / 600, cell.end_s / 600] and inner["ruler"]["ends"][1] == "10:00.0"
+    assert scan["k"] == 3 and "just before cell 0" in scan["words"] and not any(c["opens"] for c in scan["cells"])
+    assert scan["ruler"]["here"][1] == 187.5 / 600
+    assert frame["about"].items() <= page.go(5)["cells"][3].items() and root["about"] is None
+    assert frame["k"] == 0 and frame["cells"] == [] and frame["size"] == [320, 180] and "in full" in frame["words"]
+
+
+def test_python_leads_the_page_too(world: World, shared_cache: Cache) -> None:
+    page = explore(world.drawn, shared_cache)
+    explorer = page.explorer
+    assert explorer.open(5, 2).back().open(2).place == Location((5, 2))
+    assert page.told()["place"]["path"] == [5, 2] == list(explorer.view.grid.path)
+    assert explorer.frame(3).back().place == Location((5, 2))
+    assert explorer.before(3).place == Location((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 960)
+    assert page.told()["place"] == {"path": [5, 2], "look": "after", "cell": 4}
+    assert explorer.back().back().back().back().place == Location()
+    for wrong in (lambda: explorer.open(16), lambda: explorer.open(0, 0, 0, 0), lambda: explorer.before(0)):
+        with pytest.raises(IllegalAction):
+            wrong()
+    page.go(7)
+    assert explorer.place == Location((7,)), "and the page leads Python"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        None, 3, [], "root", {}, {"path": []}, {"path": "5", "look": "grid", "cell": None},
+        {"path": [True], "look": "grid", "cell": None}, {"path": [16], "look": "grid", "cell": None},
+        {"path": [-1], "look": "grid", "cell": None}, {"path": [0] * 500, "look": "grid", "cell": None},
+        {"path": [], "look": "grid", "cell": 3}, {"path": [], "look": "frame", "cell": None},
+        {"path": [], "look": "frame", "cell": 99}, {"path": [], "look": "<b>", "cell": 1},
+        {"path": [], "look": "before", "cell": 0}, {"path": [], "look": ["grid"], "cell": None},
+    ],
+)  # fmt: skip
+def test_a_place_that_is_none_is_a_sentence(world: World, shared_cache: Cache, place: Any) -> None:
+    page = explore(world.drawn, shared_cache)
+    page.go(5)
+    page.say(want="show", place=place)
+    assert page.told()["is"] == "trouble" and page.told()["words"].startswith("This cannot be shown: ")
+    page.say(want="here")
+    assert page.told()["place"]["path"] == [5], "and one stays where one is"
+    page.say(want="ahead", place=place)
+    assert page.told()["is"] in ("picture", "trouble")
+
+
+def test_what_a_run_knows_is_marked(world: World, searched: Result, shared_cache: Cache) -> None:
+    zones = DeadZones(((0.0, 37.5), (40.0, 60.0)))
+    result = replace(searched, dead_zones=zones)
+    told = explore(world.drawn, shared_cache, result=result).go()
+    marked = {label: place for place, cell in enumerate(told["cells"]) for label in cell["found"]}
+    assert marked == {item.label: int(item.timestamp_s // 37.5) for item in result.evidence} and marked
+    assert [cell["dead"] for cell in told["cells"][:3]] == [1.0, round(20 / 37.5, 3), 0.0]
+    assert told["ruler"]["dead"] == [[0.0, 37.5 / 600], [40 / 600, 60 / 600]]
+    assert [label for _, label in told["ruler"]["found"]] == list(result.evidence.labels)
+    plain = explore(world.drawn, shared_cache)
+    assert not any(cell["found"] or cell["dead"] for cell in plain.go()["cells"])
+    still = Page(GridExplorer(world.drawn, result=result, cache=shared_cache)._repr_html_())
+    assert all(f"{label} in cell" in still.text for label in marked) and "Ruled out: cells" in still.text
+
+
+class Slow(Flat):
+    """A video whose frames come only when they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free, self.reached = threading.Event(), threading.Event()
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        self.reached.set()
+        assert self.free.wait(60)
+        return super().try_frames(times_s, size)
+
+
+def test_a_later_click_supersedes_earlier_ones(cache: Cache) -> None:
+    video = Slow()
+    page = explore(video, cache, max_depth=2)
+    for cell in (3, 5, 7, 9):
+        page.say(want="show", place={**ROOT, "path": [cell]})
+        assert video.reached.wait(60), "the first is being drawn"
+    video.free.set()
+    assert page.told()["place"]["path"] == [9]
+    assert page.drawing == 2 and len(page.sent) == 1, (
+        "of the first, the picture came too late; the others were never drawn"
+    )
+    assert video.asked == 2 * 16
+    page.go(3)
+    assert video.asked == 2 * 16, "what came too late is kept all the same"
+
+
+def test_the_next_grid_is_drawn_ahead_but_never_first(cache: Cache) -> None:
+    video = Slow()
+    page = explore(video, cache, max_depth=2)
+    page.say(want="show", place=ROOT)
+    for cell in (1, 2, 3):
+        page.say(want="ahead", place={**ROOT, "path": [cell]})
+    assert video.reached.wait(60) and video.asked == 0
+    assert not page.explorer._ahead.rest(0.05), "it waits for what is asked for"
+    video.free.set()
+    page.told()
+    assert video.asked == 2 * 16, "only the grid that was rested on last"
+    page.go(3)
+    assert video.asked == 2 * 16 and len(page.sent) == 2, "it is there, and nothing was sent of it before"
+    page.say(want="ahead", place={**ROOT, "path": [99]})
+    assert page.told()["place"]["path"] == [3], "what cannot be is not told"
+
+
+def test_only_what_is_looked_at_is_drawn(cache: Cache, tmp_path: Path) -> None:
+    world = atlasworld(1, 36_000, questions=1, size=(114, 64), directory=tmp_path)
+    page = explore(world.drawn, cache, max_depth="auto")
+    assert page.go()["depth"] == "depth 0 of at most 3"
+    page.go(7)
+    page.go(7, 3)
+    assert cache.stats()["view"]["entries"] == 3
+    assert cache.stats()["tile"]["entries"] <= 3 * 16, "parts of so long a world are alike"
+
+
+def test_what_cannot_be_read_is_told(cache: Cache) -> None:
+    broken = explore(Flat(broken=(4.0, 6.0)), cache, max_depth=2)
+    assert broken.go()["note"] == "2 cells cannot be decoded, and hatched: 4–5." and broken.go(12)["note"] == ""
+    words = broken.go(look="frame", cell=4)["words"]
+    assert words == "This cannot be shown: Cell 4 is unreadable: its frame cannot be decoded."
+    gone = explore(Gone(), Cache(None), max_depth=2)
+    assert "This cannot be shown: gone: " in gone.go()["words"]
+    assert "The picture cannot be shown: gone" in Page(GridExplorer(Gone(), cache=Cache(None))._repr_html_()).text
+
+
+def test_a_file_that_vanished_is_told(film: World, tmp_path: Path, cache: Cache) -> None:
+    import atlaskit as ak
+
+    path = tmp_path / "film.mp4"
+    path.write_bytes(Path(film.video.path).read_bytes())  # type: ignore[attr-defined]
+    page = explore(ak.open_video(path), cache)
+    assert page.go()["note"] == ""
+    path.write_bytes(b"")  # an open file that is only unlinked can still be read
+    assert page.go(3)["note"] == "16 cells cannot be decoded, and hatched: 0–15."
+    assert page.go()["note"] == "", "what was drawn before is there"
+
+
+def test_text_is_text(cache: Cache) -> None:
+    video = Named()
+    evidence = Scratchpad().add([Evidence(5.0, 4.0, 6.0, HOSTILE[0], 0.5, subtitle=HOSTILE[1])])
+    page = explore(video, cache, max_depth=2)
+    page.explorer.marks = replace(page.explorer.marks, evidence=evidence)
+    for message in (page.go(), page.go(3), page.go(look="frame", cell=2), page.go(look="before", cell=9)):
+        assert all(letter.isprintable() for words in texts(message) for letter in words)
+        assert max(map(len, texts(message))) <= 1_001
+    assert any("<script>alert(1)</script>" in words for words in texts(page.go())), "it is shown, as text"
+    html = page.explorer._repr_html_()
+    read = Page(html)
+    assert {tag for tag, _ in read.found} <= {"div", "p", "img", "bdi", "wbr", "span"} and len(read.images) == 2
+    assert "onerror" not in " ".join(name for _, attributes in read.found for name in attributes)
+
+
+def texts(value: Any) -> list[str]:
+    match value:
+        case str():
+            return [value]
+        case list():
+            return [each for held in value for each in texts(held)]
+        case dict():
+            return [each for held in value.values() for each in texts(held)]
+    return []
+
+
+def test_memory_stays_flat_over_500_clicks(world: World, cache: Cache) -> None:
+    page = explore(world.drawn, cache)
+
+    def click(number: int) -> None:
+        page.go(number % 4, number % 3)
+        page.go(number % 4, look="frame", cell=number % 5)
+        page.sent.clear()
+
+    def counted() -> tuple[int, int, int]:
+        gc.collect()
+        held = sum(isinstance(each, View | Location | Image.Image) for each in gc.get_objects())
+        return held, threading.active_count(), page.explorer._drawing._pool._work_queue.qsize()
+
+    for number in range(60):
+        click(number)
+    before = counted()
+    for number in range(250):
+        click(number)
+    assert counted() == before
+
+
+def test_the_latest_is_done_and_the_thread_ends() -> None:
+    done, thread = list[str](), Debouncer("test")
+    begun, free = threading.Event(), threading.Event()
+    thread.tell(lambda is_latest: (begun.set(), free.wait(60), done.append(f"first {is_latest()}")))  # type: ignore[func-returns-value, arg-type, return-value]
+    assert begun.wait(60)
+    thread.tell(lambda _: done.append("second"))
+    thread.tell(lambda is_latest: done.append(f"third {is_latest()}"))
+    assert not thread.rest(0.01)
+    free.set()
+    assert thread.rest(60) and done == ["first False", "third True"]
+    thread.tell(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    assert thread.rest(60), "what fails is done too"
+    before = threading.active_count()
+    del thread
+    gc.collect()
+    deadline = threading.Event()
+    while threading.active_count() >= before and not deadline.wait(0.02):
+        pass
+
+
+def test_the_widget_keeps_no_pictures_and_hears_only_messages(world: World, shared_cache: Cache) -> None:
+    explorer = GridExplorer(world.drawn, k=4, cell=32, cache=shared_cache)
+    state = explorer.widget.get_state()
+    assert len(repr(state)) < 40_000 and "drawn world" not in repr(state)
+    sent = list[Any]()
+    explorer.widget.send = lambda message, buffers=(): sent.append(message)
+    explorer.widget._handle_custom_msg("no message", [])
+    explorer.widget._handle_custom_msg({"want": "show", "place": {**ROOT, "path": [3]}}, [])
+    assert explorer._drawing.rest(60) and [message.get("place", {}).get("path") for message in sent] == [None, [3]]
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval|Function\(|fetch|import|https?:", state["_esm"]
+    )
+    assert not re.search(r"@import|url\(|https?:", state["_css"])
+
+
+def test_anywidget_is_imported_when_a_widget_is_shown_and_missed_in_one_sentence(tmp_path: Path) -> None:
+    code = (
+        "import sys, atlaskit as ak\n"
+        "explorer = ak.widgets.GridExplorer(ak.benchmarks.atlasworld(1, 60, size=(114, 64), directory='.').drawn, "
+        "cache=ak.Cache(None))\n"
+        "assert not {'anywidget', 'ipywidgets'} & set(sys.modules)\n"
+        "sys.modules['anywidget'] = None\n"
+        "try: explorer.widget\n"
+        "except ak.AtlasError as error: print(error)\n"
+        "explorer._ipython_display_()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Widgets need anywidget: pip install 'atlaskit[notebook]'.\n") and not done.stderr
+
+
+def test_pages_without_a_kernel_show_the_picture(tmp_path: Path) -> None:
+    """Also where the state of all widgets is stored, as papermill does: nbconvert would then wait for a network."""
+    book = write_notebook(
+        tmp_path / "book.ipynb",
+        "seed = 1",
+        "import atlaskit as ak\nworld = ak.benchmarks.atlasworld(seed, 60, size=(114, 64), directory='.')",
+        "ak.widgets.GridExplorer(world.drawn, cell=32, cache=ak.Cache(None))",
+    )
+    executed = NotebookClient(
+        nbformat.read(book, as_version=4), resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
+    still, live = executed.cells[-1].outputs
+    assert "data:image/jpeg" in still.data["text/html"] and "application/vnd.jupyter.widget-view+json" in live.data
+    for stored in (True, False):
+        if not stored:
+            executed.metadata.pop("widgets")
+        page, _ = HTMLExporter().from_notebook_node(executed)
+        assert re.search(r'<img alt="A contact sheet[^"]*" src="data:image/jpeg;base64,[^"]{2000}', page)
+        assert "GridExplorer(" not in page
+    assert len(nbformat.writes(executed)) < 200_000
+
+
+def test_a_setting_that_cannot_be_is_refused_at_once(world: World, cache: Cache) -> None:
+    for options in ({"k": 1}, {"max_depth": 99}, {"cell": 4}):
+        with pytest.raises(InputError):
+            GridExplorer(world.drawn, cache=cache, **options).view  # type: ignore[arg-type]  # noqa: B018
+
+
+def test_the_public_names() -> None:
+    assert all(getattr(widgets, name).__doc__ for name in widgets.__all__)
+    assert bridge.STILL in Path(bridge.__file__).with_name("page.js").read_text()
