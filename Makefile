@@ -13,13 +13,14 @@ ONLY    ?=
 DATA    ?=
 WORKERS ?=
 JOBS    ?= logical
+COVER   ?=
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-server lint experiments recordings lab serve bench nano clean
+.PHONY: help demo test test-server lint experiments recordings lab serve bench nano docs clean
 
 help: ## Say what can be made
 	@echo "atlaskit: a long video as a map. What can be made:"
@@ -30,8 +31,8 @@ demo: $(VENV)/notebook ## Run the quickstart notebook: make a video, serve nano 
 		$(if $(MODEL),-p model "$(or $(realpath $(MODEL)),$(MODEL))")
 	@echo "Executed notebook and figures: $(CURDIR)/figures"
 
-test: $(VENV)/test ## Run the tests, some files at once: as many as there are cores, four at most; JOBS=1 for one
-	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD)
+test: $(VENV)/test ## Run the tests, some files at once: as many as there are cores, four at most; JOBS=1 for one, COVER=1 for the coverage
+	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
 
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model made on the spot
 	@$(BIN)/python -c "from atlaskit.models.serving.install import interpreter; interpreter()"
@@ -66,8 +67,12 @@ nano: $(VENV)/notebook ## Train nano, the small model that comes with the kit, a
 bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 GB of disk for some minutes)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py
 
-clean: ## Remove .venv, the cache and the figures
-	rm -rf .venv .venv-serve .mypy_cache .ruff_cache .pytest_cache .hypothesis dist *.egg-info
+docs: $(VENV)/docs ## Build the documentation into site/: open site/index.html, no server and no network needed
+	@NO_MKDOCS_2_WARNING=1 $(TIMED) "documentation" $(BIN)/mkdocs build --strict --quiet
+	@echo "Documentation: $(CURDIR)/site/index.html"
+
+clean: ## Remove .venv, the cache, the figures and the documentation's site
+	rm -rf .venv .venv-serve .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find cache figures -mindepth 1 ! -name README.md -delete
 
@@ -83,4 +88,8 @@ $(VENV)/notebook: pyproject.toml | $(BIN)/python
 
 $(VENV)/test: pyproject.toml $(VENV)/notebook
 	@$(TIMED) "installing the test tools into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,test]'
+	@touch $@
+
+$(VENV)/docs: pyproject.toml $(VENV)/notebook
+	@$(TIMED) "installing the documentation tools into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,docs]'
 	@touch $@
