@@ -139,7 +139,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     """A server whose patience is shorter, so that a test that fails does so soon."""
     monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.004)
-    monkeypatch.setattr("loopback.PATIENCE_S", 3.0)
+    monkeypatch.setattr("support.loopback.PATIENCE_S", 3.0)
     with loopback() as server:
         yield server
 
@@ -401,7 +401,7 @@ ask(world.drawn, "What?", ["a", "b"], vlm=VLM(url, "loop"), workers=2, k=2, cell
 
 def test_a_ctrl_c_waits_for_nobody(loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers wait for answers that do not come; the limit of their calls is five minutes."""
-    monkeypatch.setattr("loopback.PATIENCE_S", 60.0)
+    monkeypatch.setattr("support.loopback.PATIENCE_S", 60.0)
     loop.faults = [saying('{"search_task":"Find it.","traversal":"dfs"}'), saying(PROBED), *[staying_silent] * 3]
     command = [sys.executable, "-c", INTERRUPTED, loop.url, str(tmp_path)]
     user = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
