@@ -20,8 +20,9 @@ from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.environment.question import Question
+from atlaskit.models.presets import SHIPPED
 from atlaskit.models.protocol import Model
-from atlaskit.models.serving.server import SHIPPED, serve
+from atlaskit.models.serving.server import serve
 from atlaskit.nano.dagger import link_drills, pupil, searched, write_practice
 from atlaskit.nano.data.shards import write_rows
 from atlaskit.nano.data.trajectories import grouped

@@ -139,7 +139,7 @@ def test_a_replay_that_lacks_one_reply_of_many_says_so(world: World, tmp_path: P
     [
         ({"sample": -1}, "sample is a whole number"),
         ({"sample": 0.5}, "sample is a whole number"),
-        ({"refresh": True, "replay": True}, "take one"),
+        ({"refresh": True, "replay": True}, "set one"),
     ],
 )
 def test_a_wrong_wish_is_one_sentence(world: World, cache: Cache, options: dict[str, object], sentence: str) -> None:

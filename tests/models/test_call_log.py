@@ -19,7 +19,7 @@ SMALL = {"cell": 48, "k": 4, "budget": Budget(calls=30)}
 
 
 def test_the_calls_add_up_to_the_result(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with loopback() as server:
         server.faults = [failing(503), saying("nonsense"), failing(500)]
         result = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(server.url), cache=cache, **SMALL)  # type: ignore[arg-type]

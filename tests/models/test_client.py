@@ -145,7 +145,7 @@ def test_true_is_not_one(loop: Loop) -> None:
 
 def test_a_refusal_is_not_tried_again(loop: Loop) -> None:
     loop.faults = [failing(400)]
-    with pytest.raises(ModelError, match="answers 400: no, not now") as caught:
+    with pytest.raises(ModelError, match="returned HTTP 400: no, not now") as caught:
         VLM(loop.url, "loop").complete(request())
     assert caught.value.usage.calls == 1 and len(loop.bodies) == 1
 
@@ -167,7 +167,7 @@ def test_a_misfit_is_corrected_once_in_the_same_conversation(loop: Loop, name: s
     first, second = (body["messages"] for body in loop.bodies)
     assert second[: len(first)] == first and second[-1]["content"].startswith("That does not fit the schema")
     loop.faults = [MISFITS[name]] * 2
-    with pytest.raises(BadReply, match="form") as caught:
+    with pytest.raises(BadReply, match="does not fit the schema") as caught:
         VLM(loop.url, "loop").complete(request())
     assert (caught.value.usage.calls, caught.value.usage.completion_tokens) == (2, 20)
 
@@ -190,7 +190,7 @@ def test_reasoning_is_kept_out_of_the_answer(loop: Loop) -> None:
 
 
 def test_nobody_there_is_one_sentence_that_says_how_to_get_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"

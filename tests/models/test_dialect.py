@@ -20,6 +20,7 @@ from atlaskit.environment.render import View, view
 from atlaskit.errors import InputError
 from atlaskit.models.cached import reply_key
 from atlaskit.models.client import VLM
+from atlaskit.models.completion import read_completion
 from atlaskit.models.dialect import (
     DIALECTS,
     HOSTED,
@@ -28,13 +29,11 @@ from atlaskit.models.dialect import (
     VLLM,
     Dialect,
     dialect_of,
-    letter,
-    read_answer,
-    sampling,
 )
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.http import Endpoint
-from atlaskit.models.metrics import ServerMetrics, read_counters
+from atlaskit.models.metrics import ServerMetrics, read_metrics
+from atlaskit.models.payload import build_payload, sampling_parameters
 from atlaskit.models.protocol import Message, Request
 
 ANSWER = '{"thought":"t","cell":3}'
@@ -50,16 +49,16 @@ def looking(*parts: Any) -> Request:
 
 
 def body(asked: Request, dialect: Dialect, known: tuple[str, ...] = ()) -> dict[str, Any]:
-    parameters = sampling(dialect, 0.0, 7)
-    told: dict[str, Any] = json.loads(letter(asked, "m", dialect, parameters, known).body)
+    parameters = sampling_parameters(dialect, 0.0, 7)
+    told: dict[str, Any] = json.loads(build_payload(asked, "m", dialect, parameters, known).body)
     return told
 
 
 def test_nano_chooses_its_own_tokens(sheet: View) -> None:
     """Its tokens run across what a form prescribes, which vLLM's guidance would cut up for it."""
-    asked, parameters = looking("Where?", sheet), sampling(VLLM, 0.0, 7)
+    asked, parameters = looking("Where?", sheet), sampling_parameters(VLLM, 0.0, 7)
     told = {
-        (name, dialect.name): json.loads(letter(asked, name, dialect, parameters, ()).body)
+        (name, dialect.name): json.loads(build_payload(asked, name, dialect, parameters, ()).body)
         for name in ("nano@0123", "nanonets")
         for dialect in (VLLM, HOSTED)
     }
@@ -162,7 +161,7 @@ def test_a_server_that_forgot_is_sent_the_bytes_again(loop: Loop, sheet: View, s
     assert reply.usage.calls == 1, "the model was not asked, so it is no call"
     assert [images(told)[0]["image_url"] is None for told in loop.bodies] == [False, True, False]
     loop.faults = [failing(400)] * 2
-    with pytest.raises(ModelError, match="answers 400") as caught:
+    with pytest.raises(ModelError, match="returned HTTP 400") as caught:
         vlm.complete(looking(sheet, "And again."))
     assert caught.value.usage.calls == 1 and len(loop.bodies) == 5
 
@@ -214,7 +213,7 @@ def said(text: str, **message: Any) -> Any:
     ],
 )
 def test_thinking_is_told_apart(completion: Any, text: str, reasoning: str) -> None:
-    answer = read_answer(completion)
+    answer = read_completion(completion)
     assert (answer.text, answer.reasoning) == (text, reasoning)
 
 
@@ -224,10 +223,10 @@ def test_counts_that_cannot_be_are_not_counted() -> None:
         "completion_tokens": True,
         "prompt_tokens_details": {"cached_tokens": 900, "multimodal_tokens": {"image": -4}},
     }
-    usage = read_answer({**said(ANSWER), "usage": counts}).usage
+    usage = read_completion({**said(ANSWER), "usage": counts}).usage
     assert (usage.prompt_tokens, usage.cached_tokens, usage.image_tokens, usage.completion_tokens) == (100, 100, 0, 0)
     for nothing in (None, [], "many", {"prompt_tokens": 10**30}, {"prompt_tokens_details": 7}):
-        assert read_answer({**said(ANSWER), "usage": nothing}).usage.tokens == 0
+        assert read_completion({**said(ANSWER), "usage": nothing}).usage.tokens == 0
 
 
 def test_an_answer_that_was_cut_off_is_told_so(loop: Loop) -> None:
@@ -255,14 +254,14 @@ vllm:mm_cache_hits_total{engine="0",model_name="a b"} 3.0
 
 
 def test_the_servers_own_counters() -> None:
-    counted = read_counters(PAGE, "a b")
+    counted = read_metrics(PAGE, "a b")
     assert counted == ServerMetrics(123, 0, 123, 41, 4, 3)
     assert counted.prefix_hit_rate == pytest.approx(1 / 3) and counted.image_hit_rate == 0.75
     assert counted - counted == ServerMetrics() and ServerMetrics().prefix_hit_rate == 0
     with pytest.raises(ValueError, match="no counters"):
-        read_counters("<html>", "a b")
+        read_metrics("<html>", "a b")
     odd = PAGE.replace('"a b"', r'"a \"b\" \\ c"')
-    assert read_counters(odd, 'a "b" \\ c').prompt_tokens == 123
+    assert read_metrics(odd, 'a "b" \\ c').prompt_tokens == 123
 
 
 def test_counters_where_there_are_none(loop: Loop) -> None:

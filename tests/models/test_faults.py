@@ -108,7 +108,7 @@ class Unanswered:
     def note(self, base_url: str, failure: HttpFailure) -> None:
         with self.lock:
             self.all[base_url] += not failure.status
-            self.broken[base_url] += "breaks off" in str(failure)
+            self.broken[base_url] += "broke the connection" in str(failure)
 
 
 @pytest.fixture
@@ -129,16 +129,16 @@ def unanswered(monkeypatch: pytest.MonkeyPatch) -> Unanswered:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits of milliseconds, and an end of what is endless that costs little."""
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.004)
-    monkeypatch.setattr("atlaskit.models.client.LONGEST_WAIT_S", 0.01)
-    monkeypatch.setattr("atlaskit.models.client.LONGEST_ASKED_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.004)
+    monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.MAX_REQUESTED_PAUSE_S", 0.01)
     monkeypatch.setattr("atlaskit.models.http.LONGEST_ANSWER", 500_000)
 
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     """A server whose patience is shorter, so that a test that fails does so soon."""
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.004)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.004)
     monkeypatch.setattr("support.loopback.PATIENCE_S", 3.0)
     with loopback() as server:
         yield server
@@ -353,7 +353,7 @@ def test_what_never_ends_is_left_when_the_time_is_up(loop: Loop, name: str) -> N
 
 def test_a_flood_is_left_when_it_is_too_much(loop: Loop) -> None:
     loop.faults = [flooding]
-    with pytest.raises(ModelError, match=r"does not come to an end \([89],\d{3},\d{3} bytes") as caught:
+    with pytest.raises(ModelError, match=r"sent an answer that is too long \([89],\d{3},\d{3} bytes") as caught:
         VLM(loop.url, "loop", timeout_s=60).complete(pick(), max_attempts=1)
     assert (caught.value.usage.calls, loop.outlasted) == (1, 0)
 
@@ -377,9 +377,9 @@ def test_an_answer_that_nobody_asked_to_be_packed_is_unpacked_within_bounds(loop
     assert loop.headers[0]["Accept-Encoding"] == "identity"
     bomb = gzip.compress(b" " * 50_000_000)
     for data, encoding, words in (
-        (bomb, "gzip", "does not come to an end"),
-        (b"nonsense", "gzip", "breaks off"),
-        (b"", "br", r"encoding that was not asked for \(br\)"),
+        (bomb, "gzip", "sent an answer that is too long"),
+        (b"nonsense", "gzip", "sent a damaged answer"),
+        (b"", "br", r"encoding that was not requested \(br\)"),
     ):
         loop.faults = [packed(data, encoding)]
         with pytest.raises(ModelError, match=words):
@@ -421,7 +421,7 @@ def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
     """Connections and places among the requests in flight are not shared with a parent that knows nothing of it."""
     vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
     vlm.complete(pick())  # a connection that is kept
-    with limiter_for(vlm.base_url).place():
+    with limiter_for(vlm.base_url).slot():
         child = os.fork()
         if child == 0:
             try:
@@ -471,7 +471,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("atlaskit.models.client.time", clock)
+    monkeypatch.setattr("atlaskit.models.attempts.time", clock)
     return clock
 
 
@@ -486,8 +486,8 @@ def test_the_wait_that_is_asked_for_is_kept(loop: Loop, clock: Clock, asked: str
 def test_where_no_wait_is_asked_for_waits_grow(
     loop: Loop, clock: Clock, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 1.0)
-    monkeypatch.setattr("atlaskit.models.client.LONGEST_WAIT_S", 3.0)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 1.0)
+    monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 3.0)
     loop.faults = [failing(429, Retry_After=asked)] * 4
     assert VLM(loop.url, "loop").complete(pick(), max_attempts=5).usage.calls == 5
     for pause_s, middle_s in zip(clock.slept, (1.0, 2.0, 3.0, 3.0), strict=True):
@@ -498,7 +498,7 @@ def test_a_reset_is_tried_again(loop: Loop) -> None:
     loop.faults = [resetting] * 2
     assert VLM(loop.url, "loop").complete(pick()).usage.calls == 3
     loop.faults = [resetting]
-    with pytest.raises(ModelError, match="breaks off .*reset") as caught:
+    with pytest.raises(ModelError, match="broke the connection .*reset") as caught:
         VLM(loop.url, "loop").complete(pick(), max_attempts=1)
     assert not isinstance(caught.value, Unreachable)
 
@@ -534,16 +534,16 @@ def test_a_call_whose_time_is_up_at_the_gate_costs_nothing(loop: Loop) -> None:
     is_held, is_over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with limiter_for(vlm.base_url).place():
+        with limiter_for(vlm.base_url).slot():
             is_held.set()
             is_over.wait(PATIENCE_S)
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)
         assert is_held.wait(PATIENCE_S)
-        with pytest.raises(ModelError, match="before the time was up") as caught:
+        with pytest.raises(ModelError, match="before the deadline") as caught:
             vlm.complete(pick(), deadline_s=time.monotonic() + 0.05)
-        assert limiter_for(vlm.base_url).inside == 1, "the call gave up before the place came free"
+        assert limiter_for(vlm.base_url).in_flight == 1, "the call gave up before the place came free"
         is_over.set()
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
     assert vlm.complete(pick(), deadline_s=time.monotonic() + 60).usage.calls == 1
@@ -551,11 +551,11 @@ def test_a_call_whose_time_is_up_at_the_gate_costs_nothing(loop: Loop) -> None:
 
 def test_a_call_that_nobody_waits_for_leaves_the_gate(loop: Loop) -> None:
     vlm, is_over = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
-    with limiter_for(vlm.base_url).place():
+    with limiter_for(vlm.base_url).slot():
         threading.Timer(0.1, is_over.set).start()
         with pytest.raises(ModelError) as caught:
             vlm.complete(pick(), cancel=is_over)
-        assert limiter_for(vlm.base_url).inside == 1
+        assert limiter_for(vlm.base_url).in_flight == 1
     assert (caught.value.usage, loop.bodies) == (Usage(), [])
 
 

@@ -19,8 +19,8 @@ from atlaskit.agents.schemas import one_of, reply_model, several
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.errors import first_fault
 from atlaskit.models.cached import reply_key
-from atlaskit.models.protocol import Message, Request, json_schema
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.schema import ParametricSchema, among, json_schema
 
 Make = Callable[[], ParametricSchema]
 

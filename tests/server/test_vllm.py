@@ -29,6 +29,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ServerError, Unreachable
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import CallControl, Message, Request
 from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.serving import install
@@ -109,7 +110,7 @@ def test_every_form_of_answer_is_kept_to(
 ) -> None:
     """Of each call, for each kind of question: the server's grammar takes its schema, and what comes fits it; also in
     the form in which nano is asked, with tokens of its own choice."""
-    monkeypatch.setattr("atlaskit.models.dialect.is_nano", lambda name: is_unforced)
+    monkeypatch.setattr("atlaskit.models.payload.preset_for", lambda name: Preset(no_forcing=is_unforced))
     world = atlasworld(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
     calls: dict[tuple[str, ...], Request] = {}
 
@@ -152,7 +153,7 @@ def test_an_image_travels_once_and_again_when_it_was_forgotten(vlm: VLM, world: 
     assert first.transit.sent_bytes > len(sheets[0].jpeg()) > 4 * second.transit.sent_bytes
     assert first.usage.image_tokens == second.usage.image_tokens > 0
 
-    plain._known.add(sheets[1].key)  # as if the server had been started anew since
+    plain._chat.known_images.add(sheets[1].key)  # as if the server had been started anew since
     third = plain.complete(request("What is here?", sheets[1]))
     assert third.usage.calls == 1 and third.transit.sent_bytes > len(sheets[1].jpeg())
 
@@ -193,7 +194,7 @@ def children(pid: int) -> list[int]:
 def test_a_server_that_dies_costs_no_evidence_and_a_new_one_completes_the_run(
     tiny: Path, world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.05)
     server, steps, found = serve(tiny), [], []
     killed = threading.Event()
 
@@ -202,8 +203,8 @@ def test_a_server_that_dies_costs_no_evidence_and_a_new_one_completes_the_run(
             steps.append(event)
             found.extend(event["found"])
             if found and len(steps) > 2 and not killed.is_set():
-                assert server._keeper is not None
-                os.killpg(children(server._keeper.pid)[0], signal.SIGKILL)
+                assert server._process is not None
+                os.killpg(children(server._process.supervisor.pid)[0], signal.SIGKILL)
                 killed.set()
 
     question = world.questions[4]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Unpack
 
 from pydantic import BaseModel
@@ -31,7 +30,7 @@ from atlaskit.nano.teacher.judge_evidence import NUMBERS, weigh
 from atlaskit.nano.teacher.labels import CellContent, sight_at
 from atlaskit.nano.teacher.scan import Scan, scan_view
 
-SETTINGS = asdict(NANO)
+SETTINGS = NANO.search_settings
 """Of `ask`: what the teacher is used to, and with it nano."""
 
 _TIME = re.compile(r'("(?:start_s|end_s)":)([\d.e+-]+)')

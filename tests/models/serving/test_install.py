@@ -95,7 +95,7 @@ def test_what_cannot_be_installed_is_one_sentence(indexes: str, folder: Path, tm
         install.install(folder, ["nothing-like-it==1.0"], (indexes,), is_quiet=True)
     assert "\n" not in str(caught.value) and str(folder / "install.log") in str(caught.value)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ServerError, match="cannot be made"):
+    with pytest.raises(ServerError, match="cannot be created"):
         install.install(tmp_path / "file", ["engine==1.0"], is_quiet=True)
 
 

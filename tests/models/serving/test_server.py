@@ -14,7 +14,6 @@ import textwrap
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,14 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.errors import ModelError, ServerError
-from atlaskit.models.presets import NANO, is_nano
+from atlaskit.models.presets import NANO, SHIPPED, preset_for
 from atlaskit.models.protocol import MOST_IMAGES, Message, Request
-from atlaskit.models.serving import install, supervisor
-from atlaskit.models.serving.log import reason_in, stage
-from atlaskit.models.serving.server import SHIPPED, Server, ServerFlags, serve, served_name
+from atlaskit.models.serving import hardware, supervisor
+from atlaskit.models.serving.flags import ServerFlags
+from atlaskit.models.serving.log import failure_reason, startup_stage
+from atlaskit.models.serving.ports import free_port
+from atlaskit.models.serving.server import Server, serve
+from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.events import Event
 
 ROOM = sys.modules["atlaskit.models.serving.server"]  # the package's own `serve` is the function
@@ -291,8 +293,8 @@ def test_a_keeper_that_is_killed_leaves_nothing_either(tmp_path: Path, stub: Pat
     model = folder(tmp_path)
     server = quiet(model, stub)
     server.start()
-    assert server._keeper is not None
-    server._keeper.kill()
+    assert server._process is not None
+    server._process.supervisor.kill()
     until_s = time.monotonic() + 30
     while alive(pids(model)[0]):
         assert time.monotonic() < until_s
@@ -337,9 +339,9 @@ def test_nano_is_known_wherever_its_folder_lies_and_whatever_it_is_called(tmp_pa
     """Asked like any other model, it says nothing that makes sense: its tokens go on where a form's words end."""
     mine = tmp_path / "mine"
     shutil.copytree(SHIPPED["nano"], mine)
-    assert is_nano(served_name(str(mine))) and served_name(str(mine)) == served_name(str(SHIPPED["nano"]))
+    assert preset_for(served_name(str(mine))) is NANO and served_name(str(mine)) == served_name(str(SHIPPED["nano"]))
     (mine / "model-00001-of-00002.safetensors").write_bytes(b"trained on")
-    assert is_nano(served_name(str(mine))) and served_name(str(mine)) != served_name(str(SHIPPED["nano"]))
+    assert preset_for(served_name(str(mine))) is NANO and served_name(str(mine)) != served_name(str(SHIPPED["nano"]))
     (mine / "chat_template.jinja").write_text("{{ messages }}")
     assert served_name(str(mine)).startswith("mine@"), "which is asked in other words"
 
@@ -408,14 +410,14 @@ def test_the_flags(tmp_path: Path) -> None:
     ]
     assert not {"--enforce-eager", "--dtype"} & told.keys()
     cpu = flags_of(ServerFlags().command("python", "a/model", "name", 8123, tmp_path, "serve-cpu"))
-    assert cpu["--dtype"] == install.quick_dtype() and "--enforce-eager" in cpu
+    assert cpu["--dtype"] == hardware.fast_dtype() and "--enforce-eager" in cpu
 
 
 @pytest.mark.parametrize("has_compiler", [True, False])
 def test_nano_is_compiled_where_there_is_a_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_compiler: bool
 ) -> None:
-    monkeypatch.setattr(install, "compiles", lambda: has_compiler)
+    monkeypatch.setattr(hardware, "can_compile", lambda: has_compiler)
     told = [
         flags_of(ServerFlags().command("python", "a/model", name, 8123, tmp_path, "serve-cpu"))
         for name in ("nano@0123456789ab", "other@0123456789ab")
@@ -425,17 +427,17 @@ def test_nano_is_compiled_where_there_is_a_compiler(
 
 def test_a_compiler_is_one_that_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is tried: one that is not there, or that fails, is none."""
-    install.compiles.cache_clear()
+    hardware.can_compile.cache_clear()
     try:
         for name, script in (("none", None), ("fails", "#!/bin/sh\nexit 1\n"), ("works", "#!/bin/sh\nexit 0\n")):
             if script is not None:
                 (tmp_path / name).write_text(script)
                 (tmp_path / name).chmod(0o755)
             monkeypatch.setenv("CXX", str(tmp_path / name))
-            assert install.compiles() == (name == "works")
-            install.compiles.cache_clear()
+            assert hardware.can_compile() == (name == "works")
+            hardware.can_compile.cache_clear()
     finally:
-        install.compiles.cache_clear()
+        hardware.can_compile.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -450,7 +452,7 @@ def test_a_compiler_is_one_that_compiles(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_processor_is_given_the_numbers_it_is_quick_with(tmp_path: Path, told: str | None, dtype: str) -> None:
     if told is not None:
         (tmp_path / "cpuinfo").write_text(told)
-    assert install.quick_dtype(tmp_path / "cpuinfo") == dtype
+    assert hardware.fast_dtype(tmp_path / "cpuinfo") == dtype
 
 
 LOGS = {
@@ -472,7 +474,7 @@ LOGS = {
 @pytest.mark.parametrize("log", LOGS)
 def test_the_reason_in_a_log(log: str) -> None:
     """Lines that vLLM 0.32 wrote here."""
-    assert reason_in(log) == LOGS[log]
+    assert failure_reason(log) == LOGS[log]
 
 
 def test_how_far_it_has_come(tmp_path: Path) -> None:
@@ -481,7 +483,7 @@ def test_how_far_it_has_come(tmp_path: Path) -> None:
     for line in ("", "INFO Resolved architecture: X\n", "Starting to load model\n", "Route: /health, Methods: GET\n"):
         with log.open("a") as file:
             file.write(line)
-        told.append(stage(log))
+        told.append(startup_stage(log))
     assert told == ["importing vLLM", "reading the model's configuration", "loading the weights", "opening the port"]
 
 
@@ -498,7 +500,7 @@ def with_vllm(tmp_path: Path) -> dict[str, str]:
 
 def test_the_command_line_serves_until_it_is_told_to_stop(tmp_path: Path, with_vllm: dict[str, str]) -> None:
     model = folder(tmp_path)
-    command = [sys.executable, "-m", "atlaskit", "serve", str(model), "--port", str(ROOM._free_port())]
+    command = [sys.executable, "-m", "atlaskit", "serve", str(model), "--port", str(free_port())]
     user = subprocess.Popen(
         [*command, "--vllm=--max-num-seqs 8"], env=with_vllm, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -517,7 +519,7 @@ def test_the_command_line_serves_until_it_is_told_to_stop(tmp_path: Path, with_v
 def test_a_mistake_on_the_command_line_is_one_sentence(tmp_path: Path, with_vllm: dict[str, str]) -> None:
     for model, sentence in {"./nothing": "no model folder", str(folder(tmp_path, "broken")): "did not start"}.items():
         done = subprocess.run(
-            [sys.executable, "-m", "atlaskit", "serve", model, "--port", str(ROOM._free_port())],
+            [sys.executable, "-m", "atlaskit", "serve", model, "--port", str(free_port())],
             env=with_vllm,
             capture_output=True,
             text=True,
@@ -553,7 +555,7 @@ def test_a_server_is_a_model_and_starts_when_it_is_asked(
         ask(world.drawn, world.questions[0], vlm=server, cache=cache, replay=True, on_event=noted)
     assert not server.is_ours, "a replay asks nothing"
     asked = {name: started[0][name] for name in ("k", "cell", "steps", "plateau", "model")}
-    assert asked == {**asdict(NANO), "model": server.name}, "it goes by the name what suits a model"
+    assert asked == {**NANO.search_settings, "model": server.name}, "it goes by the name what suits a model"
     with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in has no model
         server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Bare), max_attempts=1)
     assert server.is_ours
