@@ -1,7 +1,7 @@
 """`ak.serve`: a local vLLM server that is started, waited for and stopped.
 
 `Server` decides when a server starts and stops; `process` runs it, `flags` has its command line,
-`weights` its name, `install` its interpreter. Knows nothing of what the model is asked.
+`weights` its name, `install` its interpreter. Knows nothing of prompts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Server:
     Attributes:
         model: The folder, the name on the hub, or the address.
         flags: What the server is started with.
-        port: The port that was asked for, or None.
+        port: The requested port, or None.
         vlm: The client of the running server, or None.
         log: The server's log file if it was started here, or None. An orderly stop deletes it.
     """

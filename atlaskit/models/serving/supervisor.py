@@ -3,7 +3,7 @@
     python -I supervisor.py OWNER_PID FOLDER COMMAND…
 
 The command runs in a process group of its own. The whole group is stopped and FOLDER is deleted
-when the command ends, when this process is told to stop (SIGTERM, SIGINT, SIGHUP), or when the
+when the command ends, when this process receives SIGTERM, SIGINT or SIGHUP, or when the
 owner is gone for whatever reason: an exit, a crash, a killed kernel.
 
 This file is run as a script on its own, so it imports only the standard library.
