@@ -129,7 +129,7 @@ class View(LazyImage):
     dead: frozenset[int] = frozenset()
     """The cells that are blacked out."""
     sampling: Sampling = "midpoint"
-    """Which frame stands for a cell: `Video.moment` has the rules."""
+    """Which frame stands for a cell: `Video.representative_time` has the rules."""
     cache: Cache = field(default_factory=default_cache, compare=False)
 
     def __post_init__(self) -> None:
@@ -182,7 +182,7 @@ class View(LazyImage):
 
         def look() -> bytes:
             try:
-                found = [video.moment(cell.start_s, cell.end_s, self.sampling) for cell in self.cells]
+                found = [video.representative_time(cell.start_s, cell.end_s, self.sampling) for cell in self.cells]
             except FrameError:  # looking at the middles will say so
                 return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
             return canonical_json(found).encode()

@@ -17,8 +17,8 @@ from support.decode_matrix import FPS, FRAMES, TRAITS, Row, film, rows, shown_si
 from support.media import make, number_in, played, shown_at
 
 from atlaskit.errors import FrameError, VideoError
+from atlaskit.video.file import ReaderName
 from atlaskit.video.opening import open_video
-from atlaskit.video.video import ReaderName
 
 os.environ.setdefault("SVT_LOG", "1")  # the AV1 encoder tells its life otherwise
 RANDOM_TIMES = 36

@@ -19,10 +19,10 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import asked_key, lines_key, video_key
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError, SubtitleError, VideoError
-from atlaskit.video.offline import facts_in, keep, lines_in
+from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
+from atlaskit.video.records import parse_facts, parse_lines, remember_video
 from atlaskit.video.subtitles import Line, Subtitles
-from atlaskit.video.video import VideoFile
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nGrüß Gott\n\n2\n00:00:05,000 --> 00:00:06,000\n<b>a & b</b>\n"
 
@@ -33,7 +33,7 @@ def kept(tmp_path: Path, cache: Cache) -> VideoFile:
     (tmp_path / "v.srt").write_text(SRT, encoding="utf-8")
     video = open_video(make(tmp_path / "v.mp4"), tmp_path / "v.srt")
     assert isinstance(video, VideoFile)
-    keep(video, cache)
+    remember_video(video, cache)
     return video
 
 
@@ -45,7 +45,7 @@ def same(one: object, other: object) -> bool:
 def test_a_video_is_recalled_by_its_fingerprint_alone(kept: VideoFile, cache: Cache) -> None:
     kept.path.unlink()
     assert same(open_video(fingerprint=kept.fingerprint, cache=cache), kept)
-    with pytest.raises(VideoError, match=r"v.mp4 is not here \(no file of it was named\)"):
+    with pytest.raises(VideoError, match=r"v.mp4 is missing \(no file was given\)"):
         open_video(fingerprint=kept.fingerprint, cache=cache).frame(1.0)
 
 
@@ -54,7 +54,7 @@ def test_a_file_is_opened_only_when_a_frame_is_needed(
 ) -> None:
     opened: list[Path] = []
     monkeypatch.setattr(
-        "atlaskit.video.opening.VideoFile", lambda path, *rest: opened.append(path) or VideoFile(path, *rest)
+        "atlaskit.video.offline.VideoFile", lambda path, *rest: opened.append(path) or VideoFile(path, *rest)
     )
     video = open_video(kept.path, fingerprint=kept.fingerprint, cache=cache)
     sheet = view(video, k=2, cell=32, cache=cache)
@@ -98,7 +98,7 @@ def test_subtitles_are_those_that_are_given_else_those_it_had(kept: VideoFile, c
         open_video(kept.path, "embedded", **open_it)
     assert open_video(tmp_path / "gone.mp4", "embedded", **open_it).subtitles == kept.subtitles
     cache.prune(kinds={"lines"})
-    with pytest.raises(VideoError, match="does not know the subtitles"):
+    with pytest.raises(VideoError, match="does not hold the subtitles"):
         open_video(**open_it)
 
 
@@ -108,12 +108,12 @@ def test_what_is_kept_of_a_video_is_put_right(kept: VideoFile, cache: Cache) -> 
     cache.put(lines_key(kept.subtitles.fingerprint), b"no lines")
     with pytest.raises(VideoError, match="is another video"):
         open_video(kept.path, fingerprint=kept.fingerprint, cache=cache).frame(1.0)
-    keep(kept, cache)
+    remember_video(kept, cache)
     assert same(open_video(fingerprint=kept.fingerprint, cache=cache), kept)
 
 
 def test_a_film_is_opened_by_its_path_and_the_name_of_its_script(film: World, cache: Cache) -> None:
-    keep(film.video, cache)
+    remember_video(film.video, cache)
     path = film.video.path  # type: ignore[attr-defined]
     video = open_video(path, fingerprint=film.video.fingerprint, cache=cache)
     assert video.frames_decoded == 0 and (video.frames([3.0]) == film.video.frames([3.0])).all()
@@ -122,13 +122,13 @@ def test_a_film_is_opened_by_its_path_and_the_name_of_its_script(film: World, ca
 def test_a_name_that_is_no_text_can_be_kept(tmp_path: Path, cache: Cache) -> None:
     path = make(tmp_path / "v.mp4").rename(tmp_path / os.fsdecode(b"v\xff.mp4"))
     video = open_video(path)
-    keep(video, cache)
+    remember_video(video, cache)
     assert open_video(fingerprint=video.fingerprint, cache=cache).name == "v?.mp4"
 
 
 @pytest.mark.parametrize("fingerprint", ["", "a b", "\udcff", "x" * 300, 7])
 def test_a_fingerprint_that_is_none_is_one_sentence(fingerprint: Any, cache: Cache) -> None:
-    with pytest.raises(InputError, match="A fingerprint is what"):
+    with pytest.raises(InputError, match="fingerprint must be the"):
         open_video(fingerprint=fingerprint, cache=cache)
 
 
@@ -136,7 +136,7 @@ def test_a_playlist_is_recalled_with_or_without_its_files(tmp_path: Path, cache:
     paths = [make(tmp_path / "1.mp4", frames=50), make(tmp_path / "2.mp4", frames=75)]
     (tmp_path / "v.srt").write_text(SRT, encoding="utf-8")
     whole = open_video([paths[0], paths[1], paths[0]], [tmp_path / "v.srt", None, None])
-    keep(whole, cache)
+    remember_video(whole, cache)
     sheet = view(whole, k=3, cell=32, cache=cache).jpeg()
     named = open_video([paths[0], paths[1], paths[0]], fingerprint=whole.fingerprint, cache=cache)
     assert named.frames_decoded == 0 and (named.frames([0.1, 4.9]) == whole.frames([0.1, 4.9])).all()
@@ -215,6 +215,6 @@ def test_parts_that_make_another_playlist_are_not_believed(kept: VideoFile, cach
 )
 @settings(max_examples=200)
 def test_nothing_that_is_kept_can_break_the_reading_of_it(entry: bytes) -> None:
-    assert facts_in(entry) is None
-    lines = lines_in(entry)
+    assert parse_facts(entry) is None
+    lines = parse_lines(entry)
     assert lines is None or lines_key(lines.fingerprint)

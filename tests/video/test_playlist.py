@@ -17,7 +17,7 @@ from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import Playlist
-from atlaskit.video.readers import Pixels, pyav
+from atlaskit.video.readers import CORES, Pixels, open_files
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import LETTERBOX, Video
 
@@ -77,7 +77,7 @@ def test_opening_writes_nothing_and_opens_a_repeated_file_once(clips: list[Path]
 def test_few_files_are_open_however_many_a_playlist_has(
     tmp_path: Path, clips: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pyav, "MOST_OPEN", 2)
+    monkeypatch.setattr(open_files, "MOST_OPEN", 2)
     copies = [tmp_path / f"{number}.mp4" for number in range(6)]
     for copy in copies:
         copy.write_bytes(clips[0].read_bytes())
@@ -85,7 +85,7 @@ def test_few_files_are_open_however_many_a_playlist_has(
     assert sum(video._reader._demuxer.is_open for video in videos) == 2  # type: ignore[attr-defined]
     times = [0.5 + 3 * part + second for part in range(6) for second in (0, 1)]
     assert [number_in(frame) for frame in open_video(videos).frames(times)] == [12, 37] * 6
-    assert sum(video._reader._demuxer.is_open for video in videos) <= 2 + pyav.CORES  # type: ignore[attr-defined]
+    assert sum(video._reader._demuxer.is_open for video in videos) <= 2 + CORES  # type: ignore[attr-defined]
 
 
 def test_clips_share_cached_frames_in_every_playlist(tmp_path: Path, clips: list[Path]) -> None:

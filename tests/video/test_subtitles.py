@@ -27,8 +27,7 @@ from hypothesis import strategies as st
 from support.media import make, numbered
 
 from atlaskit.errors import InputError, SubtitleError
-from atlaskit.video import subtitles as module
-from atlaskit.video.subtitles import Line, Subtitles, read_embedded, read_subtitles
+from atlaskit.video.subtitles import Line, Subtitles, files, read_embedded, read_subtitles, track
 
 ASS_HEADER = """[Script Info]
 ScriptType: v4.00+
@@ -105,7 +104,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(write: Write, tmp_path: Path
     write("deep.json", "[" * 100_000)
     (tmp_path / "folder.srt").mkdir()
     with (tmp_path / "giant.srt").open("wb") as file:
-        file.truncate(module.MAX_BYTES + 1)
+        file.truncate(files.MAX_BYTES + 1)
     for name, sentence in [
         ("prose.srt", "no line of text"),
         ("empty.vtt", "no line of text"),
@@ -236,7 +235,7 @@ def test_longvideobench_in_both_its_forms(write: Write) -> None:
         Line(7.0, 9.5, "B"),
         Line(9.5, 60.0, "C"),
     )
-    assert read_subtitles(path).lines[-1] == Line(9.5, 9.5 + module.LAST_LINE_S, "C")
+    assert read_subtitles(path).lines[-1] == Line(9.5, 9.5 + track.LAST_LINE_S, "C")
     assert read_subtitles(write("c.json", "[]")) == Subtitles()
 
 
@@ -244,7 +243,7 @@ def test_a_line_without_an_end_stays_to_the_next_or_to_the_end_of_the_video(writ
     entries = [{"timestamp": [start, None], "text": text} for start, text in [(4, "b"), (1, "a"), (4, "B"), (6, "c")]]
     path = write("a.json", json.dumps(entries))
     ends = {line.text: line.end_s for line in read_subtitles(path).lines}
-    assert ends == {"a": 4.0, "b": 6.0, "B": 6.0, "c": 6.0 + module.LAST_LINE_S}
+    assert ends == {"a": 4.0, "b": 6.0, "B": 6.0, "c": 6.0 + track.LAST_LINE_S}
     assert {line.end_s for line in read_subtitles(path, duration_s=10).lines} == {10.0}
     assert {line.end_s for line in read_subtitles(path, duration_s=10, starts_at_s=3).lines} == {10.0}
 
@@ -506,7 +505,7 @@ def test_a_line_of_unknown_length_stays_to_the_next(tmp_path: Path) -> None:
         Line(0.0, 0.5, "Zero"),
         Line(1.0, 4.0, "One"),
         Line(4.0, 4.5, "Two"),
-        Line(5.0, 5.0 + module.LAST_LINE_S, "Three"),
+        Line(5.0, 5.0 + track.LAST_LINE_S, "Three"),
     )
     assert read_embedded(path, duration_s=7.0).lines[-1] == Line(5.0, 7.0, "Three")
 
@@ -526,7 +525,7 @@ def test_the_default_track_or_the_first_or_that_of_a_language(tmp_path: Path) ->
     assert texts(read_embedded(path, language="ger")) == ["three"]
     first = film(tmp_path / "b.mkv", *tracks, language=languages, default=["", "", ""])
     assert texts(read_embedded(first)) == ["one"] and texts(read_embedded(first, language="ger")) == ["two"]
-    with pytest.raises(SubtitleError, match="in language 'fre': it has eng, ger"):
+    with pytest.raises(SubtitleError, match="in language 'fre': choose from eng, ger"):
         read_embedded(path, language="fre")
 
 
@@ -538,7 +537,7 @@ def test_a_video_without_readable_subtitles_is_one_sentence(tmp_path: Path) -> N
     for path, sentence in [
         (make(tmp_path / "none.mp4", frames=5), "has no subtitle track"),
         (make(tmp_path / "none.ts", frames=5), "has no subtitle track"),
-        (raw(tmp_path / "dvd.mkv", "dvd_subtitle", [(0, 1000, b"\0\4\0\2")]), r"pictures.*\(dvd"),
+        (raw(tmp_path / "dvd.mkv", "dvd_subtitle", [(0, 1000, b"\0\4\0\2")]), r"images.*\(dvd"),
         (tmp_path / "missing.mp4", "cannot be read .No such file"),
         (tmp_path / "folder.mp4", "cannot be read"),
         (tmp_path / "text.mp4", "cannot be read"),

@@ -17,9 +17,10 @@ from support.media import SIZE, cut, make, number_in, numbered, played, song
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.video.file import VideoFile
+from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.opening import open_video
-from atlaskit.video.readers import demux, pyav
-from atlaskit.video.video import VideoFile, file_fingerprint
+from atlaskit.video.readers import decoder, steps
 
 CODECS = {
     "h264.mp4": ("libx264", {"bf": "3"}),
@@ -112,7 +113,7 @@ def test_any_order_of_asking_shows_the_same(tmp_path: Path, name: str) -> None:
 
 
 def test_a_gop_too_large_to_hold_is_decoded_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demux, "CHUNK_BYTES", 2000)
+    monkeypatch.setattr(steps, "CHUNK_BYTES", 2000)
     codec, options = CODECS["one_keyframe.mp4"]
     video = open_video(make(tmp_path / "v.mp4", codec, **options))
     times = [random.Random(0).uniform(0, 9.5) for _ in range(12)]
@@ -121,7 +122,7 @@ def test_a_gop_too_large_to_hold_is_decoded_in_pieces(tmp_path: Path, monkeypatc
 
 def test_a_decoder_that_gives_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     video = open_video(make(tmp_path / "v.mp4"))
-    monkeypatch.setattr(pyav, "STALL_S", -1.0)
+    monkeypatch.setattr(decoder, "STALL_S", -1.0)
     with pytest.raises(FrameError, match="v.mp4 cannot be decoded at 1.500 s .no frame in"):
         video.frame(1.5)
 
@@ -172,7 +173,7 @@ def test_a_file_that_was_replaced_is_not_taken_for_the_old_one(tmp_path: Path) -
 def test_what_could_not_be_read_just_now_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     video, cache = open_video(make(tmp_path / "v.mp4")), Cache(tmp_path / "cache")
     with monkeypatch.context() as patch:
-        patch.setattr(pyav, "STALL_S", -1.0)
+        patch.setattr(decoder, "STALL_S", -1.0)
         assert len(ak.view(video, k=2, cell=64, cache=cache).unreadable) == 4
     assert ak.view(video, k=2, cell=64, cache=cache).unreadable == frozenset()
 
@@ -191,7 +192,7 @@ def test_what_could_not_be_read_just_now_is_tried_again(tmp_path: Path, monkeypa
 )
 def test_what_no_frame_has_is_one_sentence(tmp_path: Path, times: object, size: object) -> None:
     video = open_video(make(tmp_path / "v.mp4", frames=30))
-    with pytest.raises(InputError, match="Ask for times|A frame is 1 to"):
+    with pytest.raises(InputError, match="times_s must be|A frame must be 1 to"):
         video.frames(times, size)  # type: ignore[arg-type]
     assert video.frames(index / 25 for index in range(3)).shape[0] == 3  # type: ignore[arg-type]
 
@@ -199,10 +200,10 @@ def test_what_no_frame_has_is_one_sentence(tmp_path: Path, times: object, size: 
 @pytest.mark.parametrize(
     ("source", "options", "sentence"),
     [
-        (None, {}, "A video is a file, or a list"),
+        (None, {}, "Give a video file, a list"),
         ([3], {}, "A video is a file, or a list"),
-        ("v.mp4", {"subtitles": 5}, "Subtitles are a file"),
-        ("v.mp4", {"reader": "opencv"}, 'reader is "pyav" or "decord"'),
+        ("v.mp4", {"subtitles": 5}, "subtitles must be a file"),
+        ("v.mp4", {"reader": "opencv"}, 'reader must be "pyav" or "decord"'),
     ],
 )
 def test_what_cannot_be_opened_is_one_sentence(
