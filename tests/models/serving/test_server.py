@@ -504,12 +504,12 @@ def test_the_command_line_serves_until_it_is_told_to_stop(tmp_path: Path, with_v
     )
     assert user.stdout is not None
     assert re.fullmatch(
-        r"model@\w+ answers at http://127\S+/v1; Ctrl-C stops it. Its log is .*\n", user.stdout.readline()
+        r"model@\w+ is served at http://127\S+/v1; Ctrl-C stops it. Its log is .*\n", user.stdout.readline()
     )
     assert b"--max-num-seqs\x008" in Path(f"/proc/{pids(model)[0]}/cmdline").read_bytes()
     user.send_signal(signal.SIGINT)
     said, told = user.communicate(timeout=60)
-    assert user.returncode == 0 and said == "The server is stopped.\n"
+    assert user.returncode == 0 and said == "The server has stopped.\n"
     assert told.startswith("▸ starting vLLM with model@") and "✓ vLLM serves" in told and "Traceback" not in told
     assert not any(map(alive, pids(model)))
 
