@@ -104,10 +104,10 @@ def test_some_are_chosen_by_how_they_begin(books: Path, capfd: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"scale": "tiny"}, "A scale is smoke, small, full, got 'tiny'"),
-        ({"only": ["09"]}, "No notebook in .* begins with '09'; there are 01_a, 02_b, 03_c"),
+        ({"scale": "tiny"}, "scale must be smoke, small, full; got 'tiny'"),
+        ({"only": ["09"]}, "No notebook in .* starts with '09'; there are 01_a, 02_b, 03_c"),
         ({"workers": 0}, "workers"),
-        ({"data": "/videos"}, "None of these notebooks has data"),
+        ({"data": "/videos"}, "None of these notebooks has a parameter data"),
     ],
     ids=str,
 )
