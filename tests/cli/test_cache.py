@@ -69,11 +69,11 @@ def test_a_run_is_carried_over(asked: Path, film: World, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["stats", "--cache", "nowhere"], "There is no cache nowhere"),
-        (["stats", "--cache", "result.json"], "There is no cache result.json"),
-        (["verify", "--cache", "nowhere"], "There is no cache nowhere"),
-        (["prune", "--older-than", "-1"], "is a number from 0"),
-        (["prune", "--to", "nan"], "is a number from 0"),
+        (["stats", "--cache", "nowhere"], "There is no cache in nowhere"),
+        (["stats", "--cache", "result.json"], "There is no cache in result.json"),
+        (["verify", "--cache", "nowhere"], "There is no cache in nowhere"),
+        (["prune", "--older-than", "-1"], "must be a number of at least 0"),
+        (["prune", "--to", "nan"], "must be a number of at least 0"),
         (["export", "nowhere/x.zip"], "cannot be written"),
         (["export", "x.zip", "--run", "none.json"], "cannot be read"),
         (["export", "x.zip", "--run", "cache/entries/cache.db"], "no JSON"),
