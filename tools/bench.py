@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from typing import Unpack
 
 import av
 import bench_cache
@@ -21,7 +22,7 @@ from bench_video import seconds
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.render import View
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 
 MEDIA = Path("cache/bench")
 REPEATS = 5
@@ -86,7 +87,7 @@ class Instant:
         self.replies: dict[str, Reply] = {}
         self.asked: list[Request] = []
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer at once what was answered before."""
         key = f"{request.step} {hash(request.messages)}"
         self.asked.append(request)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
+from typing import Unpack
 
 import diskcache
 from bench_video import seconds
@@ -25,7 +26,7 @@ from bench_video import seconds
 import atlaskit as ak
 from atlaskit.environment.render import View
 from atlaskit.models.cached import Cached
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs import archive
 
 TESTS = Path(__file__).parents[1] / "tests"
@@ -156,12 +157,12 @@ class Noting:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.asked: list[Request] = []
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer as the model does."""
         self.asked.append(request)
         for image in request.images:
             image.jpeg()
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(request, **control)
 
 
 def bench_hits(folder: str) -> None:

@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Unpack
 
 from tqdm import tqdm
 
@@ -24,7 +25,7 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
 from atlaskit.environment.question import Question
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 
 HOURS_10, MINUTES_10 = 36_000, 600
 WORLDS, EACH = 25, 4
@@ -137,7 +138,7 @@ class Late:
         self.oracle, self.late_s = oracle, late_s
         self.name, self.parameters = f"late {oracle.name}", oracle.parameters
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer after a while."""
         time.sleep(self.late_s)
         return self.oracle.complete(request)

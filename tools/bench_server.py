@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import httpx
 
@@ -26,7 +27,7 @@ from atlaskit.agents.worker import Task, Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.dialect import HOSTED, VLLM, letter, sampling
-from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.models.protocol import CallControl, Message, Reply, Request
 from atlaskit.models.serving import install
 from atlaskit.models.usage import Transit, Usage
 
@@ -90,11 +91,11 @@ class Scripted:
         self.usages: list[Usage] = []
         self.transits: list[Transit] = []
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Ask, and answer the next line of the script."""
         step = len(self.usages)
         # The prompt is the same for any schema, and what an untrained model says does not matter here.
-        reply = self.vlm.complete(replace(request, schema=PICK), max_attempts=max_attempts)
+        reply = self.vlm.complete(replace(request, schema=PICK), **control)
         self.usages.append(reply.usage)
         self.transits.append(reply.transit)
         actions = (

@@ -2,7 +2,7 @@
 
     python tools/finetune.py FOLDER --model Qwen/Qwen3-VL-2B-Instruct --out adapted [--steps N]
 
-Runs where TRL and PEFT are installed, and the kit need not be: see docs/finetune.md. What comes out is a folder with
+Runs where TRL and PEFT are installed, and the kit need not be: see docs/models.md. What comes out is a folder with
 the model and what it learned, merged, which `ak.serve` serves.
 """
 

@@ -95,7 +95,7 @@ class Allotment:
     out_of_time: Callable[[float], bool] = lambda longest_s: False
     deadline_s: float | None = None
     """When retries must end, on the clock of `time.monotonic`."""
-    is_over: threading.Event | None = None
+    cancel: threading.Event | None = None
     """Comes when the run is interrupted."""
 
     def is_spent(self, usage: Usage, largest: PeakUsage, longest_s: float) -> bool:
@@ -118,7 +118,7 @@ class Meter:
     longest_s: float = 0.0
     """Seconds of the longest call so far."""
     began: float = field(default_factory=lambda: time.monotonic())
-    is_over: threading.Event = field(default_factory=threading.Event)
+    cancel: threading.Event = field(default_factory=threading.Event)
     """Comes when nobody waits for the answer any more: the run was interrupted."""
 
     def charge(self, role: Role, bill: Charge, largest: PeakUsage, longest_s: float) -> None:
@@ -164,7 +164,7 @@ class Meter:
         """Tell whether the time is too short for another call and the decision, if both take as long as the longest."""
         kept_s = 2 * max(self.longest_s, longest_s)
         is_late = self.budget.seconds is not None and self.seconds + kept_s >= self.budget.seconds
-        return is_late or self.is_over.is_set()
+        return is_late or self.cancel.is_set()
 
     def spent(self) -> Limit | None:
         """Return the limit that leaves no room for exploring, if any."""
@@ -207,7 +207,7 @@ class Meter:
             shares = [min(share, free // wanted + (i < free % wanted)) for i, share in enumerate(shares)]
         share_of = {name: left // wanted for name, left in tokens.items()}
         return [
-            Allotment(share, share == meant, share_of, self.a_call, self.out_of_time, self.deadline_s, self.is_over)
+            Allotment(share, share == meant, share_of, self.a_call, self.out_of_time, self.deadline_s, self.cancel)
             for share, meant in zip(shares, steps, strict=False)
             if share > 0
         ]

@@ -252,7 +252,7 @@ class Search:
                 reports = list(pool.map(self.explore, errands))
                 probed = looking.result() if looking else None
             except BaseException:  # a Ctrl-C does not wait for what the workers are at
-                self.meter.is_over.set()
+                self.meter.cancel.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         self.merge(reports)

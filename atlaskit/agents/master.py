@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.agents.prompts import (
@@ -32,7 +32,7 @@ class Master:
     question: Question
     deadline_s: float | None = None
     """When retries must end, on the clock of `time.monotonic`."""
-    is_over: threading.Event | None = None
+    cancel: threading.Event | None = None
     """Comes when the run is interrupted."""
 
     def extract_task(self, chooses: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
@@ -91,8 +91,9 @@ class Master:
         return state.scratchpad
 
     def _ask(self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int) -> Reply:
-        request = replace(call.request(), deadline_s=self.deadline_s, is_over=self.is_over)
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(
+            call.request(), max_attempts=max_attempts, deadline_s=self.deadline_s, cancel=self.cancel
+        )
 
     def look(self, dead_zones: DeadZones) -> Observation:
         """Return the masked root."""

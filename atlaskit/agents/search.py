@@ -110,7 +110,7 @@ def ask(
         plateau = min(steps - 1, max(steps // 2, atlas.rules.max_depth + 1))
     limits = Limits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     search = Search(
-        master=Master(atlas, model, asked, meter.deadline_s, meter.is_over),
+        master=Master(atlas, model, asked, meter.deadline_s, meter.cancel),
         explore=Worker(atlas, model, asked, watch.see).explore,
         meter=meter,
         limits=limits,

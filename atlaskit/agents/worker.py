@@ -108,9 +108,13 @@ class Worker:
                 break
             left, began = allotment.calls - bill.usage.calls, time.monotonic()
             call = visit.call(self.question, left)
-            request = replace(call.request(), deadline_s=allotment.deadline_s, is_over=allotment.is_over)
             try:
-                reply = self.model.complete(request, max_attempts=min(left, MAX_ATTEMPTS))
+                reply = self.model.complete(
+                    call.request(),
+                    max_attempts=min(left, MAX_ATTEMPTS),
+                    deadline_s=allotment.deadline_s,
+                    cancel=allotment.cancel,
+                )
             except ModelError as error:
                 cost = Charge.of(error)
                 bill, largest = bill + cost, largest | cost.usage

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tqdm.auto import tqdm
 
@@ -27,7 +27,7 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import AtlasError, InputError, check_whole, reason
 from atlaskit.evaluation.executors import ENGINES, Engine, on_ray, on_threads
 from atlaskit.evaluation.tables import column
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, ModelWrapper, Reply, Request
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.usage import Usage
 from atlaskit.runs.result import Result
 
@@ -209,11 +209,11 @@ class _Stoppable(ModelWrapper):
 
     stop: threading.Event
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Let the model answer, if somebody waits for it."""
         if self.stop.is_set():
             raise KeyboardInterrupt
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(request, **control)
 
 
 def _counts(usage: Usage) -> dict[str, int]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
 from tqdm.auto import tqdm
@@ -33,7 +33,7 @@ from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
 from atlaskit.evaluation.statistics import accuracy
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, ModelWrapper, Reply, Request, Role
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Role
 from atlaskit.models.serving.install import cpuinfo
 from atlaskit.video.video import Video
 
@@ -83,11 +83,11 @@ class Delayed(ModelWrapper):
         """The model's own, with the delay."""
         return {**self.model.parameters, "latency_s": self.latency_s}
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Let the model answer, and give its answer when the time has come, or nobody waits for it any more."""
         began_s = time.monotonic()
-        reply = self.model.complete(request, max_attempts=max_attempts)
-        (request.is_over or threading.Event()).wait(max(0.0, began_s + self.latency_s - time.monotonic()))
+        reply = self.model.complete(request, **control)
+        (control.get("cancel") or threading.Event()).wait(max(0.0, began_s + self.latency_s - time.monotonic()))
         return replace(reply, transit=replace(reply.transit, wall_s=time.monotonic() - began_s))
 
 
@@ -126,11 +126,11 @@ class _Clocked(ModelWrapper):
     began_s: float = field(default_factory=time.monotonic)
     calls: list[TimedCall] = field(default_factory=list)
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Let the model answer."""
         began_s = time.monotonic()
         try:
-            return self.model.complete(request, max_attempts=max_attempts)
+            return self.model.complete(request, **control)
         finally:
             self.calls.append(TimedCall(request.role, began_s - self.began_s, time.monotonic() - self.began_s))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -39,7 +41,14 @@ class Cached:
         self.cache, self.sample, self.replay = cache, sample, replay
         self._renewed = Cache(None) if refresh else None
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(
+        self,
+        request: Request,
+        *,
+        max_attempts: int = MAX_ATTEMPTS,
+        deadline_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Reply:
         """Answer out of the cache, or ask the model and keep what it says."""
         request = replace(request, sample=self.sample)
         key, live, kept = reply_key(self.model, request), list[Reply](), list[Reply]()
@@ -53,7 +62,7 @@ class Cached:
                     f"replay, the model is asked."
                 )
             try:
-                reply = self.model.complete(request, max_attempts=max_attempts)
+                reply = self.model.complete(request, max_attempts=max_attempts, deadline_s=deadline_s, cancel=cancel)
             except ModelError as error:  # no reply, so it is asked again the next time; a replay fails as it did
                 told = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
                 self.cache.put_json(failure_key(key), told, paid=True)
@@ -75,11 +84,15 @@ class Cached:
                 return True
             return False
 
+        def is_pointless() -> bool:
+            is_late = deadline_s is not None and time.monotonic() >= deadline_s
+            return is_late or (cancel is not None and cancel.is_set())
+
         (self._renewed or self.cache).remember(
             key,
             ask,
             fits=fits,
-            go_on=lambda: request.is_pointless,
+            go_on=is_pointless,
             paid=True,
         )
         return live[0] if live else kept[-1]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, Role
+from atlaskit.models.protocol import CallControl, Model, Reply, Request, Role
 from atlaskit.models.usage import Transit, Usage
 
 
@@ -56,11 +56,11 @@ class CallLog:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.calls: list[Call] = []
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Pass the request on, and write down what came of it."""
         views = tuple(image.key for image in request.images)
         try:
-            reply = self.model.complete(request, max_attempts=max_attempts)
+            reply = self.model.complete(request, **control)
         except ModelError as error:
             costs = (error.usage, error.transit)
             call = Call(request.role, request.step, *costs, views, live=error.live, failure=str(error))

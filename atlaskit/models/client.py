@@ -104,9 +104,16 @@ class VLM:
         except HttpFailure as failure:
             raise self._error(failure, _CallState()) from failure.__cause__
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(
+        self,
+        request: Request,
+        *,
+        max_attempts: int = MAX_ATTEMPTS,
+        deadline_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Reply:
         """Answer a request; raise Unreachable, BadReply or ModelError, which say what the attempts cost."""
-        trip = _CallState(request.deadline_s)
+        trip = _CallState(deadline_s, cancel)
         wait_s, is_corrected = FIRST_WAIT_S, False
         while True:
             try:
@@ -118,7 +125,7 @@ class VLM:
                 if failure.wait_s is not None:
                     pause_s = min(failure.wait_s, LONGEST_ASKED_WAIT_S)
                 is_last = trip.attempts >= max_attempts or trip.left_s <= pause_s
-                if is_last or not failure.is_passing or _is_over_after(pause_s, request.is_over):
+                if is_last or not failure.is_passing or _is_cancelled_after(pause_s, cancel):
                     raise self._error(failure, trip) from failure.__cause__
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
                 continue
@@ -156,12 +163,12 @@ class VLM:
 
     def _ask(self, request: Request, trip: _CallState) -> Completion:
         """Send a request; and send it whole where the endpoint may have forgotten an image that was only named."""
-        dialect, known = self._spoken(min(CONNECT_S, trip.left_s), request.is_over), self._known
+        dialect, known = self._spoken(min(CONNECT_S, trip.left_s), trip.cancel), self._known
         sampled = sampling(dialect, self.parameters["temperature"], self.parameters["seed"] + request.sample)
         while True:
             sent = letter(request, self.name, dialect, sampled, known)
             try:
-                page = self._send(sent, trip, request.is_over)
+                page = self._send(sent, trip)
             except HttpFailure as failure:
                 if not (sent.named and failure.status in FORGOTTEN):
                     raise
@@ -176,26 +183,26 @@ class VLM:
             self._known |= sent.carried
             return answer
 
-    def _send(self, sent: Payload, trip: _CallState, is_over: threading.Event | None) -> bytes:
+    def _send(self, sent: Payload, trip: _CallState) -> bytes:
         """Send a letter when there is a place for it among the requests in flight."""
         began_s = time.monotonic()
         try:
-            with self._gate.place(trip.left_s, is_over):
+            with self._gate.place(trip.left_s, trip.cancel):
                 trip.queue_s += time.monotonic() - began_s
                 timeout_s = min(self._timeout_s, trip.left_s)
                 if timeout_s > 0:
                     trip.sent_bytes += len(sent.body)
-                    return self._endpoint.post("chat/completions", sent.body, sent.headers, timeout_s, is_over)
+                    return self._endpoint.post("chat/completions", sent.body, sent.headers, timeout_s, trip.cancel)
         except TimeoutError:
             trip.queue_s += time.monotonic() - began_s
         finally:
             discard(sent.files)
         raise HttpFailure("could not be asked before the time was up", is_passing=False, is_call=False)
 
-    def _spoken(self, timeout_s: float, is_over: threading.Event | None = None) -> Dialect:
+    def _spoken(self, timeout_s: float, cancel: threading.Event | None = None) -> Dialect:
         if self._dialect is None:
             try:
-                page = self._endpoint.get("models", timeout_s, is_over)
+                page = self._endpoint.get("models", timeout_s, cancel)
             except HttpFailure as failure:
                 if failure.is_passing:
                     failure.is_call = not failure.was_reached
@@ -238,6 +245,7 @@ class _CallState:
     """What a call has cost and taken so far."""
 
     deadline_s: float | None = None
+    cancel: threading.Event | None = None
     attempts: int = 0
     spent: Usage = Usage()
     queue_s: float = 0.0
@@ -263,12 +271,12 @@ def how_to_reach(base_url: str, why: str, is_local: bool) -> str:
     return f"No model answers at {base_url} ({why.rstrip('. ')}): {advice}."
 
 
-def _is_over_after(pause_s: float, is_over: threading.Event | None) -> bool:
+def _is_cancelled_after(pause_s: float, cancel: threading.Event | None) -> bool:
     """Wait before another attempt; tell whether nobody waits for it any more."""
-    if is_over is None:
+    if cancel is None:
         time.sleep(pause_s)
         return False
-    return is_over.wait(pause_s)
+    return cancel.wait(pause_s)
 
 
 def _corrected(request: Request, said: str, complaint: str) -> Request:

@@ -99,15 +99,15 @@ class Endpoint:
             self._process, self._pool = os.getpid(), self._new_pool()
         return self._pool
 
-    def get(self, path: str, timeout_s: float = CONNECT_S, is_over: threading.Event | None = None) -> bytes:
+    def get(self, path: str, timeout_s: float = CONNECT_S, cancel: threading.Event | None = None) -> bytes:
         """Fetch a path below the address, or an address of its own."""
-        return self._exchange("GET", path, b"", {}, timeout_s, is_over)
+        return self._exchange("GET", path, b"", {}, timeout_s, cancel)
 
     def post(
-        self, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float, is_over: threading.Event | None
+        self, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float, cancel: threading.Event | None
     ) -> bytes:
         """Send a body and return the answer to it; leave it when the event comes."""
-        return self._exchange("POST", path, body, headers, timeout_s, is_over)
+        return self._exchange("POST", path, body, headers, timeout_s, cancel)
 
     def _exchange(
         self,
@@ -116,7 +116,7 @@ class Endpoint:
         body: bytes,
         headers: Mapping[str, str],
         timeout_s: float,
-        is_over: threading.Event | None = None,
+        cancel: threading.Event | None = None,
     ) -> bytes:
         import httpcore
 
@@ -130,7 +130,7 @@ class Endpoint:
         page = bytearray()
         try:
             with (
-                until(until_s, is_over),
+                until(until_s, cancel),
                 self._connections().stream(method, url, headers=list(told.items()), **asked) as response,
             ):
                 for chunk in response.iter_stream():

@@ -30,7 +30,7 @@ class Limiter:
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
-    def place(self, timeout_s: float = math.inf, is_over: threading.Event | None = None) -> Iterator[None]:
+    def place(self, timeout_s: float = math.inf, cancel: threading.Event | None = None) -> Iterator[None]:
         """Hold a place. Raises TimeoutError where none comes free in time, or before nobody waits for it any more."""
         until_s, turn = time.monotonic() + timeout_s, threading.Event()
         with self._lock:
@@ -38,7 +38,7 @@ class Limiter:
             self._let_in()
         try:
             while not turn.wait(max(0.0, min(LOOK_S, until_s - time.monotonic()))):
-                if time.monotonic() >= until_s or (is_over is not None and is_over.is_set()):
+                if time.monotonic() >= until_s or (cancel is not None and cancel.is_set()):
                     raise TimeoutError
             yield
         finally:

@@ -7,12 +7,11 @@ double, or a wrapper around one. Knows nothing of prompts, grids, agents or netw
 from __future__ import annotations
 
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -64,16 +63,6 @@ class Request:
     max_tokens: int = 1024
     sample: int = 0
     """Which of several replies to the same request is wanted: each has a random seed of its own."""
-    deadline_s: float | None = field(default=None, compare=False)
-    """When the last attempt must end, on the clock of `time.monotonic`. Only carries the request."""
-    is_over: threading.Event | None = field(default=None, compare=False)
-    """Comes when nobody waits for the answer any more. Only carries the request."""
-
-    @property
-    def is_pointless(self) -> bool:
-        """Whether an answer would come too late, or to nobody."""
-        is_late = self.deadline_s is not None and time.monotonic() >= self.deadline_s
-        return is_late or (self.is_over is not None and self.is_over.is_set())
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -96,6 +85,17 @@ class Reply:
     transit: Transit = field(default=Transit(), compare=False)
 
 
+class CallControl(TypedDict, total=False):
+    """How a call is controlled. Arguments of `complete`, never part of a request, whose hash is a cache key."""
+
+    max_attempts: int
+    """HTTP exchanges at most, the first included."""
+    deadline_s: float | None
+    """When the last attempt must end, on the clock of `time.monotonic`."""
+    cancel: threading.Event | None
+    """Set when the caller no longer waits for the reply."""
+
+
 class Model(Protocol):
     """Anything that answers requests."""
 
@@ -107,7 +107,7 @@ class Model(Protocol):
     def parameters(self) -> Mapping[str, Any]:
         """What else its replies depend on, such as the temperature: part of the key too."""
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request in at most `max_attempts` attempts; raise ModelError when that fails."""
 
 
@@ -128,7 +128,7 @@ class ModelWrapper(ABC):
         return self.model.parameters
 
     @abstractmethod
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request, by the model or not."""
 
 

@@ -28,13 +28,13 @@ _now = threading.local()
 
 
 @contextmanager
-def until(deadline_s: float, is_over: threading.Event | None = None) -> Iterator[None]:
+def until(deadline_s: float, cancel: threading.Event | None = None) -> Iterator[None]:
     """Have all that this thread reads and writes end by then, on the clock of `time.monotonic`, or with an event."""
-    _now.deadline_s, _now.is_over = deadline_s, is_over
+    _now.deadline_s, _now.cancel = deadline_s, cancel
     try:
         yield
     finally:
-        _now.deadline_s, _now.is_over = math.inf, None
+        _now.deadline_s, _now.cancel = math.inf, None
 
 
 def pool(proxy: str | None, keep_alive_s: float) -> httpcore.ConnectionPool:
@@ -68,8 +68,8 @@ def _left(timeout_s: float | None) -> float:
 
 
 def _is_over() -> bool:
-    is_over: threading.Event | None = getattr(_now, "is_over", None)
-    return is_over is not None and is_over.is_set()
+    cancel: threading.Event | None = getattr(_now, "cancel", None)
+    return cancel is not None and cancel.is_set()
 
 
 class _Backend(httpcore.NetworkBackend):

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from tqdm import tqdm
 
@@ -20,7 +20,7 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.models.protocol import CallControl, Model, Reply, Request
 from atlaskit.nano.data.shards import write_rows
 from atlaskit.nano.data.trajectories import TrajectoryRecorder, grouped
 from atlaskit.nano.teacher.labels import TRAINING_SEED
@@ -42,9 +42,9 @@ class Student(TrajectoryRecorder):
     model: Model = field(kw_only=True)
     is_taught: bool = field(kw_only=True)
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Let the model answer, and write it down."""
-        reply = self.model.complete(request, max_attempts=max_attempts)
+        reply = self.model.complete(request, **control)
         self.lessons.append(self.lesson(request, self.expert.complete(request) if self.is_taught else reply))
         return reply
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from tqdm import tqdm
 
@@ -31,7 +31,7 @@ from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.statistics import interval
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, ModelWrapper, Reply, Request
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.nano.teacher.goal import goal_of
 from atlaskit.nano.teacher.teacher import SETTINGS, Expert
@@ -53,10 +53,10 @@ class ComparedModel(ModelWrapper):
     counts: dict[str, list[float]]
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Let the model answer, and compare."""
         began = time.monotonic()
-        reply = self.model.complete(request, max_attempts=max_attempts)
+        reply = self.model.complete(request, **control)
         took_s = time.monotonic() - began
         expert, call = Expert(self.world.script), request.facts
         self._note("seconds a call", took_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.errors import Refused, Unreachable
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.models.protocol import CallControl, Model, Reply, Request
 from atlaskit.runs.trace import Trace
 
 SMALL = {"uniform": {"size": 32, "frames": 64}, "captions": {"size": 32}, "composite": {"cell": 32}}
@@ -39,7 +39,7 @@ class Listening:
     def parameters(self) -> Any:
         return self.model.parameters
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.asked.append(request)
         return self.model.complete(request)
 
@@ -51,7 +51,7 @@ class Failing(Listening):
     error: type[Exception] = Unreachable
     steps: tuple[str, ...] = ("caption", "decision")
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         if request.step in self.steps:
             raise self.error("It fails.")
         return super().complete(request)

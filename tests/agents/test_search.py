@@ -6,7 +6,7 @@ import re
 import threading
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from pydantic import ValidationError
@@ -29,7 +29,7 @@ from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, gaps
 from atlaskit.environment.question import Question
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.models.errors import ModelError, Refused, Unreachable
-from atlaskit.models.protocol import Request
+from atlaskit.models.protocol import CallControl, Request
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
 
@@ -108,10 +108,10 @@ def test_the_master_chooses_by_the_words_before_any_frame_is_decoded(long_world:
     video, decoded, asked = long_world.drawn, [], []
 
     class Listening(Oracle):
-        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
             asked.append(request)
             decoded.append(video.frames_decoded)
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     before = video.frames_decoded
     for category, chosen in (("S2A", "dfs"), ("SSS", "bfs")):
@@ -132,9 +132,9 @@ def test_a_summary_is_searched_breadth_first_without_asking(long_world: World, c
     asked: list[Request] = []
 
     class Listening(Oracle):
-        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
             asked.append(request)
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     result = run(long_world, of_category(long_world, "SUM"), cache, Listening(long_world))
     assert "traversal" not in asked[0].schema.model_fields and asked[0].step == "task"
@@ -178,10 +178,10 @@ def test_a_region_that_alone_is_refused_does_not_end_the_run(long_world: World, 
     (region,) = {event.start_s // 562.5 for event in long_world.targets(question)[:1]}
 
     class Filtered(Oracle):
-        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
             if request.step == "step" and request.facts.observation.state.region.path[0] == region:  # type: ignore[attr-defined]
                 raise ModelError("content filter")
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     result = run(long_world, question, cache, Filtered(long_world), workers=1, budget=Budget(calls=60))
     assert result.stop in ("calls", "explored") and result.stops.worker["failed"] == 2
@@ -250,13 +250,13 @@ class TestLookingAhead:
         meeting, met = threading.Barrier(2), threading.Event()
 
         class Meets(Oracle):
-            def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
                 is_second_probe = request.step == "probe" and seen.append("probe") is None and len(seen) == 2
                 is_first_step = request.step == "step" and not met.is_set()
                 if is_second_probe or is_first_step:
                     meeting.wait(60)
                     met.set()
-                return super().complete(request, max_attempts=max_attempts)
+                return super().complete(request, **control)
 
         seen: list[str] = []
         question = of_category(long_world, "S2A")
@@ -289,12 +289,12 @@ class TestLookingAhead:
         probes: list[Request] = []
 
         class FailsOnce(Oracle):
-            def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
                 if request.step == "probe":
                     probes.append(request)
                     if len(probes) == 2:
                         raise ModelError("the network is down")
-                return super().complete(request, max_attempts=max_attempts)
+                return super().complete(request, **control)
 
         result = run(long_world, of_category(long_world, "S2A"), cache, FailsOnce(long_world), min_rounds=2)
         assert [event["step"] for event in result.trace.of("failure")] == ["probe"]
@@ -393,12 +393,12 @@ def test_a_worker_that_comes_back_to_a_region_knows_what_was_found_there(long_wo
     heard: list[Request] = []
 
     class BreaksOff(Oracle):
-        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
             if request.step == "step":
                 heard.append(request)
                 if 2 <= len(heard) <= 3:
                     raise ModelError("the network is down")
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     question = of_category(long_world, "S2A")
     result = run(long_world, question, cache, BreaksOff(long_world), workers=1, traversal="dfs", min_rounds=2)
@@ -465,7 +465,7 @@ class TestStrategiesOfOnesOwn:
             run(long_world, of_category(long_world, "S2A"), shared_cache, traversal=careless, workers=2)
 
     def test_the_one_in_the_docs_runs_as_written(self, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        page = (ROOT / "docs" / "strategies.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs" / "how-the-search-works.md").read_text(encoding="utf-8")
         (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
         names: dict[str, Any] = {}
         exec(code, names)
@@ -537,10 +537,10 @@ def test_a_model_is_shown_the_surest_evidence_where_there_is_too_much(
         return {"thought": "", "action": {"action": "add_to_scratchpad", "items": items}}
 
     class Hoards(Overruled):
-        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
             if request.step == "decision":
                 sheets.append(len(request.facts.sheet.scratchpad))  # type: ignore[attr-defined]
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     question = of_category(world, "S2A")
     result = run(world, question, cache, Hoards(Babbler(1), step=keep_everything), min_rounds=3, max_rounds=3, steps=8)
@@ -555,12 +555,12 @@ class TestAFailureCostsACallAndNoMore:
         seen: list[Request] = []
 
         class Fails(Oracle):
-            def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
                 if request.step == step:
                     seen.append(request)
                     if len(seen) in numbers:
                         raise error("no")
-                return super().complete(request, max_attempts=max_attempts)
+                return super().complete(request, **control)
 
         return Fails(world)
 
@@ -596,10 +596,10 @@ class TestAFailureCostsACallAndNoMore:
         regions = sorted({event.start_s // 562.5 for event in long_world.targets(question)})[:3]
 
         class Filtered(Oracle):
-            def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
                 if request.step == "step" and request.facts.observation.state.region.path[0] in regions:  # type: ignore[attr-defined]
                     raise Refused("content filter")
-                return super().complete(request, max_attempts=max_attempts)
+                return super().complete(request, **control)
 
         result = run(long_world, question, cache, Filtered(long_world), workers=1, budget=Budget(calls=90))
         assert result.stop in ("calls", "explored") and result.stops.worker["failed"] == 2 * len(regions)

@@ -223,10 +223,10 @@ def test_a_failure_costs_a_step_and_keeps_what_was_found(world: World, cache: Ca
     clean = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=64)
 
     class FailsAfterTheFirstFind(Oracle):
-        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
             if request.step == "step" and len(request.facts.observation.state.scratchpad):
                 raise ModelError("the network is down")
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     model = FailsAfterTheFirstFind(world)
     model.name = "failing oracle"
@@ -250,8 +250,8 @@ def test_a_region_that_only_failed_is_not_dead(world: World, cache: Cache) -> No
 @pytest.mark.parametrize("tokens", [9_000, 15_000, 40_000])
 def test_tokens_are_kept_for_the_answer(world: World, cache: Cache, tokens: int, workers: int) -> None:
     class Large(Babbler):
-        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
-            reply = super().complete(request, max_attempts=max_attempts)
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
+            reply = super().complete(request, **control)
             return replace(
                 reply,
                 usage=Usage(calls=1, prompt_tokens=5_000 if request.step == "step" else 500, completion_tokens=50),
@@ -272,10 +272,10 @@ def test_a_model_that_dies_mid_run_leaves_a_result_with_its_evidence(world: Worl
     question = next(q for q in world.questions if q.category == "SSS")
 
     class DiesAtTheReview(Oracle):
-        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
             if request.step in ("review", "decision"):
                 raise Unreachable("No model answers.")
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     model = DiesAtTheReview(world)
     model.name = "dying oracle"
@@ -322,7 +322,7 @@ def test_where_nothing_stands_out_one_cell_is_as_good_as_another(world: World, c
 
 def test_nobody_there_at_all_is_an_error(world: World, cache: Cache) -> None:
     class Nobody(Oracle):
-        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
             raise Unreachable("No model answers.")
 
     with pytest.raises(Unreachable):
@@ -347,9 +347,9 @@ def test_seconds_are_a_budget_too(world: World, cache: Cache, monkeypatch: pytes
             return self.now_s
 
     class TakesASecond(Babbler):
-        def complete(self, request, *, max_attempts=4):  # type: ignore[no-untyped-def]
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
             clock.now_s += 1
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     clock = Clock()
     monkeypatch.setattr("atlaskit.agents.budget.time", clock)

@@ -6,7 +6,7 @@ import json
 import shutil
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 import pytest
@@ -21,7 +21,7 @@ from atlaskit.benchmarks.tenhour import standard_and_long
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.usage import Usage
 from atlaskit.video.video import VideoFile
 
@@ -273,7 +273,7 @@ class Says:
     def __init__(self, choice: int) -> None:
         self.choice, self.name, self.parameters = choice, "always the same", dict[str, Any]()
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         said = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
         answer = request.schema.model_validate(said)
         return Reply(answer, answer.model_dump_json(), Usage(calls=1))

@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Unpack
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
@@ -17,7 +18,7 @@ from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.scaling import timing_key
 from atlaskit.models.cached import failure_key, reply_key
-from atlaskit.models.protocol import MAX_ATTEMPTS, ModelWrapper, Reply, Request
+from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 
 FILE = "ab" * 32
 TRAVERSALS = ("auto", "bfs", "beam", "dfs")
@@ -79,9 +80,9 @@ class NotingModel(ModelWrapper):
 
     noted: dict[str, set[str]] = field(default_factory=dict)
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.noted.setdefault(request.step, set()).add(reply_key(self.model, request))
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(request, **control)
 
 
 def world_in(folder: Path) -> World:

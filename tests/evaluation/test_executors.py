@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 import pytest
@@ -25,7 +25,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
 from atlaskit.models.cached import reply_key
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 
 SETTINGS = {"cell": 32}
 
@@ -37,9 +37,9 @@ class Logged(ak.Oracle):
         super().__init__(world, miss=0.2)
         self.log, self.wait_s = log, wait_s
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         time.sleep(self.wait_s)
-        reply = super().complete(request, max_attempts=max_attempts)
+        reply = super().complete(request, **control)
         with self.log.open("a") as log:
             log.write(f"{reply_key(self, request)} {os.getpid()}\n")
         return reply

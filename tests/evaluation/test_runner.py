@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 import pandas as pd
 import pytest
@@ -20,7 +21,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, VideoError
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.runner import COUNTS, OF_THE_RUN, evaluate
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 
 SMALL = {"cell": 32}
 
@@ -97,13 +98,13 @@ def test_after_an_interrupt_nothing_more_is_asked(cases: tuple[Case, ...], cache
     asked, before = list[str](), list[int]()
 
     class Slow(ak.Oracle):
-        def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
             asked.append(request.step)
             if len(asked) == 20:
                 before.append(len(asked))
                 os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     with pytest.raises(KeyboardInterrupt):
         evaluate(cases, vlm=Slow, parallel=2, workers=2, cache=cache, progress=False, **SMALL)

@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 import pytest
@@ -31,7 +31,7 @@ from atlaskit.evaluation.scaling import (
 )
 from atlaskit.models.cached import reply_key
 from atlaskit.models.presets import is_nano
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 
 SMALL: dict[str, Any] = {"cell": 32, "progress": False}
 
@@ -212,9 +212,9 @@ def test_a_delayed_model_answers_the_same_under_another_name(cases: tuple[Case, 
     seen = list[Request]()
 
     class Noting(Counting):
-        def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
             seen.append(request)
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     video, question = cases[0].opened(), cases[0].question
     plain = ak.ask(video, question, vlm=oracle, cell=32, cache=Cache(None))
@@ -229,14 +229,14 @@ def test_nobody_waits_for_a_late_answer_that_nobody_wants(asked: World, cases: t
     seen = list[Request]()
 
     class Noting(ak.Oracle):
-        def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
             seen.append(request)
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     ak.ask(cases[0].opened(), cases[0].question, vlm=Noting(asked), cell=32, cache=Cache(None))
     over = threading.Event()
     over.set()
-    reply = Delayed(ak.Oracle(asked), 3600.0).complete(replace(seen[0], is_over=over))
+    reply = Delayed(ak.Oracle(asked), 3600.0).complete(seen[0], cancel=over)
     assert reply.answer
 
 

@@ -78,7 +78,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "words.srt").write_text(lines, encoding="utf-8")
     begin = f"""
 import sys; sys.path.insert(0, {str(TESTS)!r})
-import atlaskit as ak; from models import ATTACK, Spiteful
+import atlaskit as ak; from support.model_doubles import ATTACK, Spiteful
 film, subtitles, cache = {str(folder / name)!r}, {str(folder / "words.srt")!r}, ak.Cache({str(folder / "cache")!r})
 """
     notebook = write_notebook(folder / "hostile.ipynb", "n = 0", begin, *HOSTILE_BOOK)

@@ -104,7 +104,7 @@ def test_odd_text_can_be_kept(loop: Loop, cache: Cache) -> None:
 def test_retries_end_with_the_time(loop: Loop) -> None:
     loop.faults = [failing(503, Retry_After="8")] * 4
     with pytest.raises(ModelError) as caught:
-        VLM(loop.url, "loop").complete(request(deadline_s=time.monotonic() + 1))
+        VLM(loop.url, "loop").complete(request(), deadline_s=time.monotonic() + 1)
     assert caught.value.usage.calls == 1  # a wait of eight seconds would not fit
 
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Unpack
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.errors import InputError
 from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Message, Reply, Request
+from atlaskit.models.protocol import MOST_IMAGES, CallControl, Message, Reply, Request
 from atlaskit.video.subtitles import Line
 
 QUESTION = Question("What is it?", ("a circle", "a square"))
@@ -38,18 +39,18 @@ class Listening:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.failing, self.asked = failing, list[Request]()
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.asked.append(request)
         if len(self.asked) in self.failing:
             raise self.failing[len(self.asked)]
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(request, **control)
 
 
 class LookingAround(Babbler):
     """Zooms, again and again."""
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        reply = super().complete(request, max_attempts=max_attempts)
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        reply = super().complete(request, **control)
         cell = random.Random(len(request.messages)).choice(request.facts.observation.legal.zoom)  # type: ignore[attr-defined]
         answer = request.schema.model_validate({"thought": "", "action": {"action": "zoom", "cell": cell}})
         return replace(reply, answer=answer, text=answer.model_dump_json())

@@ -425,7 +425,7 @@ def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
         child = os.fork()
         if child == 0:
             try:
-                answers = [vlm.complete(pick(deadline_s=time.monotonic() + 20)).usage.calls for _ in range(20)]
+                answers = [vlm.complete(pick(), deadline_s=time.monotonic() + 20).usage.calls for _ in range(20)]
                 os._exit(0 if answers == [1] * 20 else 1)
             finally:
                 os._exit(2)
@@ -437,7 +437,7 @@ def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
 def test_a_list_of_models_that_never_comes_is_left_when_the_time_is_up(loop: Loop) -> None:
     loop.list_faults = [staying_silent]
     with pytest.raises(ModelError):
-        VLM(loop.url, "loop").complete(pick(deadline_s=time.monotonic() + 0.1))
+        VLM(loop.url, "loop").complete(pick(), deadline_s=time.monotonic() + 0.1)
     assert (loop.outlasted, loop.bodies) == (0, [])
 
 
@@ -542,11 +542,11 @@ def test_a_call_whose_time_is_up_at_the_gate_costs_nothing(loop: Loop) -> None:
         pool.submit(hold)
         assert is_held.wait(PATIENCE_S)
         with pytest.raises(ModelError, match="before the time was up") as caught:
-            vlm.complete(pick(deadline_s=time.monotonic() + 0.05))
+            vlm.complete(pick(), deadline_s=time.monotonic() + 0.05)
         assert limiter_for(vlm.base_url).inside == 1, "the call gave up before the place came free"
         is_over.set()
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
-    assert vlm.complete(pick(deadline_s=time.monotonic() + 60)).usage.calls == 1
+    assert vlm.complete(pick(), deadline_s=time.monotonic() + 60).usage.calls == 1
 
 
 def test_a_call_that_nobody_waits_for_leaves_the_gate(loop: Loop) -> None:
@@ -554,7 +554,7 @@ def test_a_call_that_nobody_waits_for_leaves_the_gate(loop: Loop) -> None:
     with limiter_for(vlm.base_url).place():
         threading.Timer(0.1, is_over.set).start()
         with pytest.raises(ModelError) as caught:
-            vlm.complete(pick(is_over=is_over))
+            vlm.complete(pick(), cancel=is_over)
         assert limiter_for(vlm.base_url).inside == 1
     assert (caught.value.usage, loop.bodies) == (Usage(), [])
 

@@ -7,6 +7,7 @@ import random
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.models.protocol import CallControl, Message, Reply, Request
 from atlaskit.nano import dagger
 from atlaskit.nano import evaluate as judging
 from atlaskit.nano import self_training as improving
@@ -77,7 +78,7 @@ def test_a_description_is_read_as_it_was_meant(parts: tuple[str, ...]) -> None:
 class Blinkered(Expert):
     """A teacher who asks another one, that has seen another film, which looks the same in the cells that are shown."""
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         mine, call = super().complete(request), request.facts
         if isinstance(call, StepCall | ProbeCall):
             moments = call.observation.view.moments

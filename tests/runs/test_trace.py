@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Unpack, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +24,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import FrameError, InputError
-from atlaskit.models.protocol import Image, Model, Reply, Request
+from atlaskit.models.protocol import CallControl, Image, Model, Reply, Request
 from atlaskit.runs import replay
 from atlaskit.runs.events import FORMS, Event, EventData, data_of
 from atlaskit.runs.trace import TRACE_VERSION, Trace, schema
@@ -44,16 +44,16 @@ class Watched:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.images: dict[str, Image] = {}
 
-    def complete(self, request: Request, *, max_attempts: int = 4) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.images |= {image.key: image for image in request.images}
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(request, **control)
 
 
 class Gazer(Babbler):
     """Looks at one cell after the other, whether it was told that there is nothing to see or not."""
 
-    def complete(self, request: Request, *, max_attempts: int = 4) -> Reply:
-        reply = super().complete(request, max_attempts=max_attempts)
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        reply = super().complete(request, **control)
         if request.step != "step":
             return reply
         call: Any = request.facts

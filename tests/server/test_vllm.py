@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 from support.invariants import check_books, check_grounded
@@ -28,7 +29,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ServerError, Unreachable
-from atlaskit.models.protocol import Message, Request
+from atlaskit.models.protocol import CallControl, Message, Request
 from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
@@ -113,10 +114,10 @@ def test_every_form_of_answer_is_kept_to(
     calls: dict[tuple[str, ...], Request] = {}
 
     class Listening(Oracle):
-        def complete(self, request: Request, *, max_attempts: int = 4):  # type: ignore[no-untyped-def]
+        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
             own = traversal if request.step == "step" else ""  # a worker's actions alone differ by traversal
             calls.setdefault((request.step, own, shape_of(request).__name__, request.facts.question.kind), request)  # type: ignore[attr-defined]
-            return super().complete(request, max_attempts=max_attempts)
+            return super().complete(request, **control)
 
     asked = {question.kind: question for question in world.questions}
     for question in asked.values():

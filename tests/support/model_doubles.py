@@ -8,11 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from atlaskit.caching.cache import canonical_json, recipe_key
 from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request, json_schema
+from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request, json_schema
 from atlaskit.models.usage import Usage
 
 
@@ -52,7 +52,7 @@ class Babbler:
         self.name = "babbler"
         self.parameters: Mapping[str, Any] = {"seed": seed}
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         rng = random.Random(f"{self.seed} {told_by(self, request)}")
         schema = json_schema(request.schema)
         value = babble(schema, schema.get("$defs", {}), rng, self.words)
@@ -106,11 +106,11 @@ class Slow:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self._rng, self._lock = random.Random(seed), threading.Lock()
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         with self._lock:
             wait_s = self._rng.random() * 0.004
         time.sleep(wait_s)
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(request, **control)
 
 
 class Flaky:
@@ -122,13 +122,13 @@ class Flaky:
         self.failed = 0
         self._lock = threading.Lock()
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         draw = random.Random(f"{self.seed} {told_by(self.model, request)}").random()
         if request.step in self.steps and draw < self.rate:
             with self._lock:
                 self.failed += 1
-            raise ModelError("the network is down", Usage(calls=max_attempts))
-        return self.model.complete(request, max_attempts=max_attempts)
+            raise ModelError("the network is down", Usage(calls=control.get("max_attempts", MAX_ATTEMPTS)))
+        return self.model.complete(request, **control)
 
 
 class Counting:
@@ -139,10 +139,10 @@ class Counting:
         self.calls: list[str] = []
         self._lock = threading.Lock()
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         with self._lock:
             self.calls.append(request.step)
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(request, **control)
 
 
 class Looking:
@@ -151,10 +151,10 @@ class Looking:
     def __init__(self, model: Model) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         for image in request.images:
             image.jpeg()
-        return self.model.complete(request, max_attempts=max_attempts)
+        return self.model.complete(request, **control)
 
 
 class Overruled:
@@ -163,8 +163,8 @@ class Overruled:
     def __init__(self, model: Model, **by: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> None:
         self.model, self.name, self.parameters, self.by = model, f"overruled {model.name}", model.parameters, by
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        reply = self.model.complete(request, max_attempts=max_attempts)
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        reply = self.model.complete(request, **control)
         if request.step not in self.by:
             return reply
         answer = request.schema.model_validate(self.by[request.step](request, reply.answer.model_dump()))

@@ -15,7 +15,7 @@ import traceback
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
@@ -23,7 +23,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
 from atlaskit.models.cached import reply_key
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.models.protocol import CallControl, Model, Reply, Request
 from support.model_doubles import Babbler
 
 WORKERS = 4
@@ -39,12 +39,12 @@ class Logged:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         key = reply_key(self, request)
         if random.Random(key).random() < LOOKED_AT:
             for image in request.images:
                 image.jpeg()
-        reply = self.model.complete(request, max_attempts=max_attempts)
+        reply = self.model.complete(request, **control)
         time.sleep(SLOWEST_S * random.random())
         os.write(self._log, f"{key}\n".encode())  # in one piece
         return reply

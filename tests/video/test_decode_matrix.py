@@ -1,6 +1,6 @@
 """Promise 2 on the files people have: random access shows, to the pixel, what playing the file from its start shows.
 
-`pytest -s -k matrix` prints the table that docs/decode.md keeps.
+`pytest -s -k matrix` prints the table that docs/your-own-video.md keeps.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from atlaskit.agents.prompts import (
     CaptionCall,
@@ -35,7 +35,7 @@ from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
 
 COUNTS = ("COUNT", "TALLY")
@@ -62,7 +62,7 @@ class Oracle:
         self.name = f"oracle:{world.name}"
         self.parameters: Mapping[str, Any] = {"miss": miss, "confuse": confuse, "seed": seed}
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request from the script; raise InputError for a question that is not the world's."""
         if request.sample:  # has a seed of its own, as with an endpoint
             sampled = Oracle(self.world, self.miss, self.confuse, self.seed + request.sample)

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 from urllib.parse import urlsplit
 
 from atlaskit.errors import InputError, printable, reason
@@ -29,7 +29,7 @@ from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.presets import is_nano
-from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Reply, Request
+from atlaskit.models.protocol import MOST_IMAGES, CallControl, Reply, Request
 from atlaskit.models.serving import install
 from atlaskit.models.serving import supervisor as keeper_room
 from atlaskit.models.serving.log import reason_in, stage
@@ -144,9 +144,9 @@ class Server:
         """What its replies depend on beside the model."""
         return self._way().parameters if _is_address(self.model) else USUAL
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request; start first, where it does not run yet. Raises as `start` and `VLM.complete` do."""
-        return self._way().complete(request, max_attempts=max_attempts)
+        return self._way().complete(request, **control)
 
     def _way(self) -> VLM:
         return self.vlm or self.start()

@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall
@@ -19,7 +19,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
-from atlaskit.models.protocol import MAX_ATTEMPTS, Image, Message, Reply, Request
+from atlaskit.models.protocol import CallControl, Image, Message, Reply, Request
 from atlaskit.nano.teacher.goal import told
 from atlaskit.nano.teacher.labels import CELL, CellContent, codes
 from atlaskit.nano.teacher.teacher import SETTINGS, Expert
@@ -47,7 +47,7 @@ class TrajectoryRecorder:
     name: str = "recorder"
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request and write it down."""
         call: Any = request.facts
         reply = self.expert.complete(request)

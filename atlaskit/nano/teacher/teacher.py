@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic import BaseModel
 
@@ -25,7 +25,7 @@ from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.models.presets import NANO
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Request
+from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.nano.teacher.goal import Goal, goal_of, texts_by_cell, told
 from atlaskit.nano.teacher.judge_evidence import NUMBERS, weigh
 from atlaskit.nano.teacher.labels import CellContent, sight_at
@@ -45,7 +45,7 @@ class Expert:
         self.name = f"expert:{script.name}"
         self.parameters: Mapping[str, Any] = {"version": 2}
 
-    def complete(self, request: Request, *, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request."""
         valid = request.schema.model_validate(self.answer(request.facts))
         text = spelt(valid)

@@ -53,7 +53,7 @@ def _no_pictures_are_left(tmp_path_factory: pytest.TempPathFactory, monkeypatch:
 
 @pytest.fixture
 def stub(tmp_path: Path) -> Path:
-    """An interpreter that behaves as tests/stub_vllm.py."""
+    """An interpreter that behaves as tests/support/stub_vllm.py."""
     path = tmp_path / "python"
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SUPPORT / "stub_vllm.py"}" "$@"\n')
     path.chmod(0o755)
@@ -492,7 +492,7 @@ def with_vllm(tmp_path: Path) -> dict[str, str]:
     package.mkdir(parents=True)
     for folder_above in (package, package.parent, package.parent.parent):
         (folder_above / "__init__.py").write_text("")
-    (package / "api_server.py").write_text("import sys\nfrom stub_vllm import main\nmain(sys.argv[1:])\n")
+    (package / "api_server.py").write_text("import sys\nfrom support.stub_vllm import main\nmain(sys.argv[1:])\n")
     return {**os.environ, "PYTHONPATH": f"{tmp_path / 'packages'}{os.pathsep}{TESTS}"}
 
 
