@@ -68,7 +68,7 @@ bench: $(VENV)/bench ## Measure what the kit costs, beside its alternatives (10 
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py
 
 docs: $(VENV)/docs ## Build the documentation into site/: open site/index.html, no server and no network needed
-	@NO_MKDOCS_2_WARNING=1 $(TIMED) "documentation" $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(TIMED) "documentation" $(BIN)/mkdocs build --strict
 	@echo "Documentation: $(CURDIR)/site/index.html"
 
 clean: ## Remove .venv, the cache, the figures and the documentation's site
