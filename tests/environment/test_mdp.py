@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import (
+from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
     Backtrack,
@@ -18,15 +16,12 @@ from atlaskit.environment.mdp import (
     Expand,
     Finished,
     Investigate,
-    LegalSet,
     MarkPromising,
-    Rules,
-    State,
     Zoom,
-    legal_set,
-    scan_interval,
-    transition,
 )
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import LegalSet, Rules, State, legal_set, scan_interval, transition
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.render import Still, View
 from atlaskit.errors import IllegalAction, InputError

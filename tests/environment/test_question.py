@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.environment.question import Question, rouge_l, temporal_iou, token_f1
+from atlaskit.environment.question import Question
+from atlaskit.environment.scoring import rouge_l, temporal_iou, token_f1
 from atlaskit.errors import InputError
 
 WORDS = st.lists(st.sampled_from(["red", "blue", "circle", "then", "a"]), max_size=8).map(" ".join)

@@ -15,8 +15,9 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
-from atlaskit.environment.render import LETTERBOX, Sheet, Still, View, view
+from atlaskit.environment.render import Sheet, Still, View, view
 from atlaskit.errors import InputError
+from atlaskit.video.video import LETTERBOX
 
 
 def pixels(view: View) -> np.ndarray:
