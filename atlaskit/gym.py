@@ -18,9 +18,7 @@ from PIL import ImageOps
 
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.environment.atlas import Atlas, Observation
-from atlaskit.environment.grid import Grid, resolution_s, sub_second_depth
-from atlaskit.environment.mdp import (
+from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
     Backtrack,
@@ -29,10 +27,12 @@ from atlaskit.environment.mdp import (
     Finished,
     Investigate,
     MarkPromising,
-    State,
-    Traversal,
     Zoom,
 )
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import Grid, resolution_s, sub_second_depth
+from atlaskit.environment.mdp import State, Traversal
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.opening import open_video

@@ -23,7 +23,8 @@ from support.paths import ROOT
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.world import DrawnVideo
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.question import Question, temporal_iou
+from atlaskit.environment.question import Question
+from atlaskit.environment.scoring import temporal_iou
 from atlaskit.errors import FrameError, InputError
 from atlaskit.gym import (
     CELL_KINDS,

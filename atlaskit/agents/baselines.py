@@ -23,7 +23,8 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Kind, Question, as_question
-from atlaskit.environment.render import Fit, Sheet, View
+from atlaskit.environment.render import Sheet, View
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.cached import Cached
 from atlaskit.models.call_log import CallLog

@@ -18,9 +18,9 @@ from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master
 from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy
 from atlaskit.agents.worker import Task, WorkerResult
-from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Grid, regions_over
 from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.observation import Observation
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply

@@ -14,9 +14,10 @@ from atlaskit.agents.prompts import (
     ReviewCall,
     TaskCall,
 )
-from atlaskit.environment.atlas import Atlas, Observation
-from atlaskit.environment.mdp import AddToScratchpad, Claim
-from atlaskit.environment.memory import MOST_SHOWN, DeadZones, Scratchpad, gaps
+from atlaskit.environment.actions import AddToScratchpad, Claim
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad, gaps
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.render import Sheet
 from atlaskit.errors import IllegalAction
@@ -101,7 +102,9 @@ class Master:
 
     def sheet(self, scratchpad: Scratchpad) -> Sheet:
         """Return the scratchpad as an image: its surest items, since what is shown to a model must end somewhere."""
-        return Sheet(self.atlas.video, scratchpad.surest(MOST_SHOWN), self.atlas.cell, self.atlas.fit, self.atlas.cache)
+        return Sheet(
+            self.atlas.video, scratchpad.surest(MAX_SHEET_ITEMS), self.atlas.cell, self.atlas.fit, self.atlas.cache
+        )
 
 
 def prediction(question: Question, answer: Any) -> Answered:

@@ -31,21 +31,20 @@ from atlaskit.agents.verbalize import (
     opened_told,
     quoted,
 )
-from atlaskit.environment.atlas import Observation
-from atlaskit.environment.mdp import (
+from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
     Backtrack,
     Expand,
     Finished,
     Investigate,
-    LegalSet,
     MarkPromising,
-    Traversal,
     Zoom,
 )
+from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.memory import Gap, Scratchpad
 from atlaskit.environment.notation import clock, listed
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.models.protocol import Image, Message, Request

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, ParamSpec, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
-from atlaskit.environment.mdp import (
+from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
     Backtrack,
@@ -21,11 +21,10 @@ from atlaskit.environment.mdp import (
     Expand,
     Finished,
     Investigate,
-    LegalSet,
     MarkPromising,
-    Traversal,
     Zoom,
 )
+from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.question import Kind
 from atlaskit.models.schema import ParametricSchema, among
 

@@ -13,9 +13,11 @@ from atlaskit.agents.master import Master, prediction
 from atlaskit.agents.strategies import NAMES, STRATEGIES, Strategy
 from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.environment.atlas import Atlas, Cells
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.observation import Cells
 from atlaskit.environment.question import Kind, Question, as_question
-from atlaskit.environment.render import Fit, Sheet
+from atlaskit.environment.render import Sheet
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.cached import Cached
 from atlaskit.models.call_log import CallLog

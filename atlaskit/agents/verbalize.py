@@ -9,10 +9,10 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 
-from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
 from atlaskit.environment.notation import listed
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.video.subtitles import Line

@@ -17,9 +17,10 @@ from atlaskit.agents.prompts import (
     note_of,
 )
 from atlaskit.agents.schemas import to_action
+from atlaskit.environment.actions import Action, Expand
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Action, Expand, Traversal
+from atlaskit.environment.mdp import Traversal
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question, Span
 from atlaskit.errors import IllegalAction, printable

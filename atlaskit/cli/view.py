@@ -8,7 +8,8 @@ from pathlib import Path
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.render import LazyImage, Still, View
+from atlaskit.environment.image import LazyImage
+from atlaskit.environment.render import Still, View
 from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import SAMPLINGS

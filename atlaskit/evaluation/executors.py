@@ -17,8 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.disk import kind_of
-from atlaskit.caching.keys import IMAGES
+from atlaskit.caching.keys import IMAGES, kind_of
 from atlaskit.errors import InputError
 
 Row: TypeAlias = dict[str, Any]
@@ -157,8 +156,8 @@ class _NodeCache(Cache):
         if kind_of(key) not in IMAGES:
             _got(self._home.put.remote(key, bytes(value)))
 
-    def _look(self, key: str) -> bytes | None:
-        value = super()._look(key)
+    def _find(self, key: str) -> bytes | None:
+        value = super()._find(key)
         if value is None and kind_of(key) not in IMAGES:
             value = _got(self._home.get.remote(key))
             if value is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.case import Case
-from atlaskit.caching.cache import canonical_json
+from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import InputError, reason
 
 if TYPE_CHECKING:

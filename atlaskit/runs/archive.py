@@ -21,9 +21,18 @@ from typing import TypeAlias
 
 from PIL import Image
 
-from atlaskit.caching.cache import Cache, canonical_json, default_cache
-from atlaskit.caching.disk import kind_of
-from atlaskit.caching.keys import IMAGES, VERSIONS, asked_key, is_outdated, lines_key, run_key, video_key
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.caching.keys import (
+    IMAGES,
+    VERSIONS,
+    asked_key,
+    canonical_json,
+    is_outdated,
+    kind_of,
+    lines_key,
+    run_key,
+    video_key,
+)
 from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.models.cached import failure_in, told_in
 from atlaskit.runs.result import RESULT_VERSION, Result

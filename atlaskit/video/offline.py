@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from atlaskit.caching.cache import Cache, canonical_json
-from atlaskit.caching.keys import asked_key, lines_key, video_key
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import asked_key, canonical_json, lines_key, video_key
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.playlist import Playlist, Source, paths_of, playlist_of
 from atlaskit.video.readers import Pixels

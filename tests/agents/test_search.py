@@ -22,9 +22,9 @@ from atlaskit.agents.strategies import STRATEGIES, Assignment, beam
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid, deepest
-from atlaskit.environment.mdp import AddToScratchpad, Claim
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, gaps
 from atlaskit.environment.question import Question
 from atlaskit.errors import IllegalAction, InputError
@@ -527,8 +527,8 @@ def test_a_model_is_shown_the_surest_evidence_where_there_is_too_much(
     world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sheet has no end, and a prompt has."""
-    monkeypatch.setattr("atlaskit.agents.worker.MOST_SHOWN", 64)
-    monkeypatch.setattr("atlaskit.runs.replay.MOST_SHOWN", 64)
+    monkeypatch.setattr("atlaskit.agents.master.MAX_SHEET_ITEMS", 64)
+    monkeypatch.setattr("atlaskit.runs.replay.MAX_SHEET_ITEMS", 64)
     sheets: list[int] = []
 
     def keep_everything(request: Request, answer: dict[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def test_eight_processes_of_eight_threads_hammer_one_cache(tmp_path: Path, monke
     assert sum(counts["entries"] for counts in stats.values()) == len(stored)
     assert all(counts["corrupt"] == counts["evicted"] == 0 for counts in stats.values())
     monkeypatch.setattr(
-        "atlaskit.caching.disk.LATE_S", -60.0
+        "atlaskit.caching.disk.ORPHAN_AGE_S", -60.0
     )  # a file that no row names was left behind, however new it is
     assert cache.verify() == {}
 

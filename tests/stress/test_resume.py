@@ -20,7 +20,7 @@ from support.paths import SUPPORT
 from support.resume_worker import WORKERS
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.disk import kind_of
+from atlaskit.caching.keys import kind_of
 
 KILLS = int(os.environ.get("ATLASKIT_KILLS", "9"))
 """Times that a run with each of two models is killed; ATLASKIT_KILLS=25 has them die more often."""
@@ -146,7 +146,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_result_at_the_same_price(
         assert replies_in(directory) == set(whole.answered)
         assert Cache(directory).verify() == {}, "nothing is damaged"
         with monkeypatch.context() as later:
-            later.setattr("atlaskit.caching.disk.LATE_S", -60.0)  # as if an hour had gone by
+            later.setattr("atlaskit.caching.disk.ORPHAN_AGE_S", -60.0)  # as if an hour had gone by
             dropped = Cache(directory).verify()
         assert dropped.keys() <= {""} and dropped.get("", 0) <= IN_FLIGHT, "but for files that no row came to name"
         orphans += dropped.get("", 0)

@@ -20,9 +20,9 @@ from support.stand_ins import ALL, HOSTILE, TAGS, Flat, Gone, Named, Page, shown
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache, cache_in_use, default_cache
+from atlaskit.environment.actions import Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Expand, Investigate, Zoom
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View

@@ -28,9 +28,10 @@ from atlaskit.agents.schemas import LONGEST_TEXT, MOST_CITED, MOST_INTERVALS, MO
 from atlaskit.benchmarks.atlasworld.questions import summary_of
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.benchmarks.atlasworld.world import World
-from atlaskit.caching.cache import canonical_json
+from atlaskit.caching.keys import canonical_json
+from atlaskit.environment.actions import Expand
 from atlaskit.environment.grid import Cell
-from atlaskit.environment.mdp import Expand, State
+from atlaskit.environment.mdp import State
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.render import View

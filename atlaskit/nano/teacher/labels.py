@@ -18,7 +18,7 @@ from PIL import Image
 from atlaskit.benchmarks.atlasworld.generator import CAPTION_WORDS, write_script
 from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script
-from atlaskit.environment.render import TILE_QUALITY
+from atlaskit.environment.tiles import TILE_QUALITY
 
 CELL = 128
 """Pixels of the side of a cell: what one visual token stands for."""

@@ -20,9 +20,9 @@ from atlaskit.agents.verbalize import listed_in
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.timeline import Script
-from atlaskit.environment.atlas import Observation
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Evidence
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import CallControl, Reply, Request

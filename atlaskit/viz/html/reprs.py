@@ -12,11 +12,12 @@ from itertools import islice
 from typing import Any
 
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.atlas import Observation
+from atlaskit.environment.image import LazyImage
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock, listed
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import LazyImage, Sheet, Still, View
+from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.render import view as contact_sheet
 from atlaskit.models.usage import Usage
 from atlaskit.runs.events import Event

@@ -9,9 +9,9 @@ from __future__ import annotations
 from PIL import Image, ImageDraw
 
 from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.drawing import DEAD, burn, font
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.mdp import dead_cells
-from atlaskit.environment.render import DEAD, burn, font
 from atlaskit.errors import AtlasError, printable, reason
 from atlaskit.viz.html import reprs
 from atlaskit.viz.live.snapshots import Snapshot, Visit

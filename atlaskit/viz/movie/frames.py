@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from PIL import Image, ImageDraw
 
+from atlaskit.environment.drawing import burn
+from atlaskit.environment.image import LazyImage
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import LazyImage, Sheet, View, burn, read_tiles
+from atlaskit.environment.render import Sheet, View
+from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import AtlasError, printable
 from atlaskit.runs import replay
 from atlaskit.runs.replay import ShownImage

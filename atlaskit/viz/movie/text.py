@@ -13,7 +13,7 @@ from pathlib import Path
 
 from PIL import ImageDraw, ImageFont
 
-from atlaskit.environment.render import Font, font, wrap
+from atlaskit.environment.drawing import Font, font, wrap
 from atlaskit.viz.html.markup import told
 
 INK = (24, 28, 36)

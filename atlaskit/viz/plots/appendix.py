@@ -14,7 +14,8 @@ from PIL import Image
 
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
-from atlaskit.environment.render import View, read_tiles
+from atlaskit.environment.render import View
+from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import InputError, printable
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result, verdict

@@ -12,10 +12,10 @@ from io import BytesIO
 
 from PIL import Image
 
-from atlaskit.caching.disk import kind_of
-from atlaskit.caching.keys import IMAGES
+from atlaskit.caching.keys import IMAGES, kind_of
+from atlaskit.environment.image import LazyImage
 from atlaskit.environment.notation import clock
-from atlaskit.environment.render import LazyImage, Sheet, Still, View
+from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs import replay
 from atlaskit.runs.events import EventData, SheetData, ShownData, StepData, ViewData

@@ -14,9 +14,12 @@ from typing import Any, Literal
 from PIL import Image
 
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.image import LazyImage, note_in
 from atlaskit.environment.notation import listed
-from atlaskit.environment.render import Fit, LazyImage, View, note_in
+from atlaskit.environment.observation import Observation
+from atlaskit.environment.render import View
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Sampling, Video

@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.actions import Expand, Investigate, Zoom
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Cell
-from atlaskit.environment.mdp import Expand, Investigate, State, Zoom, transition
+from atlaskit.environment.image import LazyImage
+from atlaskit.environment.mdp import State, transition
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import LazyImage, View
+from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.viz.html.markup import told
 from atlaskit.viz.html.reprs import grid_told

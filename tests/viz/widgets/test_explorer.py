@@ -24,8 +24,8 @@ from support.stand_ins import HOSTILE, Flat, Gone, Named, Page
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.mdp import Action, Expand, Investigate, Zoom
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, IllegalAction, InputError
