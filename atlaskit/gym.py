@@ -37,7 +37,8 @@ from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import Pixels
-from atlaskit.video.video import LETTERBOX, Lines, Video
+from atlaskit.video.subtitles import SubtitleSource
+from atlaskit.video.video import LETTERBOX, Video
 
 try:
     import gymnasium
@@ -120,7 +121,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         max_steps: int = 32,
         n_answers: int = 8,
         step_cost: float = 0.0,
-        subtitles: Lines | bool = True,
+        subtitles: SubtitleSource | bool = True,
         cache: Cache | str | Path | None = None,
         render_mode: str | None = None,
     ) -> None:

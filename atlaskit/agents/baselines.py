@@ -35,7 +35,7 @@ from atlaskit.runs.archive import note
 from atlaskit.runs.events import Event, failed, interval_s, paid
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
-from atlaskit.video.offline import keep
+from atlaskit.video.records import remember_video
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video
 
@@ -227,7 +227,7 @@ class _Run:
         self.video, self.vlm, self.sample, self.question = video, vlm, sample, as_question(question, choices, kind)
         self.cache = (cache or default_cache()).watched()
         self.ledger = CallLog(Cached(vlm, self.cache, sample=sample, refresh=refresh, replay=replay))
-        keep(video, self.cache)
+        remember_video(video, self.cache)
         self.events, self.failure = list[Event](), ""
         self.decoded, self.began = video.frames_decoded, time.monotonic()
 

@@ -28,7 +28,7 @@ from atlaskit.runs.events import Event, interval_s, seen_in
 from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
-from atlaskit.video.offline import keep
+from atlaskit.video.records import remember_video
 from atlaskit.video.video import Sampling, Video
 
 
@@ -104,7 +104,7 @@ def ask(
     kept = cache or default_cache()
     cache = kept.watched()
     model = CallLog(Cached(vlm, cache, sample=sample, refresh=refresh, replay=replay))
-    keep(video, cache)
+    remember_video(video, cache)
     atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cells=cells, cache=cache)
     watch = RunObserver(video, kept, show, on_event)
     meter = Meter(budget)

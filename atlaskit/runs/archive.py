@@ -37,8 +37,8 @@ from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.models.cached import failure_in, told_in
 from atlaskit.runs.result import RESULT_VERSION, Result
 from atlaskit.runs.trace import Trace, parsed
-from atlaskit.video.offline import facts_in, lines_in
-from atlaskit.video.video import playlist_fingerprint
+from atlaskit.video.fingerprint import playlist_fingerprint
+from atlaskit.video.records import parse_facts, parse_lines
 
 RECORDING_VERSION = 1
 HEAD = "atlaskit.json"
@@ -145,7 +145,7 @@ def _needed(trace: Trace, cache: Cache) -> set[str]:
 def _asked(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
     """Return the entry that says which subtitles a run's video had then; it may have been asked with others since."""
     video = trace.of("start")[0]["settings"].get("video")
-    said = [lines_in(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
+    said = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
     return {asked_key(video): canonical_json(lines.fingerprint).encode() for lines in said if lines is not None}
 
 
@@ -253,10 +253,10 @@ def _is_possible(key: str, value: bytes) -> bool:
             case "failure":
                 return failure_in(value) is not None
             case "video":
-                facts = facts_in(value)
+                facts = parse_facts(value)
                 return facts is not None and (not facts.parts or key == video_key(playlist_fingerprint(facts.parts)))
             case "lines":
-                lines = lines_in(value)
+                lines = parse_lines(value)
                 return lines is not None and key == lines_key(lines.fingerprint)
             case "run":
                 return _list_in(json.loads(value)) is not None

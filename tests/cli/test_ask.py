@@ -11,7 +11,7 @@ import av
 import pytest
 from PIL import Image
 from support.loopback import loopback
-from support.media import song
+from support.media import make_sound_file
 
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
@@ -183,6 +183,6 @@ def test_evaluate_writes_a_table_and_goes_on_where_it_was(in_tmp: Path) -> None:
 
 
 def test_an_audio_file_is_one_sentence(in_tmp: Path) -> None:
-    song(in_tmp / "song.m4a")
+    make_sound_file(in_tmp / "song.m4a")
     done = atlaskit("ask", "song.m4a", "What?", *CHOICES, *NOBODY, cwd=in_tmp)
     assert done.returncode == 2 and "only sound" in done.stderr and done.stderr.count("\n") == 1
