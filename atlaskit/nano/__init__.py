@@ -1,8 +1,8 @@
 """nano: a navigator VLM small enough to ship, and the recipe that trains it.
 
-`teacher` holds the policy that nano imitates and `data` writes training data from it. `learn` trains on
-that data: it needs only PyTorch, transformers, Pillow and NumPy, so it runs where atlaskit is not
-installed. `weights` holds the shipped model.
+`teacher` holds the policy that nano imitates and `data` writes training data from it. `learn`
+trains on that data: it needs only PyTorch, transformers, Pillow and NumPy, so it runs where
+atlaskit is not installed. `weights` holds the shipped model.
 """
 
 from atlaskit.nano.curves import curves

@@ -22,10 +22,10 @@ def curves(folder: str | Path | None = None) -> pd.DataFrame:
         folder: Folder of the model's weights; the shipped model by default.
 
     Returns:
-        A table with the columns `stage` ("eyes": the vision tower, "mind": the language model, "practice":
-        further training, if the model had any), `step`, `seconds` since the stage began, `measure` and
-        `value`. The measure "loss" is the mean cross-entropy in nats; the others are shares of correct
-        predictions.
+        A table with the columns `stage` ("eyes": the vision tower, "mind": the language model,
+        "practice": further training, if the model had any), `step`, `seconds` since the stage
+        began, `measure` and `value`. The measure "loss" is the mean cross-entropy in nats; the
+        others are shares of correct predictions.
 
     Raises:
         InputError: The folder has no learning curves.

@@ -1,7 +1,7 @@
-"""DAgger: nano searches by itself, and the teacher's replies in the states that it reaches become examples.
+"""DAgger: examples of the teacher's replies in the states that nano's own searches reach.
 
-The teacher's own trajectories contain few of the states that nano's mistakes lead to, so one mistake leads
-to the next (Ross et al. 2011). All searches are in training worlds.
+The teacher's own trajectories contain few of the states that nano's mistakes lead to, so one
+mistake leads to the next (Ross et al. 2011). All searches are in training worlds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Student(TrajectoryRecorder):
 
     Attributes:
         model: Gives the replies that the search follows.
-        records_teacher: Whether to record the teacher's reply to each call instead of the model's own.
+        records_teacher: Whether to record the teacher's reply to each call instead of the model's
+            own.
     """
 
     model: Model = field(kw_only=True)
@@ -70,7 +71,10 @@ def make_student(vlm: Model, world: World, *, records_teacher: bool) -> Student:
 
 
 def search(student: Student, world: World, question: Question, max_calls: int, **settings: Any) -> Result:
-    """Let a student answer a question about its world, uncached; `settings` are keyword arguments of `ask`."""
+    """Let a student answer a question about its world, uncached.
+
+    `settings` are keyword arguments of `ask`.
+    """
     arguments = {**SETTINGS, "budget": Budget(calls=max_calls), "cache": Cache(None), **settings}
     return ask(world.drawn, question, vlm=student, **arguments)
 
@@ -78,7 +82,9 @@ def search(student: Student, world: World, question: Question, max_calls: int, *
 def write_dagger_examples(
     folder: Path, vlm: Model, worlds: int, *, questions: int = QUESTIONS, threads: int = 12
 ) -> None:
-    """Write the teacher's replies in a model's own searches, one world a shard; skip the shards that exist.
+    """Write the teacher's replies in a model's own searches, one world a shard.
+
+    Existing shards are kept.
 
     Args:
         folder: Folder to write to.

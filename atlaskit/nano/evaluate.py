@@ -1,7 +1,7 @@
 """Evaluates nano on held-out worlds: its answers, and each of its calls against the teacher's.
 
-`python -m atlaskit.nano.evaluate MODEL --minutes 10 --questions 200` starts a server (or uses an address)
-and prints a report. Chance is 25 % for questions with choices.
+`python -m atlaskit.nano.evaluate MODEL --minutes 10 --questions 200` starts a server (or uses an
+address) and prints a report. Chance is 25 % for questions with choices.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
     "composite": (baselines.composite, SETTINGS),
     "uniform": (baselines.uniform, {"frames": 64, "size": SETTINGS["cell"]}),
 }
-"""The methods to evaluate with their settings: the search, and two baselines with the same model."""
+"""The methods to evaluate with their settings: the search, and two baselines with the same
+model."""
 QUESTIONS_PER_WORLD = 10
 
 
@@ -87,7 +88,7 @@ class ComparedModel(ModelWrapper):
 
 
 def compare(request: Request, reply: Reply, teacher: Expert) -> Iterator[tuple[str, float]]:
-    """Yield measures of how well a reply agrees with the teacher's, each with a value from 0 to 1."""
+    """Yield measures of a reply's agreement with the teacher's, from 0 to 1."""
     call: Any = request.facts
     answer: Any = reply.answer
     expected: Any = request.schema.model_validate(teacher.answer(call))
@@ -108,7 +109,7 @@ def compare(request: Request, reply: Reply, teacher: Expert) -> Iterator[tuple[s
 
 
 def _compare_evidence(action: AddToScratchpad, call: StepCall, teacher: Expert) -> Iterator[tuple[str, float]]:
-    """Yield for each new item of evidence whether its frame shows nothing that the question looks for."""
+    """Yield for each new item whether its frame shows nothing that the question looks for."""
     contents, goal = teacher.contents(call.observation), goal_of(call.question)
     for item in action.items:
         content = contents[item.cell]
@@ -131,8 +132,8 @@ def evaluate_nano(
 ) -> Evaluation:
     """Ask questions about held-out worlds.
 
-    Worlds up to the length of one clip are encoded to files and decoded again; longer worlds are rendered
-    frame by frame on demand.
+    Worlds up to the length of one clip are encoded to files and decoded again; longer worlds are
+    rendered frame by frame on demand.
 
     Args:
         vlm: The model.
@@ -171,9 +172,9 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
         rows: One row per question.
 
     Returns:
-        The share of questions with choices that were answered correctly, with the bounds of its 95 %
-        interval (bootstrap over worlds, because questions about one world are alike); the median temporal
-        IoU of the when-questions; and the median cost of a question.
+        The share of questions with choices that were answered correctly, with the bounds of its 95
+        % interval (bootstrap over worlds, because questions about one world are alike); the median
+        temporal IoU of the when-questions; and the median cost of a question.
     """
     choices = [row for row in rows if row["category"] != "WHEN"]
     overlaps = [row["score"] for row in rows if row["category"] == "WHEN"]
@@ -191,7 +192,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
 
 
 def report(evaluation: Evaluation) -> str:
-    """Return an evaluation as text: by category of question, overall, and by measure of the calls."""
+    """Return an evaluation as text: by category, overall, and by measure of the calls."""
     rows = evaluation.rows
     lines = []
     for category in sorted({row["category"] for row in rows}):

@@ -1,10 +1,10 @@
-"""One round of self-training: nano searches training worlds, and trains on examples from its own searches.
+"""One round of self-training: nano trains on examples from its own searches.
 
-`python -m atlaskit.nano.self_training nano cache/nano/whole/material OUT` searches each question in three
-ways and keeps the successful search with the fewest calls. nano then continues to train on the calls of
-these searches, together with the synthetic examples of the training data. With `--by teacher`, it trains
-on the teacher's replies in the states that its searches reached (see `dagger`). The new weights are in
-OUT/nano.
+`python -m atlaskit.nano.self_training nano cache/nano/whole/material OUT` searches each question in
+three ways and keeps the successful search with the fewest calls. nano then continues to train on
+the calls of these searches, together with the synthetic examples of the training data. With `--by
+teacher`, it trains on the teacher's replies in the states that its searches reached (see `dagger`).
+The new weights are in OUT/nano.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ SEARCH_SETTINGS = (
     {"traversal": "auto", "workers": 2},
     {"traversal": "dfs", "workers": 1},
 )
-"""Settings of the attempts at each question. The model answers equal prompts equally, so its attempts
-differ in these settings alone."""
+"""Settings of the attempts at each question. The model answers equal prompts equally, so its
+attempts differ in these settings alone."""
 SUCCESS_SCORE = 0.5
 """Least score of a successful attempt."""
 MAX_CALLS = 80
@@ -78,7 +78,7 @@ def best_attempt(attempts: Sequence[Attempt]) -> Attempt | None:
 
 
 def attempts_by_question(vlm: Model, worlds: Sequence[World], in_flight: int = 6) -> Iterator[list[Attempt]]:
-    """Yield the attempts at each question, one for each of `SEARCH_SETTINGS`, several at the same time."""
+    """Yield the attempts at each question, `in_flight` of them at the same time."""
     jobs = [
         (world, question, settings) for world in worlds for question in world.questions for settings in SEARCH_SETTINGS
     ]
@@ -89,7 +89,7 @@ def attempts_by_question(vlm: Model, worlds: Sequence[World], in_flight: int = 6
 
 
 def write_best_attempts(path: Path, vlm: Model, worlds: Sequence[World]) -> str:
-    """Write the examples of the best attempts, one group a line; return a sentence about the attempts."""
+    """Write the examples of the best attempts; return a sentence about the attempts."""
     by_question = list(attempts_by_question(vlm, worlds))
     best = [found for attempts in by_question if (found := best_attempt(attempts))]
     write_groups(path, (group for each in best for group in group_by_prefix(each.examples)))
@@ -109,9 +109,11 @@ def self_train(model: str, data: Path, out: Path, worlds: int, share: float, by:
         model: "nano" or a folder of weights.
         data: Folder of the training data, for its synthetic examples.
         out: Folder for the examples, checkpoints and new weights.
-        worlds: Number of worlds to search: ten-minute worlds by reward, worlds of all lengths by teacher.
+        worlds: Number of worlds to search: ten-minute worlds by reward, worlds of all lengths by
+            teacher.
         share: Share of the full recipe's steps to take.
-        by: "reward" to train on the best searches, "teacher" to train on the teacher's replies in them.
+        by: "reward" to train on the best searches, "teacher" to train on the teacher's replies in
+            them.
 
     Returns:
         The folder of the new weights.

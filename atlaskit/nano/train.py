@@ -15,17 +15,17 @@ from atlaskit.errors import InputError
 from atlaskit.models.serving.install import interpreter
 
 FULL_MINUTES = 120.0
-"""Intended duration of the full recipe on two cores. It took 121 minutes on cores with AMX while other
-jobs ran, and three hours on cores without AVX-512."""
+"""Intended duration of the full recipe on two cores. It took 121 minutes on cores with AMX while
+other jobs ran, and three hours on cores without AVX-512."""
 MEMORY_SETTINGS = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
     "MALLOC_TOP_PAD_": str(2**28),
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": str(2**14),
 }
-"""Environment variables that make the C library keep freed memory and oneDNN keep the kernels that it
-compiled for each matrix shape. Without them, training took a third longer for the former and a fifth for
-the latter."""
+"""Environment variables that make the C library keep freed memory and oneDNN keep the kernels that
+it compiled for each matrix shape. Without them, training took a third longer for the former and a
+fifth for the latter."""
 LEARN = Path(__file__).with_name("learn")
 """The package that trains, which runs without atlaskit."""
 
@@ -35,8 +35,8 @@ def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
 
     Args:
         folder: Folder for the training data, checkpoints and weights.
-        minutes: Intended duration. With fewer minutes than the full recipe, there are fewer data and steps,
-            and the model learns little.
+        minutes: Intended duration. With fewer minutes than the full recipe, there are fewer data
+            and steps, and the model learns little.
 
     Returns:
         The folder of the weights.

@@ -67,7 +67,7 @@ def test_descriptions_and_label_indices_are_reversible(values: tuple[str, ...]) 
 
 
 class CheckedTeacher(Expert):
-    """A teacher that must answer as another one does whose world looks the same only in the cells shown."""
+    """A teacher that checks that hidden events do not change its replies."""
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         reply, call = super().complete(request), request.facts
@@ -121,7 +121,7 @@ QUESTIONS = [
 def test_no_sign_depends_on_a_later_cell(
     contents: list[CellContent | None], cut: int, question: str, cell_s: float, is_long: bool
 ) -> None:
-    """The thought about the first cells begins the thought about all, and contains the hits and candidates."""
+    """The thought about the first cells is the beginning of the thought about all."""
     parsed = goal(question)
     texts = {3: ["Look, a red star."], 5: ["Here comes a red star."], 7: ["Look, a blue circle."]}
     whole = scan_view(parsed, contents, texts, cell_s=cell_s, is_long=is_long)
@@ -168,7 +168,7 @@ def test_links_lead_from_the_end_of_a_thought_to_every_sign(
 def test_candidates_at_non_filler_scenes_follow_from_one_token_back(
     contents: list[CellContent | None], question: str, opened: set[int]
 ) -> None:
-    """Where non-filler scenes matter, each cell ends with all that the next cell needs to know of it."""
+    """Each cell ends with all that the next one needs to know of it."""
     parsed = goal(question)
     scan = scan_view(parsed, contents, {}, cell_s=140.0, is_long=True, opened=opened)
     ends = re.findall(r"([-!/])(?=\d+(?:[*a-z/!-]|$))", scan.thought.split(". +")[0].split(": ")[-1] + "-16-")
@@ -203,7 +203,7 @@ def test_scan_tells_which_of_several_objects_a_cell_shows() -> None:
 
 
 def test_teacher_does_not_know_lines_that_the_prompt_omits() -> None:
-    """The prompt of a long world's root grid does not list its lines, so the teacher has not read them."""
+    """A prompt does not list the lines of a long world's root grid."""
     world = atlasworld(3, 36_000, questions=33, categories=("T2O",), size=(160, 90))
     parsed = goal_of(world.questions[0])
     root = Atlas(world.drawn, k=4, cell=128, cache=Cache(None)).reset()

@@ -1,4 +1,4 @@
-"""nano's further training and evaluation: self-training, DAgger, learning curves, comparison with the teacher."""
+"""nano's further training, its learning curves, and its evaluation."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from atlaskit.nano.teacher.labels import ATTRIBUTES, CELL_PX, VALUES, CellConten
 
 
 def test_examples_have_the_prompt_that_vllm_renders() -> None:
-    """nano's chat template renders messages as `render_chat` does."""
+    """The chat template of nano renders messages as `render_chat` does."""
     jinja2 = pytest.importorskip("jinja2")
     source = Path(nano.__file__).with_name("learn") / "tokenizer.py"
     names: dict[str, object] = {}
@@ -100,7 +100,7 @@ def test_synthetic_replies_say_what_their_view_shows(seed: int) -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**9))
 def test_thoughts_mark_exactly_the_non_filler_scenes(seed: int) -> None:
-    """A thought in which such scenes matter says so first and marks each of them; another marks none."""
+    """If a thought says that such scenes matter, it marks all of them, otherwise none."""
     scene = re.compile(rf"({'|'.join(VALUES['place'][1:])})[,~]({'|'.join(VALUES['light'][1:])})[,~](!?)")
     groups = [synthetic.straying(random.Random(f"{seed} {number}")) for number in range(12)]
     replies = [example["reply"] for group in groups for example in group["examples"]]

@@ -1,16 +1,16 @@
 """The format of nano's training examples, one JSON object each.
 
-A *recorded example* is one call of a search with the reply to learn: `text` (the prompt in nano's chat
-template), `prefix` (how many characters of it other questions about the same view share), `images`,
-`reply`, `step` (the kind of call) and `kind` (the category of the question).
+A *recorded example* is one call of a search with the reply to learn: `text` (the prompt in nano's
+chat template), `prefix` (how many characters of it other questions about the same view share),
+`images`, `reply`, `step` (the kind of call) and `kind` (the category of the question).
 
 A *group* holds the examples that share a prefix and its images, which training processes only once:
-`prefix` (its text), `images` and `examples`, each with `rest` (the prompt after the prefix), `images`,
-`reply`, `step` and `kind`.
+`prefix` (its text), `images` and `examples`, each with `rest` (the prompt after the prefix),
+`images`, `reply`, `step` and `kind`.
 
-An image is `{"columns": c, "tiles": [...]}`, one entry a tile: the label indices of what the cell shows
-(see `teacher.labels.encode`), or `UNLABELLED`. Training replaces each tile by the visual token of its
-labels, so the language model trains without pixels.
+An image is `{"columns": c, "tiles": [...]}`, one entry a tile: the label indices of what the cell
+shows (see `teacher.labels.encode`), or `UNLABELLED`. Training replaces each tile by the visual
+token of its labels, so the language model trains without pixels.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Exports the teacher's trajectories as chats with images, for TRL to fine-tune other models with.
 
-`python -m atlaskit.nano.data.export FOLDER --worlds 50` writes one chat a line to FOLDER/train.jsonl and
-the images beside it; see docs/finetune.md.
+`python -m atlaskit.nano.data.export FOLDER --worlds 50` writes one chat a line to
+FOLDER/train.jsonl and the images beside it; see docs/finetune.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ChatRecorder(TrajectoryRecorder):
     folder: Path = field(default=Path(), kw_only=True)
 
     def example(self, request: Request, reply: Reply) -> dict[str, Any]:
-        """Return a chat: its messages with placeholders for images, and the files of these images."""
+        """Return a chat: its messages, and the files of the images in them."""
         messages = [
             {"role": message.speaker, "content": [self._part(part) for part in message.parts]}
             for message in request.messages

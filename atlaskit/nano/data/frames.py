@@ -27,7 +27,8 @@ class LabelledFrame:
     Attributes:
         frame: Pixels of the frame at `TILE_SIZE`, (72, 128, 3).
         content: What the frame shows.
-        object_box: Centre (x, y) and diameter of the object, in pixels of the cell; zeros without an object.
+        object_box: Centre (x, y) and diameter of the object, in pixels of the cell; zeros without
+            an object.
     """
 
     frame: NDArray[np.uint8]
@@ -36,7 +37,7 @@ class LabelledFrame:
 
 
 def labelled_frames(seed: int, size: tuple[int, int], duration_s: float = 600.0) -> Iterator[LabelledFrame]:
-    """Yield frames of one world in order of time, at random times: four per event and three per scene.
+    """Yield frames of one world: four per event and three per scene, in order of time.
 
     Args:
         seed: Seed of the world and of the times.

@@ -1,7 +1,7 @@
 """Random parts of synthetic examples: cell contents, subtitle lines, questions and evidence.
 
-Each function draws from the generator that it gets and from nothing else. The shipped weights were trained
-on these draws, so their order must not change.
+Each function draws from the generator that it gets and from nothing else. The shipped weights were
+trained on these draws, so their order must not change.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FEW_VALUES = 0.25
 NAMES = {attribute: values[1:] for attribute, values in VALUES.items()}
 """Values of each attribute, without the empty one."""
 CALM = (*CALM_LINES, *(line for lines in PLACE_LINES.values() for line in lines))
-"""Lines that name no object. Some name a place ("Paths in this forest are easy to lose."). Without such lines, a
-model took each forest in whose cell it read one for the place that the question names."""
+"""Lines that name no object. Some name a place ("Paths in this forest are easy to lose."). Models
+that trained without such lines took each forest for the goal's scene where the voice said one."""
 WITH_EVIDENCE = 0.5
-"""Share of the search examples whose scratchpad is not empty, so that nano learns that words in the scratchpad are no
-keywords."""
+"""Share of the search examples whose scratchpad is not empty, so that nano learns that words in the
+scratchpad are no keywords."""
 
 
 def sample_content(rng: random.Random, values: Mapping[str, Sequence[str]] = NAMES) -> CellContent:
@@ -48,14 +48,15 @@ def sample_objects(rng: random.Random, count: int) -> list[str]:
 def sample_view(rng: random.Random, filler: float = 0.0) -> list[CellContent | None]:
     """Draw what the cells of a view show; None for a black cell.
 
-    A cell often shows the same as the cell before it, or another object in the same scene. In a share of the
-    views (`FEW_VALUES`) attributes take few values, so that many cells share the goal's colour but not its
-    shape. If all views were like that, the model would copy from an earlier cell instead of looking up the
-    visual token.
+    A cell often shows the same as the cell before it, or another object in the same scene. In a
+    share of the views (`FEW_VALUES`) attributes take few values, so that many cells share the
+    goal's colour but not its shape. If all views were like that, the model would copy from an
+    earlier cell instead of looking up the visual token.
 
     Args:
         rng: The random generator.
-        filler: Probability that a cell has a scene of the filler clips between the clips of a long world.
+        filler: Probability that a cell has a scene of the filler clips between the clips of a long
+            world.
     """
     values = {
         attribute: rng.sample(names, min(rng.randint(1, 3), len(names))) if rng.random() < FEW_VALUES else names
@@ -182,7 +183,7 @@ def sample_question(
 
 
 def _sample_captions(rng: random.Random, target: CellContent) -> tuple[str, ...]:
-    """Draw four captions, among them the target's if it has one; some have a number behind the word."""
+    """Draw four captions, with the target's if it has one; some end with a number."""
     words = rng.sample(CAPTION_WORDS, 4)
     if target.word and target.word not in words:
         words[rng.randrange(4)] = target.word
@@ -190,7 +191,7 @@ def _sample_captions(rng: random.Random, target: CellContent) -> tuple[str, ...]
 
 
 def sample_scratchpad(rng: random.Random, contents: Sequence[CellContent | None], length_s: float) -> Scratchpad:
-    """Draw the evidence that a search collected before, if any, from the view's contents and from others."""
+    """Draw the evidence that a search already has, from the view's contents and others."""
     if rng.random() >= WITH_EVIDENCE:
         return Scratchpad()
     shown = [content for content in contents if content is not None]
@@ -232,7 +233,7 @@ def sample_evidence(
 def _content_of_evidence(
     rng: random.Random, target: CellContent, question: Question, names: Sequence[str]
 ) -> CellContent:
-    """Draw what an item of evidence shows: the target, a choice, a mix of two choices, or no object."""
+    """Draw what an item shows: the target, a choice, a mix of two choices, or no object."""
     content, draw = sample_content(rng), rng.random()
     if draw < 0.06:
         return replace(content, colour="", shape="", word="")

@@ -1,7 +1,7 @@
 """Writes nano's training data into a folder: labelled frames, synthetic examples and trajectories.
 
-The data comes in shards. A shard is either complete or absent, so an interrupted run continues where it
-stopped. Everything follows from seeds: equal arguments write equal files.
+The data comes in shards. A shard is either complete or absent, so an interrupted run continues
+where it stopped. Everything follows from seeds: equal arguments write equal files.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from atlaskit.nano.teacher.judge_evidence import NUMBERS
 from atlaskit.nano.teacher.labels import TRAINING_SEED, VALUES, encode
 
 WORLDS = 200
-"""Worlds whose trajectories the full recipe uses. Three quarters as many other worlds give the labelled frames."""
+"""Worlds whose trajectories the full recipe uses. Three quarters as many other worlds give the
+labelled frames."""
 WORLDS_PER_SHARD = 10
 DURATIONS_S = (300, 600, 600, 600, 600, 900, 1200, 3600, 10_800, 36_000, 36_000)
 """Lengths of the worlds to draw from, in seconds."""
 FRAME_SIZES = ((320, 180), (320, 180), (640, 360))
-"""Sizes in pixels, world by world in turn, at which frames are rendered before they are scaled to a cell."""
+"""Sizes in pixels, world by world in turn, at which frames are rendered before they are scaled to a
+cell."""
 SYNTHETIC: dict[str, tuple[Callable[[random.Random], Group], int]] = {
     "reading": (synthetic.reading, 80),
     "hearing": (synthetic.hearing, 100),

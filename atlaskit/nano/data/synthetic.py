@@ -1,9 +1,9 @@
 """Synthetic examples: random views to read, search and listen to, and random evidence to judge.
 
-Trajectories alone teach little for a long time, because most of their replies say that there is nothing. A
-synthetic example says something about every cell or item of evidence, so that the model soon learns which
-words belong to which cell, and what it means for two things to be the same. The replies are the teacher's;
-no world is needed.
+Trajectories alone teach little for a long time, because most of their replies say that there is
+nothing. A synthetic example says something about every cell or item of evidence, so that the model
+soon learns which words belong to which cell, and what it means for two things to be the same. The
+replies are the teacher's; no world is needed.
 
 Each function returns one group (see `examples`).
 """
@@ -45,8 +45,8 @@ from atlaskit.nano.teacher.scan import Scan, scan_view
 from atlaskit.video.subtitles import Line
 
 READ_WEIGHTS = {"place": 1, "light": 1, "colour": 1, "shape": 1, "word": 6, "object": 2, "scene": 2, "cell": 2}
-"""What an example reads of every cell, with its relative frequency. Words come most often, because there are ten times
-as many of them as of any other value."""
+"""What an example reads of every cell, with its relative frequency. Words come most often, because
+there are ten times as many of them as of any other value."""
 SEARCH_WEIGHTS: dict[GoalType, int] = {
     "object": 4,
     "colour": 4,
@@ -57,8 +57,8 @@ SEARCH_WEIGHTS: dict[GoalType, int] = {
     "line": 4,
     "when": 2,
 }
-"""Relative frequency of the types of questions to search for. The types whose thoughts share least with the others
-come most often."""
+"""Relative frequency of the types of questions to search for. The types whose thoughts share least
+with the others come most often."""
 JUDGE_WEIGHTS: dict[GoalType, int] = {
     "object": 2,
     "colour": 2,
@@ -71,25 +71,29 @@ JUDGE_WEIGHTS: dict[GoalType, int] = {
 }
 """Relative frequency of the types of questions to judge evidence for."""
 PROBE_SHARE, ROOT_PROBE_SHARE = 0.2, 0.6
-"""Share of the search examples that are probes, below the root grid and on it. The others are a worker's steps."""
+"""Share of the search examples that are probes, below the root grid and on it. The others are a
+worker's steps."""
 PROBE_TOPS = (4, 8, 12)
 """Most cells that a probe may name."""
 DEPTHS, LONG_DEPTHS = (0, 0, 1, 1, 2), (0, 1, 1, 2, 2, 3)
-"""Depths of the searched grids, and those in the longest world, where cells at depth 3 span half a second. Scenes
-matter only near the root, and non-filler scenes do not matter in short cells; examples have to show both."""
+"""Depths of the searched grids, and those in the longest world, where cells at depth 3 span half a
+second. Scenes matter only near the root, and non-filler scenes do not matter in short cells;
+examples have to show both."""
 OPENED_SHARE = 0.6
 """Share of the step examples in which some cells may be open already."""
 ALL_OPENED, CANDIDATES_OPENED = 0.15, 0.6
-"""Of those, the share in which all cells are open, so that nothing is left to do; and the share in which the last
-candidates are, as in a search. Half of the latter start where a non-filler scene begins: without them, a model whose
-search had opened that cell but not the one before mostly found nothing left to open."""
+"""Of those, the share in which all cells are open, so that nothing is left to do; and the share in
+which the last candidates are, as in a search. Half of the latter start where a non-filler scene
+begins: without them, a model whose search had opened that cell but not the one before mostly found
+nothing left to open."""
 LENGTHS_S = (300.0, 600.0, 600.0, 900.0, 3600.0, 36_000.0, 36_000.0)
 SPOKEN_SHARE = 0.6
-"""Share of the listening examples that quote a line of the view. The others mostly quote a line that it does not have,
-as in most views of a video. Otherwise the model would find the line where the voice names something else."""
+"""Share of the listening examples that quote a line of the view. The others mostly quote a line
+that it does not have, as in most views of a video. Otherwise the model would find the line where
+the voice names something else."""
 HALF_FILLER, MOSTLY_FILLER = 0.5, 0.85
-"""Shares of filler scenes in views of long worlds: with half, the model learns sooner which scenes are not filler; most
-is realistic."""
+"""Shares of filler scenes in views of long worlds: with half, the model learns sooner which scenes
+are not filler; most is realistic."""
 DENSE_SHARE = 0.3
 """Share of the views at depth 1 of the longest world with as many lines in each cell as there."""
 
@@ -160,7 +164,7 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
 
 
 def straying(rng: random.Random, count: int = 4) -> Group:
-    """Return a view of a long world, half or few of its scenes non-filler, and examples that search it."""
+    """Return a view of a long world with non-filler scenes, and examples that search it."""
     return searching(rng, count, lengths_s=LENGTHS_S[-1:])
 
 
@@ -178,7 +182,7 @@ def _sample_searched_view(rng: random.Random, lengths_s: Sequence[float]) -> _Se
 
 
 def _search_example(rng: random.Random, view: _SearchedView) -> Example | None:
-    """Return a probe or a step for a random question; None if the thought is too long for a reply."""
+    """Return a probe or a step for a random question; None if its thought is too long."""
     target = sample_target(rng, view.contents)
     question = sample_question(rng, SEARCH_WEIGHTS, target, [line for lines in view.lines.values() for line in lines])
     goal = goal_of(question)
@@ -228,7 +232,7 @@ def _step_example(
 
 
 def _sample_open_cells(rng: random.Random, view: _SearchedView) -> tuple[int, ...]:
-    """Draw the cells that a probe may name: those that are not black, in some views without several busy ones."""
+    """Draw the cells that a probe may name: all that are not black, or all but some busy ones."""
     shown = view.shown
     busy = set(rng.sample(shown, rng.randint(1, min(4, len(shown))))) if shown and rng.random() < 0.5 else set()
     if shown and rng.random() < 0.3:
@@ -239,7 +243,7 @@ def _sample_open_cells(rng: random.Random, view: _SearchedView) -> tuple[int, ..
 def _sample_opened_cells(
     rng: random.Random, view: _SearchedView, closed: set[int], candidates: Sequence[int]
 ) -> set[int]:
-    """Draw the cells that were opened before: none, all, the `closed` ones, or the last of the candidates."""
+    """Draw the opened cells: none, all, the `closed` ones, or the last candidates."""
     draw = rng.random()
     if rng.random() >= OPENED_SHARE:
         return set()
@@ -272,7 +276,8 @@ def hearing(rng: random.Random, count: int = 10) -> Group:
 def overhearing(rng: random.Random, count: int = 10) -> Group:
     """Return examples as `hearing` does, for the long cells of a long world.
 
-    Each cell has many lines, most of which name the same few objects; the questions quote the others.
+    Each cell has many lines, most of which name the same few objects; the questions quote the
+    others.
     """
     grid = Grid(0.0, LENGTHS_S[-1], K, (rng.choice(CELLS),))
     lines, rare = sample_dense_lines(rng, grid, CELLS)
@@ -283,7 +288,10 @@ def overhearing(rng: random.Random, count: int = 10) -> Group:
 def _listen(
     rng: random.Random, grid: Grid, lines: Mapping[int, Sequence[Line]], count: int, quotable: Sequence[Line] = ()
 ) -> Group:
-    """Return examples that find the cells of a line: a quotable one (all, if empty) or one that no cell has."""
+    """Return examples that find the cells of a line.
+
+    The line is one of `quotable` (of all lines, if that is empty), or one that no cell has.
+    """
     subtitles = "\n".join(said_by_cell(lines))
     texts = texts_by_cell(lines)
     quotable = quotable or [line for of_cell in lines.values() for line in of_cell]

@@ -1,8 +1,8 @@
 """Trajectories: real searches, recorded call by call with the teacher's replies.
 
-Prompts are recorded as a server shows them to nano. At random steps the recorder executes a random legal
-action instead of the teacher's (a slip) but still records the teacher's reply, so nano also learns what
-to do in states that only a mistake leads to.
+Prompts are recorded as a server shows them to nano. At random steps the recorder executes a random
+legal action instead of the teacher's (a slip) but still records the teacher's reply, so nano also
+learns what to do in states that only a mistake leads to.
 """
 
 from __future__ import annotations

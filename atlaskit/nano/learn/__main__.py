@@ -2,8 +2,8 @@
 
     python atlaskit/nano/learn MATERIAL OUT [--share 1.0] [--threads N] [--on FOLDER]
 
-Each stage writes a checkpoint every few minutes and resumes from it after an interruption. OUT/nano is the
-folder that vLLM serves.
+Each stage writes a checkpoint every few minutes and resumes from it after an interruption. OUT/nano
+is the folder that vLLM serves.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ CHECKPOINT_S = 120.0
 GROUPS = 8
 """Groups of examples in one step."""
 KNOWN = 0.5
-"""Weight of the old model in the new weights of a model that continues to train. The mean of both knows what
-was practised and has forgotten less of the synthetic examples (Wortsman et al. 2022)."""
+"""Weight of the old model in the new weights of a model that continues to train. The mean of both
+knows what was practised and has forgotten less of the synthetic examples (Wortsman et al. 2022)."""
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -48,7 +48,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def prepare_tokenizer(folder: Path, data: TrainingData, base: Path | None) -> PreTrainedTokenizerFast:
-    """Put a tokenizer and the processor's configuration into the model's folder; return the tokenizer.
+    """Prepare the tokenizer and the processor's configuration; return the tokenizer.
 
     The tokenizer is the base model's, or the one that is there already, or else a new one.
     """

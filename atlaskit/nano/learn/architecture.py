@@ -1,7 +1,7 @@
 """The architecture: an Idefics3 whose tiles are the cells of a view, one visual token per cell.
 
-Like every module of this folder, it needs only PyTorch and transformers and runs where atlaskit is not
-installed.
+Like every module of this folder, it needs only PyTorch and transformers and runs where atlaskit is
+not installed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ K, CELL_PX, PATCH_PX = 4, 128, 16
 WIDTH = 256
 """Width of the language model and of a visual token."""
 HEADS = 4
-"""Attention heads per layer of the language model. With two, training on new examples made the heads
-unlearn what they did before."""
+"""Attention heads per layer of the language model. With two, training on new examples made the
+heads unlearn what they did before."""
 CONTEXT = 8192
 
 
@@ -75,12 +75,14 @@ def patch_features(
 ) -> torch.Tensor:
     """Return the vision tower's output for each patch of each tile.
 
-    Computes the same as Idefics3's own forward pass over whole tiles, without its handling of padding. The
-    patch convolution is written as a matrix product, because its gradient as a convolution is slow on a CPU.
+    Computes the same as Idefics3's own forward pass over whole tiles, without its handling of
+    padding. The patch convolution is written as a matrix product, because its gradient as a
+    convolution is slow on a CPU.
 
     Args:
         model: The model.
-        tiles: Pixels in [-1, 1], (n, 3, side, side): whole tiles, or smaller squares cut out of tiles.
+        tiles: Pixels in [-1, 1], (n, 3, side, side): whole tiles, or smaller squares cut out of
+            tiles.
         positions: Position of each patch in the whole tile, (n, patches); None for whole tiles.
 
     Returns:

@@ -79,7 +79,7 @@ def lock(out: Path, stage: str) -> None:
 
 
 def save(model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
-    """Save the model with its learning curves beside its tokenizer, as a folder that vLLM serves."""
+    """Save the model, its tokenizer and its learning curves as a folder that vLLM serves."""
     folder, pad = out / "nano", tokenizer.convert_tokens_to_ids("<pad>")
     size = len(tokenizer)
     # Some servers require a vocabulary in multiples of 64.

@@ -1,9 +1,9 @@
 """The codebook: what a visual token should be, given what its cell shows.
 
-Every value of every attribute of a cell's content (a colour, a place, the word of a caption …) has a
-direction of its own in the space of tokens, orthogonal to all others. A visual token should be the sum of
-the directions of the values that its cell shows. The words for these values start as the same directions,
-so that images and text share one representation.
+Every value of every attribute of a cell's content (a colour, a place, the word of a caption …) has
+a direction of its own in the space of tokens, orthogonal to all others. A visual token should be
+the sum of the directions of the values that its cell shows. The words for these values start as the
+same directions, so that images and text share one representation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def codebook(sizes: list[int]) -> torch.Tensor:
 
 
 def target_tokens(values: torch.Tensor, sizes: list[int], directions: torch.Tensor) -> torch.Tensor:
-    """Return what the visual tokens of cells should be, including their share of the common direction.
+    """Return what the visual tokens should be, with their share of the common direction.
 
     Args:
         values: Index of each attribute's value, (n, attributes).
@@ -54,5 +54,5 @@ def target_tokens(values: torch.Tensor, sizes: list[int], directions: torch.Tens
 
 
 def value_scores(tokens: torch.Tensor, sizes: list[int], directions: torch.Tensor) -> list[torch.Tensor]:
-    """Return the scores of each attribute's values in visual tokens: (n, WIDTH) to one (n, size) each."""
+    """Return the scores of each attribute's values: (n, WIDTH) to one (n, size) each."""
     return list((SHARPNESS * tokens @ directions.T).split(sizes, dim=1))

@@ -1,7 +1,7 @@
 """The curriculum: loads the training data of a folder and decides what trains when.
 
-Synthetic examples come first, to read and then to search; trajectories follow. docs/nano.md gives the
-reasons.
+Synthetic examples come first, to read and then to search; trajectories follow. docs/nano.md gives
+the reasons.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import numpy as np
 STEP_SHARES = {"step": 0.45, "probe": 0.2, "review": 0.15, "decision": 0.15, "task": 0.05}
 """Shares of the kinds of calls among the groups of trajectories."""
 READING_END, SYNTHETIC_END, NAMING_END = 0.075, 0.27, 0.45
-"""Up to the first share of the language model's stage, most groups are to read; up to the second, all groups
-are synthetic; up to the third, the line of a listening example is always among the view's. Where half of
-them had no such line, models learned nothing for 3,400 steps but to reply that there is none."""
+"""Up to the first share of the language model's stage, most groups are to read; up to the second,
+all groups are synthetic; up to the third, the line of a listening example is always among the
+view's. Where half of them had no such line, models learned nothing for 3,400 steps but to reply
+that there is none."""
 LISTENING, LISTENING_LATER = 0.18, 0.14
-"""Share of the groups after READING_END that are to listen: before NAMING_END, and after it, when half of them
-have dense subtitles and the line can be missing."""
+"""Share of the groups after READING_END that are to listen: before NAMING_END, and after it, when
+half of them have dense subtitles and the line can be missing."""
 NO_CELL = "-: "
 """End of the reply to a listening example without the line."""
 JUDGING, JUDGING_FINISH = 0.22, 0.12
@@ -33,8 +34,9 @@ JUDGING, JUDGING_FINISH = 0.22, 0.12
 SYNTHETIC_VIEWS = 0.18
 """Share of the groups with synthetic views, once there are trajectories."""
 STRAYING_START, STRAYING, STRAYING_FINISH = 0.62, 0.15, 0.25
-"""From the first share of the stage on, share of the groups with views of long worlds: up to the finish, and in
-it. Trajectories have too few non-filler scenes; without these groups, models forgot half of what they knew."""
+"""From the first share of the stage on, share of the groups with views of long worlds: up to the
+finish, and in it. Trajectories have too few non-filler scenes; without these groups, models forgot
+half of what they knew."""
 PRACTICE_SHARES = {
     "overhearing": (0.14, 10),
     "hearing": (0.04, 10),
@@ -43,18 +45,18 @@ PRACTICE_SHARES = {
     "searching": (0.1, 3),
     "reading": (0.02, 3),
 }
-"""For a model that continues to train: the share of the groups of each synthetic kind, and the examples to
-take from a group. The other groups are trajectories."""
+"""For a model that continues to train: the share of the groups of each synthetic kind, and the
+examples to take from a group. The other groups are trajectories."""
 READS_FIRST, READS = 0.85, 0.2
 """Share of reading among the groups with synthetic views, up to READING_END and after it."""
 LONG, VERY_LONG = 5000, 9000
-"""Characters of a prefix from which on groups are drawn less often: with the subtitles of a whole long world, a
-step takes half a minute instead of 1.5 s."""
+"""Characters of a prefix from which on groups are drawn less often: with the subtitles of a whole
+long world, a step takes half a minute instead of 1.5 s."""
 
 
 Progress = float | Literal["finish", "practice"]
-"""The share of the stage that is done, or "finish" for its last part, or "practice" for a model that
-continues to train."""
+"""The share of the stage that is done, or "finish" for its last part, or "practice" for a model
+that continues to train."""
 
 
 @dataclass
@@ -105,7 +107,7 @@ class TrainingData:
 
 
 def load(folder: Path) -> TrainingData:
-    """Load the training data; hold out a fiftieth of the trajectories and of each synthetic kind."""
+    """Load the training data; hold out a fiftieth of the groups of each kind."""
     trajectories, held_out = _split(_read_groups(folder, "lessons"), 80)
     synthetic = {}
     for kind in ("reading", "hearing", "overhearing", "searching", "judging", "straying"):
@@ -134,8 +136,8 @@ def _read_groups(folder: Path, kind: str) -> list[dict[str, Any]]:
 def sample_group(data: TrainingData, rng: random.Random, progress: Progress) -> tuple[dict[str, Any], int]:
     """Draw a group; return it with the number of its examples to take.
 
-    A step takes few examples each of many groups: a model that sees few views per step learns nothing for a
-    long time.
+    A step takes few examples each of many groups: a model that sees few views per step learns
+    nothing for a long time.
     """
     draw = rng.random()
     if progress == "practice":
@@ -163,7 +165,7 @@ def sample_group(data: TrainingData, rng: random.Random, progress: Progress) -> 
 
 
 def _sample_trajectory_group(data: TrainingData, rng: random.Random) -> dict[str, Any]:
-    """Draw a group of trajectories by kind of call; draw again up to three times if it is unsuitable."""
+    """Draw a group of trajectories by kind of call; replace an unsuitable one up to three times."""
     (step,) = rng.choices(list(STEP_SHARES), list(STEP_SHARES.values()))
     groups = data.by_step.get(step) or data.trajectories
     group = rng.choice(groups)

@@ -1,11 +1,11 @@
-"""Initial weights of the language model, from which training easily finds the circuits that it needs.
+"""Initial weights of the language model, which make the circuits it needs easy to learn.
 
-To say what a cell shows, the model must find the cell's marker in the view for a number in the reply,
-attend to the visual token beside the marker, and name what that shows. Small transformers find this late,
-if at all, from random weights. Here one head of the first layer attends to the previous token and another
-to the one before it, by RoPE alone; in the layers above, heads attend to similar tokens; and every head
-passes on what it attends to. All weights train further. vLLM needs to know nothing of it: these are weights
-like any others.
+To say what a cell shows, the model must find the cell's marker in the view for a number in the
+reply, attend to the visual token beside the marker, and name what that shows. Small transformers
+find this late, if at all, from random weights. Here one head of the first layer attends to the
+previous token and another to the one before it, by RoPE alone; in the layers above, heads attend to
+similar tokens; and every head passes on what it attends to. All weights train further. vLLM needs
+to know nothing of it: these are weights like any others.
 """
 
 from __future__ import annotations
@@ -19,31 +19,35 @@ from codebook import COMMON_INDEX, COMMON_SHARE, basis, codebook
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
 PROMPT_SHARE = 0.7
-"""Length of the prompt direction in words as a sentence has them (such as those of the search task). It sets
-them apart from the same words in a thought, where they follow a number or a sign, and from visual tokens."""
+"""Length of the prompt direction in words as a sentence has them (such as those of the search
+task). It sets them apart from the same words in a thought, where they follow a number or a sign,
+and from visual tokens."""
 OWN_SHARE, PARTS_SHARE = 0.8, 0.6
-"""Shares in the token of an object of a direction of its own, and of its colour's and shape's directions."""
+"""Shares in the token of an object of a direction of its own, and of its colour's and shape's
+directions."""
 LINE_START = ': "'
-"""Joins the words of a line to the cell before them. A token starts the same with and without it."""
+"""Joins the words of a line to the cell before them. A token starts the same with and without
+it."""
 
 PREVIOUS_SCALE = 0.9
 """How sharply the first two heads attend to earlier tokens."""
 SIMILARITY_SCALE = 1.0
 """How strongly the other heads attend to similar tokens."""
 LOOKUP_SCALE, PROMPT_BIAS = 1.6, 0.9
-"""One head looks up the words of a thought among those of the search task. It needs a larger scale, or it would
-attend to everything, and a bias towards words of the prompt, or it would attend to the word itself; but not so
-much bias that it attends to other words of the prompt."""
+"""One head looks up the words of a thought among those of the search task. It needs a larger scale,
+or it would attend to everything, and a bias towards words of the prompt, or it would attend to the
+word itself; but not so much bias that it attends to other words of the prompt."""
 LOOKUP_OUTPUT = 0.4
-"""How strongly that head writes its finding as a keyword sign. Without it, nothing rewards the head for a thousand
-steps, and the model never learns to look up the first words of a phrase."""
+"""How strongly that head writes its finding as a keyword sign. Without it, nothing rewards the head
+for a thousand steps, and the model never learns to look up the first words of a phrase."""
 OUTPUT_SCALE = 0.1
 """How much of what a head attends to it passes on."""
 FASTEST, SLOWEST = 8, 6
-"""Of 64 pairs of RoPE: the pairs that tell neighbouring tokens apart, and those that cancel them, so that the sum is
-near zero everywhere but at one distance."""
+"""Of 64 pairs of RoPE: the pairs that tell neighbouring tokens apart, and those that cancel them,
+so that the sum is near zero everywhere but at one distance."""
 DISTANCES = (1, 2)
-"""Distances to which the first heads attend: what is said of a cell follows its number, and its name follows that."""
+"""Distances to which the first heads attend: what is said of a cell follows its number, and its
+name follows that."""
 NOISE = 0.02
 
 
@@ -58,9 +62,9 @@ def initialize(
 ) -> None:
     """Initialize the embeddings and the attention of the language model.
 
-    The word of a value starts as the direction of that value, an object as those of its colour and shape,
-    the marker of a cell and a count in words as the number, and the first words of a line as the same words
-    elsewhere.
+    The word of a value starts as the direction of that value, an object as those of its colour and
+    shape, the marker of a cell and a count in words as the number, and the first words of a line as
+    the same words elsewhere.
 
     Args:
         model: The model, whose weights change.
@@ -101,7 +105,7 @@ def initialize(
 
 
 def _single_tokens(tokenizer: PreTrainedTokenizerFast, word: str) -> Iterator[tuple[int, bool]]:
-    """Yield the tokens of a word without and with a blank before it, as far as each is a single token.
+    """Yield the tokens of a word, without and with a blank, as far as each is one token.
 
     With each comes whether it has the blank, as in sentences; in thoughts, words have none.
     """
@@ -143,7 +147,7 @@ def initialize_attention(model: Idefics3ForConditionalGeneration, keyword: int, 
                     queries += PREVIOUS_SCALE * torch.outer(query, common_direction())
                     keys += PREVIOUS_SCALE * torch.outer(key, common_direction())
                 elif depth > 0:
-                    # The directions that all tokens or all words of prompts share are no similarity.
+                    # Directions that all tokens or all words of prompts share are no similarity.
                     similar = orthogonal(len(slow), common_direction(), prompt_direction())
                     scale = LOOKUP_SCALE if (depth, head) == lookup else SIMILARITY_SCALE
                     queries[slow] = keys[slow] = scale * similar
@@ -165,7 +169,7 @@ def common_direction() -> torch.Tensor:
 
 
 def prompt_direction() -> torch.Tensor:
-    """Return the direction of words in sentences, which no visual token and no word of a thought has."""
+    """Return the direction that only words in sentences have."""
     return basis()[COMMON_INDEX + 1]
 
 

@@ -1,7 +1,7 @@
 """The second stage: the language model learns the teacher's replies.
 
-Examples come in groups with a common prefix. The forward pass computes the prefix once; each example
-attends to the prefix and to itself.
+Examples come in groups with a common prefix. The forward pass computes the prefix once; each
+example attends to the prefix and to itself.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 PEAK_RATE = 1e-3
 """Highest learning rate."""
 BLOCK = 512
-"""Tokens of a prefix whose attention is computed together. A block does not attend to later blocks, which
-saves half of the computation in long prefixes."""
+"""Tokens of a prefix whose attention is computed together. A block does not attend to later blocks,
+which saves half of the computation in long prefixes."""
 GRANULE = 32
-"""Lengths are padded to multiples of this. The CPU's library compiles matrix products for each shape; when
-no two groups had the same shapes, compiling took nearly as long as the products."""
+"""Lengths are padded to multiples of this. The CPU's library compiles matrix products for each
+shape; when no two groups had the same shapes, compiling took nearly as long as the products."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class TokenizedGroup:
 
 
 def expand_images(text: str, images: Sequence[dict[str, Any]]) -> tuple[str, list[list[int] | None]]:
-    """Replace each image in a text by its tiles; return the text and the labels of each visual token."""
+    """Replace images in a text by their tiles; return it with the labels of each visual token."""
     tiles: list[list[int] | None] = []
     for image in images:
         rows = -(-len(image["tiles"]) // image["columns"])
@@ -142,9 +142,10 @@ def hidden_states(
 ) -> torch.Tensor:
     """Return the last hidden states of selected tokens of the rests.
 
-    Computes the same as the language model's own forward pass over prefix and rest, for each rest, but
-    processes the prefix once and only the selected tokens in the last layer. Attention pads all rests to
-    one length. All lengths are padded to multiples of GRANULE; no token attends to the padding.
+    Computes the same as the language model's own forward pass over prefix and rest, for each rest,
+    but processes the prefix once and only the selected tokens in the last layer. Attention pads all
+    rests to one length. All lengths are padded to multiples of GRANULE; no token attends to the
+    padding.
 
     Args:
         model: The model.
@@ -157,43 +158,27 @@ def hidden_states(
         Hidden states, (wanted, D).
     """
     decoder = model.model.text_model
-    p, t, s, n = len(prefix), len(rests), len(lengths), int(wanted.sum())
+    p, t, n = len(prefix), len(rests), int(wanted.sum())
     heads, size = decoder.config.num_attention_heads, decoder.config.head_dim
-    first, length = padded(p), padded(max(lengths))
-    within_rest = torch.cat([torch.arange(each) for each in lengths])
-    flat = (torch.repeat_interleave(torch.arange(s) * length, torch.tensor(lengths)) + within_rest).to(prefix.device)
-    positions = torch.cat([torch.arange(first), p + within_rest, torch.zeros(padded(t) - t, dtype=torch.long)])
-    cos, sin = decoder.rotary_emb(prefix, positions[None].to(prefix.device))
+    layout = _layout(p, lengths, prefix.device)
+    first = layout.prefix
+    cos, sin = decoder.rotary_emb(prefix, layout.positions[None].to(prefix.device))
     x = torch.cat([F.pad(prefix, (0, 0, 0, first - p)), F.pad(rests, (0, 0, 0, padded(t) - t))])
-    unflat = F.pad(flat, (0, padded(t) - t))
+    unflat = F.pad(layout.slots, (0, padded(t) - t))
     taken = F.pad(wanted.nonzero()[:, 0], (0, padded(n) - n))
     later_in_prefix = torch.ones(first, first, dtype=torch.bool, device=prefix.device).triu(1)
-    later_in_rest = torch.ones(length, length, dtype=torch.bool, device=prefix.device).triu(1)
-    is_padding = torch.arange(first, device=prefix.device) >= p
-    blocks = range(0, first, BLOCK)
     for layer in decoder.layers:
         normed, attention = layer.input_layernorm(x), layer.self_attn
         projections = (attention.q_proj, attention.k_proj, attention.v_proj)
         q, k, v = (project(normed).view(1, -1, heads, size).transpose(1, 2) for project in projections)
         q, k = apply_rotary_pos_emb(q, k, cos.to(q.dtype), sin.to(q.dtype))
         q = q * size**-0.5
-        spread = (
-            each.new_zeros(heads, s * length, size).index_copy(1, flat, each[0, :, first : first + t])
-            for each in (q, k, v)
-        )
-        qs, ks, vs = (each.view(heads, s, length, size) for each in spread)
-        to_prefix = qs.view(heads, s * length, size) @ k[0, :, :first].transpose(1, 2)
-        to_prefix = to_prefix.masked_fill(is_padding, -1e4).view(heads, s, length, first)
-        to_rest = (qs @ ks.transpose(2, 3)).masked_fill(later_in_rest, -1e4)
-        weights = torch.cat([to_prefix, to_rest], -1).float().softmax(-1).to(v.dtype)
-        attended = weights[..., :first].reshape(heads, s * length, first) @ v[0, :, :first]
-        attended = attended.view(heads, s, length, size) + weights[..., first:] @ vs
-        attended = attended.permute(1, 2, 0, 3).reshape(s * length, heads * size)[unflat]
+        attended = _attend_rests(q[0], k[0], v[0], layout)[unflat]
         if layer is decoder.layers[-1]:
             x, attended = x[first:][taken], attended[taken]
         else:
-            ends = ((begin, min(begin + BLOCK, first)) for begin in blocks)
-            of_prefix = torch.cat([_attend(q[0], k[0], v[0], later_in_prefix, *each) for each in ends], 1)
+            blocks = ((begin, min(begin + BLOCK, first)) for begin in range(0, first, BLOCK))
+            of_prefix = torch.cat([_attend_prefix(q[0], k[0], v[0], later_in_prefix, *block) for block in blocks], 1)
             of_prefix = of_prefix.transpose(0, 1).reshape(first, heads * size)
             attended = torch.cat([of_prefix, attended])
         x = x + attention.o_proj(attended)
@@ -201,10 +186,68 @@ def hidden_states(
     return decoder.norm(x)[:n]
 
 
-def _attend(
+@dataclass(frozen=True)
+class _Layout:
+    """Where the tokens of a prefix and its rests stand in padded tensors."""
+
+    prefix: int
+    """Padded length of the prefix."""
+    rests: int
+    """Number of rests."""
+    length: int
+    """Length to which attention pads all rests."""
+    slots: torch.Tensor
+    """Place of each token among the padded rests, (T,)."""
+    positions: torch.Tensor
+    """Position of each token for RoPE, those of the padded prefix first."""
+    is_padding: torch.Tensor
+    """Which tokens of the padded prefix are padding, (prefix,)."""
+    later_in_rest: torch.Tensor
+    """Which tokens of a padded rest come after each of its tokens, (length, length)."""
+
+
+def _layout(prefix: int, lengths: Sequence[int], device: torch.device) -> _Layout:
+    first, length, t, s = padded(prefix), padded(max(lengths)), sum(lengths), len(lengths)
+    within_rest = torch.cat([torch.arange(each) for each in lengths])
+    slots = (torch.repeat_interleave(torch.arange(s) * length, torch.tensor(lengths)) + within_rest).to(device)
+    positions = torch.cat([torch.arange(first), prefix + within_rest, torch.zeros(padded(t) - t, dtype=torch.long)])
+    is_padding = torch.arange(first, device=device) >= prefix
+    later_in_rest = torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
+    return _Layout(first, s, length, slots, positions, is_padding, later_in_rest)
+
+
+def _attend_rests(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layout: _Layout) -> torch.Tensor:
+    """Return the attention of the rests to the prefix and to themselves.
+
+    Args:
+        q: Queries of the padded prefix and the rests, (heads, tokens, size).
+        k: Their keys.
+        v: Their values.
+        layout: Where the tokens stand.
+
+    Returns:
+        The attention of all padded rests, (rests × length, heads × size).
+    """
+    heads, _, size = q.shape
+    first, s, length, t = layout.prefix, layout.rests, layout.length, len(layout.slots)
+    spread = (
+        each.new_zeros(heads, s * length, size).index_copy(1, layout.slots, each[:, first : first + t])
+        for each in (q, k, v)
+    )
+    qs, ks, vs = (each.view(heads, s, length, size) for each in spread)
+    to_prefix = qs.view(heads, s * length, size) @ k[:, :first].transpose(1, 2)
+    to_prefix = to_prefix.masked_fill(layout.is_padding, -1e4).view(heads, s, length, first)
+    to_rest = (qs @ ks.transpose(2, 3)).masked_fill(layout.later_in_rest, -1e4)
+    weights = torch.cat([to_prefix, to_rest], -1).float().softmax(-1).to(v.dtype)
+    attended = weights[..., :first].reshape(heads, s * length, first) @ v[:, :first]
+    attended = attended.view(heads, s, length, size) + weights[..., first:] @ vs
+    return attended.permute(1, 2, 0, 3).reshape(s * length, heads * size)
+
+
+def _attend_prefix(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, later: torch.Tensor, begin: int, end: int
 ) -> torch.Tensor:
-    """Return the causal attention of the tokens from `begin` to `end`, (heads, block, size)."""
+    """Return the attention of the prefix's tokens from `begin` to `end`, (heads, block, size)."""
     scores = (q[:, begin:end] @ k[:, :end].transpose(1, 2)).masked_fill(later[begin:end, :end], -1e4)
     return scores.float().softmax(-1).to(v.dtype) @ v[:, :end]
 
@@ -233,7 +276,8 @@ def token_losses(
         noise: Mean standard deviation of the noise in visual tokens.
 
     Returns:
-        For each token of the replies: its cross-entropy in nats, whether the model predicts it, its id.
+        For each token of the replies: its cross-entropy in nats, whether the model predicts it, its
+        id.
     """
     embed = model.model.text_model.embed_tokens
     device = embed.weight.device

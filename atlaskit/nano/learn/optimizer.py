@@ -1,8 +1,8 @@
 """The optimizers of the language model: Muon for its matrices, AdamW for all other weights.
 
-Muon moves a matrix equally far in each direction of its gradient, however small the gradient is there
-(five Newton-Schulz iterations). PyTorch's implementation computes in bfloat16, one matrix at a time: 12.8 s
-per step on two cores without bfloat16 instructions, where this one takes 0.25 s.
+Muon moves a matrix equally far in each direction of its gradient, however small the gradient is
+there (five Newton-Schulz iterations). PyTorch's implementation computes in bfloat16, one matrix at
+a time: 12.8 s per step on two cores without bfloat16 instructions, where this one takes 0.25 s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ADAM_SCALE = 0.2
 
 
 def orthogonalized(matrices: torch.Tensor) -> torch.Tensor:
-    """Return matrices, (n, rows, columns), with the same singular vectors and singular values near one."""
+    """Return matrices, (n, rows, columns), with all singular values moved near one."""
     is_tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if is_tall else matrices
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)

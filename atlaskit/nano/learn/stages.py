@@ -1,4 +1,7 @@
-"""The stages of training: the vision tower, then the language model, each evaluated on held-out data."""
+"""The stages of training: the vision tower, then the language model.
+
+Each ends with an evaluation on held-out data.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,17 @@ from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTraine
 VISION_STEPS, LANGUAGE_STEPS = 3400, 3250
 """Steps of the full recipe."""
 FINISH = 250 / LANGUAGE_STEPS
-"""Share of the language model's stage, at its end, that starts again at a quarter of the learning rate and
-repeats what came last."""
+"""Share of the language model's stage, at its end, that starts again at a quarter of the learning
+rate and repeats what came last."""
 CROP_STAGE = 0.4
-"""Share of the vision tower's stage that trains on crops around objects, where it learns shapes three times as
-fast."""
+"""Share of the vision tower's stage that trains on crops around objects, where it learns shapes
+three times as fast."""
 MUON_RATE = 2.5
 """Learning rate of Muon as a multiple of AdamW's."""
 PRACTICE_RATE = 0.1
-"""Learning rate of a model that continues to train, as a share of the recipe's. At half of the recipe's rate, a
-round of its own rewarded searches cost 8 points of accuracy; at a tenth, one point, which is noise."""
+"""Learning rate of a model that continues to train, as a share of the recipe's. At half of the
+recipe's rate, a round of its own rewarded searches cost 8 points of accuracy; at a tenth, one
+point, which is noise."""
 REPORT_STEPS = 10
 """Steps from one row of the learning curves to the next."""
 HELD_OUT_STEPS = 500
@@ -91,7 +95,7 @@ def train_vision(
 
 @torch.no_grad()
 def evaluate_vision(model: Idefics3ForConditionalGeneration, data: TrainingData, held_out: int) -> dict[str, float]:
-    """Return the accuracy on the first frames, by attribute, and the squared error of the visual tokens."""
+    """Return the accuracy on the held-out frames, and the squared error of visual tokens."""
     directions, right, errors = codebook(data.sizes), [], []
     for first in range(0, held_out, 500):
         chosen = slice(first, min(first + 500, held_out))
@@ -113,7 +117,7 @@ def evaluate_vision(model: Idefics3ForConditionalGeneration, data: TrainingData,
 
 
 def language_optimizer(decoder: LlamaModel) -> CombinedOptimizer:
-    """Return the optimizer of the language model: Muon for matrices, AdamW for embeddings and all others."""
+    """Return the optimizer: Muon for matrices, AdamW for embeddings and all other weights."""
     table, weights = decoder.embed_tokens.weight, list(decoder.parameters())
     matrices = [weight for weight in weights if weight.ndim > 1 and weight is not table]
     others = [weight for weight in weights if weight.ndim < 2 or weight is table]
@@ -144,7 +148,8 @@ def train_language(
         steps: Steps of the stage.
         checkpoint_s: Seconds from one checkpoint to the next.
         groups_per_step: Groups of examples in one step.
-        continues: Whether the model was trained before; it then trains on the mix of `PRACTICE_SHARES`.
+        continues: Whether the model was trained before; it then trains on the mix of
+            `PRACTICE_SHARES`.
     """
     stage = "practice" if continues else "mind"
     decoder = model.model.text_model
@@ -159,17 +164,16 @@ def train_language(
     curve = LearningCurve(out / f"{stage}.csv", step, ["right"])
     began, written = time.monotonic(), time.monotonic()
     recent, tokens = list[tuple[float, float]](), 0
+    peak = language.PEAK_RATE * (PRACTICE_RATE if continues else 1.0)
     finish = steps if continues else steps - round(FINISH * steps)
     while step < steps:
         if step == finish:
             rng = _seed(step)  # as a run that resumes here
-        peak = language.PEAK_RATE * (PRACTICE_RATE if continues else 1.0)
         set_rate(optimizer, peak, step, finish if step < finish else steps)
         progress: Progress = "practice" if continues else "finish" if step >= finish else step / finish
         groups = _sample_groups(data, rng, progress, tokenizer, groups_per_step)
         results = list(pool.map(gradients, groups))
-        for weight, *found in zip(weights, *(found for found, _, _ in results), strict=True):
-            weight.grad = torch.stack([gradient for gradient in found if gradient is not None]).sum(0)
+        _add_gradients(weights, [found for found, _, _ in results])
         tokens += sum(group.tokens for group in groups)
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
@@ -179,14 +183,23 @@ def train_language(
             loss, right = (sum(each) / len(recent) for each in zip(*recent, strict=True))
             recent.clear()
             curve.append(step, loss, right=right)
-            spent_s = time.monotonic() - began
-            measures = f"loss {loss:.4f} right {right:.4f} {tokens / spent_s:.0f} tokens/s"
-            print(f"{stage} {step}/{steps} {spent_s:.0f} s {measures}", flush=True)
+            _print_progress(f"{stage} {step}/{steps}", loss, right, time.monotonic() - began, tokens)
         if step % HELD_OUT_STEPS == 0 or step == steps:
             print("held-out groups:", json.dumps(evaluate_language(model, tokenizer, data)), flush=True)
         if step == steps or time.monotonic() - written > checkpoint_s:
             write_checkpoint(step)
             written = time.monotonic()
+
+
+def _add_gradients(weights: Sequence[torch.nn.Parameter], by_group: Sequence[Sequence[torch.Tensor | None]]) -> None:
+    """Set the gradient of each weight to the sum over all groups."""
+    for weight, *gradients in zip(weights, *by_group, strict=True):
+        weight.grad = torch.stack([gradient for gradient in gradients if gradient is not None]).sum(0)
+
+
+def _print_progress(step: str, loss: float, right: float, spent_s: float, tokens: int) -> None:
+    measures = f"loss {loss:.4f} right {right:.4f} {tokens / spent_s:.0f} tokens/s"
+    print(f"{step} {spent_s:.0f} s {measures}", flush=True)
 
 
 def _seed(step: int) -> random.Random:
@@ -214,7 +227,7 @@ def _gradients(
     groups_per_step: int,
     group: language.TokenizedGroup,
 ) -> Gradients:
-    """Return a group's share of the gradients of a step, its mean loss, and its share of correct tokens."""
+    """Return a group's part of the gradients, its mean loss, and its share of correct tokens."""
     loss, right, _ = language.token_losses(model, group, image_token, sizes, directions)
     found = torch.autograd.grad(loss.mean() / groups_per_step, weights, allow_unused=True)
     return found, float(loss.detach().mean()), float(right.float().mean())
@@ -224,11 +237,14 @@ def _gradients(
 def evaluate_language(
     model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, data: TrainingData
 ) -> dict[str, tuple[int, float, float]]:
-    """Compare predictions on held-out groups with the teacher's replies, given the tokens before each.
+    """Compare predictions on held-out groups with the teacher's replies, token by token.
+
+    Each prediction gets the teacher's tokens before it.
 
     Returns:
-        For each kind of call: the number of examples and the shares of whole replies and of tokens that are
-        correct. For each sign of a thought: the number of tokens, zero, and the share that is correct.
+        For each kind of call: the number of examples and the shares of whole replies and of tokens
+        that are correct. For each sign of a thought: the number of tokens, zero, and the share that
+        is correct.
     """
     rng, image_token = random.Random(0), tokenizer.convert_tokens_to_ids("<image>")
     directions = codebook(data.sizes)

@@ -1,10 +1,10 @@
 """The tokenizer, trained on the prompts and replies that the model will see.
 
-A piece of text that recurs unchanged (a sentence, a piece of JSON) is one token, found by counting. Varying
-words have tokens of their own; bytes cover any other text. An object such as "red circle" is one token, and
-so is the label of an item of evidence such as "[A]": the model finds things by the token before them, which
-would otherwise be only the last of several. Numbers are split into pairs of digits, so that a cell is always
-one token.
+A piece of text that recurs unchanged (a sentence, a piece of JSON) is one token, found by counting.
+Varying words have tokens of their own; bytes cover any other text. An object such as "red circle"
+is one token, and so is the label of an item of evidence such as "[A]": the model finds things by
+the token before them, which would otherwise be only the last of several. Numbers are split into
+pairs of digits, so that a cell is always one token.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def frequent_fragments(texts: Iterable[str], varying: Iterable[str], most: int =
     seen = 0
     for text in texts:
         seen += 1
-        # A blank belongs to the word after it, so that this word is the same token in every sentence.
+        # A blank belongs to the word after it, which then is the same token in every sentence.
         counts.update({piece.rstrip(" ") for piece in cut.split(text)})
     frequent = {piece: count for piece, count in counts.items() if len(piece) >= 4 and count >= max(3, seen // 2000)}
     return sorted(frequent, key=lambda piece: -frequent[piece] * len(piece))[:most]

@@ -1,4 +1,4 @@
-"""The first stage: the vision tower and the connector learn to turn a cell into its visual token."""
+"""The first stage: vision tower and connector learn to turn a cell into its visual token."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from codebook import codebook, target_tokens, value_scores
 from transformers import Idefics3ForConditionalGeneration
 
 MEASURES = ("place", "light", "colour", "shape", "word", "patches")
-"""Columns of the learning curves: the share of each attribute, and of patches, that is predicted correctly."""
+"""Columns of the learning curves: the share of each attribute, and of patches, that is predicted
+correctly."""
 BATCH, PEAK_RATE = 128, 1e-3
 CONNECTOR_RATE = 0.1
-"""Learning rate of the connector as a share of the tower's. The connector sums thousands of numbers: at the
-full rate, visual tokens were a hundred times too long within ten steps, and the tower's progress was lost."""
+"""Learning rate of the connector as a share of the tower's. The connector sums thousands of
+numbers: at the full rate, visual tokens were a hundred times too long within ten steps, and the
+tower's progress was lost."""
 CROPS_PER_TILE = 3
 """Crops that train in the time of one whole tile."""
 CROP_PATCHES = 4
@@ -98,8 +100,8 @@ def crop_batches(
     The arguments are those of `tile_batches`.
 
     Yields:
-        Crops, the labels of their tiles, the position of each patch in the whole tile, and whether the
-        object covers each patch; the last two (size, patches of a crop).
+        Crops, the labels of their tiles, the position of each patch in the whole tile, and whether
+        the object covers each patch; the last two (size, patches of a crop).
     """
     rng, across = np.random.default_rng(seed), CELL_PX // PATCH_PX
     top, centres = (CELL_PX - frames.shape[1]) // 2, (np.arange(CROP_PATCHES) + 0.5) * PATCH_PX
@@ -143,8 +145,9 @@ def sinusoidal_positions(count: int, width: int) -> torch.Tensor:
 class VisionTrainer(torch.nn.Module):
     """Trains the tower and the connector, with two auxiliary heads.
 
-    Beside the whole cell, each patch predicts the colour and the shape of the object that covers it. Without
-    this loss, shapes stayed at chance, because nothing says which patches belong together.
+    Beside the whole cell, each patch predicts the colour and the shape of the object that covers
+    it. Without this loss, shapes stayed at chance, because nothing says which patches belong
+    together.
 
     The names of the submodules (`tower`, `connector`, `parts`, `pooled`) are keys of checkpoints.
 
@@ -177,10 +180,11 @@ class VisionTrainer(torch.nn.Module):
     def train_on_crops(
         self, tiles: torch.Tensor, truth: torch.Tensor, positions: torch.Tensor, covered: torch.Tensor
     ) -> tuple[float, dict[str, float]]:
-        """Take one step on crops around objects: each patch, and their mean, predict what the crop shows.
+        """Take one step on crops: each patch, and the mean of all, predict what the crop shows.
 
         Returns:
-            The loss, and the share of each attribute and of the patches that is predicted correctly.
+            The loss, and the share of each attribute and of the patches that is predicted
+            correctly.
         """
         tiles, truth, positions, covered = (
             each.to(self.directions.device) for each in (tiles, truth, positions, covered)
@@ -201,7 +205,8 @@ class VisionTrainer(torch.nn.Module):
         """Take one step on whole tiles.
 
         Returns:
-            The loss, and the share of each attribute and of the patches that is predicted correctly.
+            The loss, and the share of each attribute and of the patches that is predicted
+            correctly.
         """
         tiles, truth, covered = (each.to(self.directions.device) for each in (tiles, truth, covered))
         with autocast(tiles.device):
@@ -218,7 +223,7 @@ class VisionTrainer(torch.nn.Module):
     def _accuracy(
         self, scores: Sequence[torch.Tensor], local: torch.Tensor, truth: torch.Tensor, covered: torch.Tensor
     ) -> dict[str, float]:
-        """Return the share of each attribute, and of the shapes in covered patches, that is predicted correctly."""
+        """Return the accuracy of each attribute, and of the shapes in covered patches."""
         with torch.no_grad():
             shapes = local[..., self.sizes[2] :].argmax(2) == truth[:, 3, None]
             right = [(score.argmax(1) == truth[:, number]).float().mean() for number, score in enumerate(scores)]

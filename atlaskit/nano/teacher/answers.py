@@ -1,4 +1,4 @@
-"""The teacher's answers to each kind of call, as the JSON objects that the calls' schemas ask for."""
+"""The teacher's answer to each kind of call, as the JSON object of its schema."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _TIME_RE = re.compile(r'("(?:start_s|end_s)":)([\d.e+-]+)')
 
 
 def to_json(answer: BaseModel) -> str:
-    """Return an answer as JSON, its times with two decimals as in prompts, so that nano can copy them."""
+    """Return an answer as JSON, with times as prompts write them, so that nano can copy them."""
     return _TIME_RE.sub(lambda match: f"{match[1]}{float(match[2]):.2f}", answer.model_dump_json())
 
 
 def answer_probe(scan: Scan, top: int) -> dict[str, Any]:
-    """Return the `top` best cells to search: hits before candidates, later cells before earlier ones.
+    """Return the `top` best cells to search: hits first, later cells before earlier ones.
 
-    Later cells come first because each sign in the thought links to the one before it. The list is empty if
-    no cell stands out.
+    Later cells come first because each sign in the thought links to the one before it. The list is
+    empty if no cell stands out.
     """
     cells = [(cell, 0.9) for cell in reversed(scan.hits)] + [(cell, 0.6) for cell in reversed(scan.candidates)]
     return {"reasoning": scan.thought, "top": [{"cell": cell, "score": score} for cell, score in cells[:top]]}
@@ -40,8 +40,8 @@ def choose_action(
 ) -> dict[str, Any]:
     """Return the action that follows from a scan.
 
-    In a new view the teacher first adds the hits to the scratchpad. Then it expands the candidates one by
-    one, later cells first, and leaves the view when none is left.
+    In a new view the teacher first adds the hits to the scratchpad. Then it expands the candidates
+    one by one, later cells first, and leaves the view when none is left.
     """
     hits = [cell for cell in reversed(scan.hits) if cell in legal.add]
     if is_new_view and hits:
@@ -60,7 +60,7 @@ def choose_action(
 def answer_review(
     question: Question, goal: Goal, evidence: Sequence[Evidence], open_cells: Sequence[int]
 ) -> dict[str, Any]:
-    """Return the review of the evidence so far: the judgement of each choice, and whether to go on."""
+    """Return the review: a judgement of each choice, and whether to continue."""
     judgement = judge_evidence(goal, question, evidence)
     answer: dict[str, Any] = {"reasoning": judgement.reasoning, "erase": []}
     if question.choices:

@@ -1,4 +1,4 @@
-"""What an AtlasWorld question looks for, parsed from its text, and descriptions of cell contents."""
+"""The goal of an AtlasWorld question, parsed from its text, and descriptions of frames."""
 
 from __future__ import annotations
 

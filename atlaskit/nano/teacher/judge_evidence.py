@@ -1,10 +1,10 @@
-"""The teacher's thought about evidence: what each item shows, which choice it supports, and the answer.
+"""The teacher's thought about evidence: what each item shows, and the answer.
 
-"Of blue star0, red circle1: [A] red circle1+[B] white star-. [A] red circle1": the number of a choice
-follows its words, so the model finds it after the same words. Keywords carry the mark that they have in a
-scan: "[A]red~star~ HARBOR2+[B]red~circle,-". The thought takes the items by label, in alphabetical order,
-and the last item that counts gives the answer. Where time matters, the earliest or the latest item is the
-first or the last line of the list of evidence.
+"Of blue star0, red circle1: [A] red circle1+[B] white star-. [A] red circle1": the number of a
+choice follows its words, so the model finds it after the same words. Keywords carry the mark that
+they have in a scan: "[A]red~star~ HARBOR2+[B]red~circle,-". The thought takes the items by label,
+in alphabetical order, and the last item that counts gives the answer. Where time matters, the
+earliest or the latest item is the first or the last line of the list of evidence.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Judgement:
         reasoning: The choices, then each item and the choice that it supports, then the answer.
         answer: The answer in words; empty if no item counts.
         choice: Index of the answer among the choices; None if it is none of them.
-        supporting: Labels of the items that support the answer: the last that counts; for when-questions,
-            the first and the last.
+        supporting: Labels of the items that support the answer: the last that counts; for
+            when-questions, the first and the last.
         suffices: Whether the evidence suffices to end the search.
         span_s: For when-questions, start of the first and end of the last item, in seconds.
     """
@@ -98,8 +98,8 @@ def _conclude(
 def _reading_order(goal: Goal, evidence: Sequence[Evidence]) -> list[Evidence]:
     """Return the items that the thought takes into account, in its order.
 
-    For when-questions these are the first and the last item in time. For questions about what appears
-    first, the first item in time comes once more at the end.
+    For when-questions these are the first and the last item in time. For questions about what
+    appears first, the first item in time comes once more at the end.
     """
     in_time = sorted(evidence, key=attrgetter("timestamp_s"))[:MAX_ITEMS]
     match goal.type:
@@ -123,7 +123,9 @@ def _short_choice(goal: Goal, choice: str) -> str:
 
 
 def _read_item(goal: Goal, content: CellContent, counted: int) -> tuple[str, str]:
-    """Return the reading of an item and, as the end of that reading, its value: a possible answer, or "".
+    """Return the reading of an item and its value: a possible answer, or "".
+
+    The value is the end of the reading.
 
     `counted` is the number of items that counted so far.
     """

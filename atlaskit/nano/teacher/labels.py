@@ -1,8 +1,8 @@
 """Labels of what a cell of an AtlasWorld view shows.
 
-A `CellContent` holds everything that is visible in one frame at the size of a cell: the place and its
-light, the object that passes through, the first word of its caption. nano's vision tower learns to
-recognise these labels and nothing else.
+A `CellContent` holds everything that is visible in one frame at the size of a cell: the place and
+its light, the object that passes through, the first word of its caption. nano's vision tower learns
+to recognise these labels and nothing else.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ VALUES: dict[str, tuple[str, ...]] = {
     "shape": ("", *SHAPES),
     "word": ("", *CAPTION_WORDS),
 }
-"""Possible values of each attribute of a `CellContent`. All attributes of a black cell are empty."""
+"""Possible values of each attribute of a `CellContent`. All attributes of a black cell are
+empty."""
 ATTRIBUTES = tuple(field.name for field in fields(CellContent))
 
 

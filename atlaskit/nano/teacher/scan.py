@@ -1,28 +1,30 @@
 """The teacher's thought about a view: it scans the cells one by one and writes down what follows.
 
-The thought makes the search easy to learn. Every sign in it follows from the text before it; no sign
-depends on a later cell: "0-1-2red~circle~+2/.3red~circle~^4blue,circle~-".
+The thought makes the search easy to learn. Every sign in it follows from the text before it; no
+sign depends on a later cell: "0-1-2red~circle~+2/.3red~circle~^4blue,circle~-".
 
-After each word stands "~" if the word is a keyword of the goal, "," if it is not. After each cell stands
-"-" for nothing, "^" for the same as before, or a sign with two numbers: "+" for a hit, "=" for a
-candidate, then the cell, then "/" and the previous cell with the same sign ("." if there is none). The
-thought ends with the last cell of both signs, ". +2=-". The teacher reads its actions off that end, link
-by link, because a small model finds little else than the text that followed the same number before.
+After each word stands "~" if the word is a keyword of the goal, "," if it is not. After each cell
+stands "-" for nothing, "^" for the same as before, or a sign with two numbers: "+" for a hit, "="
+for a candidate, then the cell, then between "/" and "." the previous cell with the same sign, if
+there is one. The thought ends with the last cell of both signs, ". +2=-". The teacher reads its
+actions off that end, link by link, because a small model finds little else than the text that
+followed the same number before.
 
-Cells that were opened before carry the mark that the prompt gives them, so the model finds it after the
-same number ("1*sea~noon~-"). Whatever else the model has to look up elsewhere stands before the first
-cell. If the question quotes a subtitle line, the thought starts with that line up to the object that it
-names, and the cells in which it is spoken: "“Here comes a red circle1“: =/0-1“=…". If the goal names
-several objects, the thought numbers them: "Of red circle0, blue star1: +/0red~circle~ red circle0+0/.".
+Cells that were opened before carry the mark that the prompt gives them, so the model finds it after
+the same number ("1*sea~noon~-"). Whatever else the model has to look up elsewhere stands before the
+first cell. If the question quotes a subtitle line, the thought starts with that line up to the
+object that it names, and the cells in which it is spoken: "“Here comes a red circle1“: =/0-1“=…".
+If the goal names several objects, the thought numbers them: "Of red circle0, blue star1:
++/0red~circle~ red circle0+0/.".
 
-What follows from a cell also depends on how long cells last; one sign before the first cell says so ("=",
-"^", "+" or "-", then "/"). In long worlds, "!" follows each scene that no filler clip has; the model knows
-the filler scenes by heart. Another "!" before the first cell says that such scenes matter in this view
-("=!/0sea,night,-1…"). Without it, models took a dozen unmarked filler cells for a sign that scenes do not
-matter, and skipped the first non-filler scene. In these views each cell ends with all that the next cell
-needs to know of it, so that the model looks back one token at most: "!" for a non-filler scene, "-" for a
-cell that becomes a candidate too if a non-filler scene follows, "/" for any other cell
-("4sea,night,-5city,night,!red,star,=4/.=5/4.!").
+What follows from a cell also depends on how long cells last; one sign before the first cell says so
+("=", "^", "+" or "-", then "/"). In long worlds, "!" follows each scene that no filler clip has;
+the model knows the filler scenes by heart. Another "!" before the first cell says that such scenes
+matter in this view ("=!/0sea,night,-1…"). Without it, models took a dozen unmarked filler cells for
+a sign that scenes do not matter, and skipped the first non-filler scene. In these views each cell
+ends with all that the next cell needs to know of it, so that the model looks back one token at
+most: "!" for a non-filler scene, "-" for a cell that becomes a candidate too if a non-filler scene
+follows, "/" for any other cell ("4sea,night,-5city,night,!red,star,=4/.=5/4.!").
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from atlaskit.nano.teacher.notation import (
     HIT,
     LENGTH_SIGNS,
     LINK,
-    NO_LINK,
+    LINK_END,
     NON_FILLER,
     NOTHING,
     REPEAT,
@@ -64,7 +66,8 @@ class Scan:
 
     Attributes:
         thought: The text of the thought.
-        hits: Cells in which what the goal looks for begins; for when-questions, all cells that show it.
+        hits: Cells in which what the goal looks for begins; for when-questions, all cells that show
+            it.
         candidates: Cells that may contain what the goal looks for.
     """
 
@@ -91,8 +94,10 @@ def scan_view(
         texts: Texts of the subtitle lines of each cell that the prompt lists.
         cell_s: Seconds that a cell spans.
         is_long: Whether the world is a long one, with filler clips between the scenes of its story.
-        opened: Cells that were opened from this view before. Their evidence is in the scratchpad already.
-        for_probe: Whether the scan only lists cells to search; it then skips opened cells altogether.
+        opened: Cells that were opened from this view before. Their evidence is in the scratchpad
+            already.
+        for_probe: Whether the scan only lists cells to search; it then skips opened cells
+            altogether.
     """
     marks_non_filler = is_long and not goal.line and cell_s > (FINE_S if goal.objects else COARSE_S)
     with_scene = goal.scene is not None or cell_s > COARSE_S or marks_non_filler
@@ -164,7 +169,7 @@ class _ScanState:
         return CLOSED if self.previous is None or index in self.opened else NOTHING
 
     def _sign(self, sign: str, cell: int) -> str:
-        """Give a cell a sign, linked to the previous cell with that sign; return "" if it gets none."""
+        """Give a cell a sign with a link to the previous cell; return "" if it gets none."""
         if any(cell in cells for cells in self.signed.values()):
             return ""
         if cell in self.opened and (sign == CANDIDATE or self.for_probe):
@@ -172,7 +177,7 @@ class _ScanState:
         cells = self.signed[sign]
         link = cells[-1] if cells else ""
         cells.append(cell)
-        return f"{sign}{cell}{LINK}{link}{NO_LINK}"
+        return f"{sign}{cell}{LINK}{link}{LINK_END}"
 
     def _repeats(self, content: CellContent) -> bool:
         return self.previous is not None and self.previous.object == content.object
@@ -194,7 +199,10 @@ class _ScanState:
         return hits
 
     def _hits_of_line(self, index: int, content: CellContent) -> list[int]:
-        """Return this cell if it shows the first object after the line was spoken, and cells are fine enough."""
+        """Return this cell if it shows the object that the spoken line named.
+
+        Cells longer than FINE_S are too long to tell.
+        """
         since = None if self.last_spoken is None else index - self.last_spoken
         is_due = since is not None and since <= max(1, NAMING_LEAD_S / self.cell_s)
         if not (is_due and content.object and self.cell_s <= FINE_S):

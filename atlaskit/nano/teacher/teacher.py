@@ -1,9 +1,9 @@
 """The teacher: a rule-based policy that answers the calls of a search.
 
-The oracle knows where everything is. The teacher recognises the content of each frame without error, but
-it knows only the frames of the cells in view, the text of the prompt, and how AtlasWorlds are built. So a
-model can learn everything that it does. It thinks before it acts: its thought scans the cells one by one,
-and the action follows from the thought.
+The oracle knows where everything is. The teacher recognises the content of each frame without
+error, but it knows only the frames of the cells in view, the text of the prompt, and how
+AtlasWorlds are built. So a model can learn everything that it does. It thinks before it acts: its
+thought scans the cells one by one, and the action follows from the thought.
 """
 
 from __future__ import annotations
