@@ -104,7 +104,7 @@ def reading(rng: random.Random, count: int = 4) -> Group:
     examples = []
     for _ in range(count):
         (kind,) = rng.choices(list(READ_WEIGHTS), list(READ_WEIGHTS.values()))
-        words = [_read_aloud(content, kind) for content in contents]
+        words = [_attribute_text(content, kind) for content in contents]
         thought = "".join(f"{index}{word}-" for index, word in enumerate(words))
         examples.append(_example("drill", f"Read the {kind}s.", f'{{"thought":"{thought}'))
     shown = [cell for cell, content in enumerate(contents) if content is not None]
@@ -117,7 +117,7 @@ def reading(rng: random.Random, count: int = 4) -> Group:
     return _group("<|user|>Look.\n<image>", contents, examples)
 
 
-def _read_aloud(content: CellContent | None, kind: str) -> str:
+def _attribute_text(content: CellContent | None, kind: str) -> str:
     if content is None:
         return ""
     if kind in NAMES:
