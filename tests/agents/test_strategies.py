@@ -22,8 +22,9 @@ from atlaskit.errors import InputError
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Model
 from atlaskit.models.usage import Usage
+from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.runs.trace import Event, Trace
+from atlaskit.runs.trace import Trace
 
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 WHEN = Question("When is it?", kind="when")
