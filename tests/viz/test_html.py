@@ -104,7 +104,7 @@ def test_an_observation_shows_state_images_and_legal_actions(atlas: Atlas) -> No
 def test_a_scratchpad_shows_a_table_and_a_sheet_also_the_frames(cache: Cache) -> None:
     assert "0 frames" in shown(Scratchpad()).text
     page = shown(items(3))
-    assert page.rows("Evidence") == 3 and not page.images and "50%" in page.text
+    assert page.rows("Evidence") == 3 and not page.images and "50 %" in page.text
     video = Flat()
     page = shown(Sheet(video, items(3), 64, cache=cache))
     assert page.images[0].size == (128, 128) and page.rows("Evidence") == 3 and video.asked == 3
@@ -123,7 +123,7 @@ def test_dead_zones_show_a_timeline_and_a_table() -> None:
     assert rgb.getpixel((400, middle)) != (255, 255, 255) and rgb.getpixel((1000, middle)) == (255, 255, 255)
     assert page.rows("Dead zones") == 2 and "6 s in total" in page.text and "not known here" in page.text
     whole = memory.dead_zones(zones, 16.0)
-    assert "38% of the video" in Page(whole).text and "not known here" not in Page(whole).text
+    assert "38 % of the video" in Page(whole).text and "not known here" not in Page(whole).text
     many = shown(DeadZones(tuple((n * 2.0, n * 2.0 + 1) for n in range(5_000))))
     assert many.rows("Dead zones") == 40 and "4,960 more intervals" in many.text
 

@@ -145,7 +145,8 @@ def test_every_step_shows_the_memory(eventful: Result) -> None:
     assert {"M+ added", "M− added", "M+ total", "M− total"} <= names
     last = dict(row[:2] for row in page_steps[-1]["memory"])
     assert all(f"[{item.label}]" in last["M+ total"] for item in eventful.evidence)
-    assert last["M− total"] == f"{eventful.dead_zones.coverage(0.0, eventful.sheet.video.duration_s):.0%} of the video"
+    covered = eventful.dead_zones.coverage(0.0, eventful.sheet.video.duration_s)
+    assert last["M− total"] == f"{100 * covered:.0f} % of the video"
     assert {step["who"] for step in page_steps} == {"The run", "Master", "Worker 0", "Worker 1", "Worker 2"}
 
 

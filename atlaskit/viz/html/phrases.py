@@ -28,6 +28,11 @@ def omitted(count: int, noun: str, where: str = "") -> str:
     return paragraph(f"{count:,} more {noun}{' is' if count == 1 else 's are'} not shown{where}.")
 
 
+def percent(share: float) -> str:
+    """Return a share in [0, 1] in whole percent: 38 %."""
+    return f"{100 * share:.0f} %"
+
+
 def duration_text(seconds: float) -> str:
     """Return a duration: in seconds below a minute, else as a clock shows it."""
     return f"{seconds:,.3g} s" if seconds < 60 else clock(seconds)

@@ -136,7 +136,7 @@ def _write_caption(ax: Axes, item: Evidence, corner: tuple[float, float], column
     lines = textwrap.wrap(printable(item.description + subtitle, 400), chars)
     if len(lines) > 3:
         lines = [*lines[:2], f"{lines[2][: chars - 1]}…"]
-    heading = f"[{item.label}] {clock(item.timestamp_s)} · {item.confidence:.0%}"
+    heading = f"[{item.label}] {clock(item.timestamp_s)} · {100 * item.confidence:.0f} %"
     _write(ax, corner, heading, size=size, weight="bold", va="top")
     _write(ax, corner, "\n" + "\n".join(lines), size=size, va="top", color=MUTED)
 

@@ -135,7 +135,7 @@ def _round_legend(has_truth: bool) -> list[Patch]:
         "probe score": SCORED,
         "explored: evidence found": FOUND,
         "explored: dead zone": DEAD,
-        "dead zone of an earlier round": DEAD_BEFORE,
+        "earlier dead zone": DEAD_BEFORE,
     }
     patches = [Patch(color=colour, label=label) for label, colour in colours.items()]
     return [*patches, Patch(color=TRUTH, alpha=0.3, lw=0, label="ground truth")] if has_truth else patches

@@ -1,7 +1,8 @@
 """The style and script that show a run step by step, for the exported page and the notebook widget.
 
-They are small files, each of which uses the ones before it, joined to one text: the page's policy
-names the hash of a single script, and a widget's module imports nothing, so neither loads anything.
+They are small files, each of which uses those before it, joined to one text. So neither form loads
+anything: the policy of the page names the hash of a single script, and the widget's module has no
+imports.
 """
 
 from __future__ import annotations

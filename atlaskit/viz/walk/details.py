@@ -23,7 +23,7 @@ from atlaskit.runs.events import (
     TaskData,
 )
 from atlaskit.runs.replay import memories
-from atlaskit.viz.html.phrases import counted, spans_text
+from atlaskit.viz.html.phrases import counted, percent, spans_text
 from atlaskit.viz.html.reprs.result import cited_frames
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.source import RunSource
@@ -129,11 +129,12 @@ def memory_totals(run: RunSource) -> Iterator[tuple[Row, Row]]:
 
 def _covered_text(dead_zones: DeadZones, duration_s: float | None) -> str:
     if duration_s is not None:
-        return f"{dead_zones.coverage(0.0, duration_s):.0%} of the video"
+        return f"{percent(dead_zones.coverage(0.0, duration_s))} of the video"
     return f"{sum(end_s - start_s for start_s, end_s in dead_zones.intervals):,.1f} s"
 
 
 def _item_text(item: EvidenceData) -> str:
     subtitle = f" – subtitle: {item.subtitle}" if item.subtitle else ""
-    confidence = f"{item.confidence:.0%}".replace("%", " %")
-    return f"[{item.label}] {clock(item.timestamp_s)} {item.description} (confidence {confidence}){subtitle}"
+    return (
+        f"[{item.label}] {clock(item.timestamp_s)} {item.description} (confidence {percent(item.confidence)}){subtitle}"
+    )

@@ -1,4 +1,4 @@
-"""Displays of what is an image: a video's overview, a view, a still."""
+"""Displays of a video, a view and a still."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from atlaskit.viz.html.markup import (
     table,
     untrusted,
 )
-from atlaskit.viz.html.phrases import MAX_LISTED, counted, duration_text, omitted, span_text, spans_text, title
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, duration_text, omitted, percent, span_text, spans_text, title
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import DEAD
 
@@ -52,7 +52,7 @@ def dead_zones(zones: DeadZones, duration_s: float | None = None) -> Html:
         return card(title("Dead zones", "none"))
     end_s = duration_s or zones.intervals[-1][1]
     total = duration_text(sum(b - a for a, b in zones.intervals))
-    share = f", {zones.coverage(0.0, end_s):.0%} of the video" if duration_s else ""
+    share = f", {percent(zones.coverage(0.0, end_s))} of the video" if duration_s else ""
     lane = Lane("dead zones", zones.intervals, colour=DEAD)
     alt = f"Dead zones: {spans_text(zones.intervals)}."
     open_end = "The timeline ends with the last dead zone: the duration of the video is not known here."
@@ -97,7 +97,7 @@ def evidence_table(scratchpad: Scratchpad) -> Html:
             untrusted(item.label, 8),
             clock(item.timestamp_s),
             span_text((item.start_s, item.end_s)),
-            f"{item.confidence:.0%}",
+            percent(item.confidence),
             untrusted(item.description, 300),
             untrusted(item.subtitle, 200) if item.subtitle else "",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.notation import listed
 from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, fact_table, guarded, paragraph, table, untrusted
-from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, span_text
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, span_text
 from atlaskit.viz.html.reprs.images import lazy_image, view
 
 
@@ -28,7 +28,7 @@ def _state_table(seen: Observation) -> Html:
         ("path", " → ".join(["root", *map(str, grid.path)])),
         ("traversal", state.rules.traversal),
         ("evidence", f"{counted(len(state.scratchpad), 'frame')}: {labels}"),
-        ("dead zones", f"{state.dead_zones.coverage(grid.start_s, grid.end_s):.0%} of this grid"),
+        ("dead zones", f"{percent(state.dead_zones.coverage(grid.start_s, grid.end_s))} of this grid"),
     ]
     return fact_table(rows if not state.finished else [*rows, ("finished", True)])
 

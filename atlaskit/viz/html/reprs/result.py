@@ -9,7 +9,7 @@ from atlaskit.environment.notation import clock
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.html.markup import Html, card, fact_table, guarded, paragraph, table, untrusted
-from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, title
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, title
 from atlaskit.viz.html.reprs.memory import evidence_image, evidence_table, no_evidence, timeline_image
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import DEAD, FOUND, TRUTH
@@ -100,7 +100,7 @@ def _path_timeline(result: Result) -> Html:
     duration_s, reports = result.sheet.video.duration_s, result.trace.of("report")
     added = sum(bool(event["kept"]) for event in reports)
     visits = f"{counted(len(reports), 'visit')} by workers, {added:,} of which added evidence"
-    dead_share = f"{result.dead_zones.coverage(0.0, duration_s):.0%}"
+    dead_share = percent(result.dead_zones.coverage(0.0, duration_s))
     times = ", ".join(clock(item.timestamp_s) for item in islice(result.evidence, MAX_LISTED)) or "no time"
     alt = (
         f"Regions that the run explored, over {clock(duration_s)}: {visits}; evidence at {times}; "
@@ -139,8 +139,8 @@ def _cost_table(result: Result) -> Html:
     caption = "Calls and tokens by role, including replies from the cache"
     spent = result.spent
     paid = (
-        f"This run itself made {counted(spent.calls, 'call')} and decoded {counted(spent.frames_decoded, 'frame')} in "
-        f"{spent.seconds:.2f} s; the rest came from the cache."
+        f"Without what came from the cache, this run made {counted(spent.calls, 'call')} and decoded "
+        f"{counted(spent.frames_decoded, 'frame')}; it took {spent.seconds:.2f} s."
     )
     estimated = " Token counts are estimates." if result.total.estimated else ""
     return card(table(caption, ("role", *names), rows), paragraph(f"{paid}{estimated}"))

@@ -1,5 +1,5 @@
 // The steps of one run. `source.picture(number)` returns the address of an image or a promise of it;
-// `source.look(now, next)` is told which images are shown, and which are likely to be shown next.
+// `source.look(now, next)` receives the images that are shown, and those likely to be shown next.
 const SPEEDS = [["1600", "×1"], ["800", "×2"], ["400", "×4"], ["3200", "×½"]]; // milliseconds per step
 const RETRY_MS = 200; // until a step whose images have not arrived is checked again
 
