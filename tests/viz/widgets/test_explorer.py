@@ -248,7 +248,7 @@ def test_what_cannot_be_read_is_told(cache: Cache) -> None:
     assert words == "This cannot be shown: Cell 4 is unreadable: its frame cannot be decoded."
     gone = explore(Gone(), Cache(None), max_depth=2)
     assert "This cannot be shown: gone: " in gone.go()["words"]
-    assert "The picture cannot be shown: gone" in Page(GridExplorer(Gone(), cache=Cache(None))._repr_html_()).text
+    assert "The image cannot be shown: gone" in Page(GridExplorer(Gone(), cache=Cache(None))._repr_html_()).text
 
 
 def test_a_file_that_vanished_is_told(film: World, tmp_path: Path, cache: Cache) -> None:
