@@ -211,7 +211,7 @@ def test_a_plateau_is_steps_without_new_evidence(long_world: World, cache: Cache
         zoom = request.facts.observation.legal.zoom[0]  # type: ignore[attr-defined]
         keep = request.facts.observation.legal.add[0]  # type: ignore[attr-defined]
         region = request.facts.observation.state.region.path[0]  # type: ignore[attr-defined]
-        if region % 2 and len(request.facts.done) == 1:  # type: ignore[attr-defined]
+        if region % 2 and len(request.facts.actions) == 1:  # type: ignore[attr-defined]
             item = {"cell": keep, "description": "something", "confidence": 0.5}
             return {"thought": "", "action": {"action": "add_to_scratchpad", "items": [item]}}
         return {"thought": "", "action": {"action": "zoom", "cell": zoom}}
@@ -527,7 +527,7 @@ def test_a_model_is_shown_the_surest_evidence_where_there_is_too_much(
     world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sheet has no end, and a prompt has."""
-    monkeypatch.setattr("atlaskit.agents.worker.MOST_SHOWN", 64)
+    monkeypatch.setattr("atlaskit.agents.master.MOST_SHOWN", 64)
     monkeypatch.setattr("atlaskit.runs.replay.MOST_SHOWN", 64)
     sheets: list[int] = []
 
@@ -622,7 +622,7 @@ def test_what_a_worker_saw_closely_is_noted_for_its_next_view(long_world: World,
 
     def look_then_open(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
         heard.append(request)
-        legal, done = request.facts.observation.legal, len(request.facts.done)  # type: ignore[attr-defined]
+        legal, done = request.facts.observation.legal, len(request.facts.actions)  # type: ignore[attr-defined]
         if done == 0:
             return {"thought": "I look.", "action": {"action": "zoom", "cell": legal.zoom[0]}}
         if done == 1 and legal.expand:

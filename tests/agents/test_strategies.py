@@ -353,7 +353,7 @@ def test_seconds_are_a_budget_too(world: World, cache: Cache, monkeypatch: pytes
 
     clock = Clock()
     monkeypatch.setattr("atlaskit.agents.budget.time", clock)
-    monkeypatch.setattr("atlaskit.agents.loop.time", clock)
+    monkeypatch.setattr("atlaskit.agents.master_calls.time", clock)
     monkeypatch.setattr("atlaskit.agents.worker.time", clock)
     stops = []
     for seconds in (1, 2, 3, 5, 9):

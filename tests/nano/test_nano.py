@@ -19,7 +19,7 @@ from atlaskit import nano
 from atlaskit.agents.prompts import ProbeCall, StepCall
 from atlaskit.agents.schemas import decision_schema
 from atlaskit.agents.search import ask
-from atlaskit.agents.verbalize import cells_told
+from atlaskit.agents.verbalize import cells_text
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.generator import write_script
 from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
@@ -311,7 +311,7 @@ def test_lines_that_are_not_listed_are_not_known() -> None:
     teacher, asked = Expert(world.script), world.questions[0]
     root = Atlas(world.drawn, k=4, cell=128, cache=Cache(None)).reset()
     quest = goal_of(asked.text)
-    assert quest is not None and len(root.subtitles) > 500 and "too many to list" in cells_told(root)
+    assert quest is not None and len(root.subtitles) > 500 and "too many to list" in cells_text(root)
     assert teacher.scan(quest, root).thought.startswith(f"“{until_named(quest.line)}-: =/0")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from atlaskit.caching.cache import canonical_json, recipe_key
 from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import CallControl, Model, Reply, Request, json_schema
+from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request, json_schema
 from atlaskit.models.usage import Usage
 
 

@@ -14,7 +14,15 @@ from functools import partial
 from typing import Any
 
 from atlaskit.agents.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
-from atlaskit.agents.verbalize import NOTHING_SAID, asked, kept, map_intro, names_told, opened_told, said_by_cell
+from atlaskit.agents.verbalize import (
+    NO_SUBTITLES,
+    evidence_text,
+    grid_intro,
+    opened_cells_text,
+    question_text,
+    ranking_request,
+    subtitles_by_cell,
+)
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import LegalSet
@@ -114,7 +122,7 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         lines, _ = much_said(rng, grid, [cell for cell in CELLS if sights[cell] is not None])
     else:
         lines = some_lines(rng, sights, grid)
-    heard = "\n".join(said_by_cell(lines) or [NOTHING_SAID])
+    heard = "\n".join(subtitles_by_cell(lines) or [NO_SUBTITLES])
     texts = texts_by_cell(lines)
     legal = LegalSet(CELLS, depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
     examples: list[Row] = []
@@ -124,7 +132,7 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         )
         quest = goal_of(question.text)
         assert quest is not None, question.text
-        words = f"{asked(question)}\nWhat to look for: {quest.task}\n"
+        words = f"{question_text(question)}\nWhat to look for: {quest.task}\n"
         found = found_before(rng, sights, length_s)
         is_probe, open_cells = rng.random() < (PROBES if depth else ROOT_PROBES), _open(rng, sights)
         over = partial(scan_view, quest, sights, texts, cell_s=grid.resolution_s, is_long=is_long, lists=is_probe)
@@ -133,9 +141,11 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         swept = over(opened=opened)
         if len(swept.thought) > LONGEST_TEXT:  # which no reply has room for
             continue
-        before = f"{opened_told(opened)}\n" if opened else ""
+        before = f"{opened_cells_text(opened)}\n" if opened else ""
         if is_probe:
-            examples.append(_example("drill", *_probe(rng, swept, open_cells, f"{words}{kept(found)}\n{before}")))
+            examples.append(
+                _example("drill", *_probe(rng, swept, open_cells, f"{words}{evidence_text(found)}\n{before}"))
+            )
             continue
         meant = step_schema(legal).model_validate({"thought": swept.thought, "action": act(swept, sights, legal, True)})
         reply = spelt(meant)
@@ -145,8 +155,8 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         so_far = [f"- kept {clock(item.timestamp_s)} {item.description}" for item in found]
         notes = "\n".join(["So far in this region:", *so_far]) if so_far else "You have just arrived."
         can = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
-        examples.append(_example("drill", f"{words}{where}\n{notes}\n{before}{kept(found)}\n{can}", reply))
-    return _group(f"<|user|>{map_intro(grid)}\n<image>\n{heard}", sights, examples)
+        examples.append(_example("drill", f"{words}{where}\n{notes}\n{before}{evidence_text(found)}\n{can}", reply))
+    return _group(f"<|user|>{grid_intro(grid)}\n<image>\n{heard}", sights, examples)
 
 
 def straying(rng: random.Random, count: int = 4) -> Row:
@@ -178,7 +188,7 @@ def _heard(
 ) -> Row:
     """Return drills to find in which cells a line is said: one of the lines, of those that are wanted if there are any,
     or one that is not among them."""
-    heard = "\n".join(said_by_cell(lines))
+    heard = "\n".join(subtitles_by_cell(lines))
     texts = texts_by_cell(lines)
     every = wanted or [line for said in lines.values() for line in said]
     examples = []
@@ -186,9 +196,9 @@ def _heard(
         question = some_question(rng, {"line": 1}, any_sight(rng), every if rng.random() < NAMED else [])
         quest = goal_of(question.text)
         assert quest is not None, question.text
-        words = f"{asked(question)}\nWhat to look for: {quest.task}"
+        words = f"{question_text(question)}\nWhat to look for: {quest.task}"
         examples.append(_example("drill", words, f'{{"thought":"{named_first(quest, heard_in(quest, texts))}'))
-    return _group(f"<|user|>{map_intro(grid)}\n{heard}", [], examples)
+    return _group(f"<|user|>{grid_intro(grid)}\n{heard}", [], examples)
 
 
 def _open(rng: random.Random, sights: Sequence[CellContent | None]) -> tuple[int, ...]:
@@ -222,7 +232,7 @@ def _probe(rng: random.Random, swept: Scan, open_cells: tuple[int, ...], words: 
     """Return what is asked for a list of the cells to search, and the reply."""
     most = rng.choice(MOST_PROBED)
     reply = probe_schema(open_cells, most).model_validate(probe(swept, most))
-    return f"{words}{names_told(most, open_cells)}", spelt(reply)
+    return f"{words}{ranking_request(most, open_cells)}", spelt(reply)
 
 
 def judging(rng: random.Random, count: int = 6) -> Row:
@@ -239,7 +249,7 @@ def _judgement(rng: random.Random) -> Row:
     length_s = rng.choice(LENGTHS_S)
     scratchpad = found_to_judge(rng, question, target, names, length_s)
     items, labels = list(scratchpad), scratchpad.labels
-    words = f"{asked(question)}\n{kept(scratchpad)}"
+    words = f"{question_text(question)}\n{evidence_text(scratchpad)}"
     if rng.random() < 0.5:
         form = decision_schema(question.kind, len(question.choices), length_s, labels)
         reply = spelt(form.model_validate(decide(question, quest, items, labelled=True)))

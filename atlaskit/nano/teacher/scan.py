@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from atlaskit.agents.verbalize import OPENED
+from atlaskit.agents.verbalize import OPENED_MARK
 from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
 from atlaskit.nano.teacher.goal import Goal, until_named
 from atlaskit.nano.teacher.labels import CellContent
@@ -92,7 +92,7 @@ def scan_view(
     for index, sight in enumerate(sights):
         is_named = index in heard and sight is not None
         signs = walk.step(index, sight, is_named)
-        marks = OPENED * (index in opened) + NAMED * is_named
+        marks = OPENED_MARK * (index in opened) + NAMED * is_named
         seen = shown(sight, quest, scenes=scenes, minds_filler=minds_filler)
         end = walk.end(index) if minds_filler else NOTHING * (not signs)
         thought += f"{index}{marks}{seen}{signs}{end}"

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.agents.schemas import MOST_ITEMS
-from atlaskit.agents.verbalize import listed_in
+from atlaskit.agents.verbalize import listed_lines
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.timeline import Script
@@ -57,7 +57,7 @@ class Expert:
         assert quest is not None, call.question.text
         match call:
             case TaskCall():
-                return {"search_task": quest.task, **({"traversal": "dfs"} if call.chooses else {})}
+                return {"search_task": quest.task, **({"traversal": "dfs"} if call.chooses_traversal else {})}
             case ProbeCall():
                 return self._probe(call, quest)
             case StepCall():
@@ -79,7 +79,7 @@ class Expert:
 
     def scan(self, quest: Goal, seen: Observation, opened: Collection[int] = (), *, lists: bool = False) -> Scan:
         """Go over the cells of a view, with what is said in them."""
-        said = texts_by_cell(listed_in(seen))
+        said = texts_by_cell(listed_lines(seen))
         is_long, cell_s = self.script.duration_s > LONGEST_S, seen.view.grid.resolution_s
         return scan_view(quest, self.sights(seen), said, cell_s=cell_s, is_long=is_long, opened=opened, lists=lists)
 
@@ -88,7 +88,7 @@ class Expert:
 
     def _step(self, call: StepCall, quest: Goal) -> dict[str, Any]:
         seen = call.observation
-        first = len(call.earlier) <= 2  # the view is new; otherwise it was gone over already
+        first = len(call.conversation) <= 2  # the view is new; otherwise it was gone over already
         swept = self.scan(quest, seen, call.opened)
         action = act(swept, self.sights(seen), seen.legal, first)
         return {"thought": swept.thought if first else "Go on.", "action": action}
