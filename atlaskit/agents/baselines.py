@@ -1,4 +1,4 @@
-"""Baselines: answers without navigation, by the same model and with the same signature as `ask` (paper §4.1).
+"""Baselines: methods without navigation, with the same signature as `ask` (paper §4.1).
 
 What the model gets is fixed before it reads the question: frames at equal steps, captions of clips,
 subtitles, or nothing. Each baseline returns a `Result` without evidence, because none searches.
@@ -81,7 +81,7 @@ def uniform(
 def composite(
     video: Video, question: str | Question, choices: Sequence[str] | None = None, *, vlm: Model, **settings: Any
 ) -> Result:
-    """Answer from one grid of K×K frames: `ask` at depth 0, the method that the paper generalises (§3.1)."""
+    """Answer from one grid of K×K frames: `ask` at depth 0, which the paper generalises (§3.1)."""
     return ask(video, question, choices, vlm=vlm, **{**settings, "max_depth": 0})
 
 
@@ -100,7 +100,7 @@ def captions(
     threads: int = 4,
     **settings: Unpack[BaselineSettings],
 ) -> Result:
-    """Answer from captions: the model describes each clip of the video, then reads the descriptions.
+    """Answer from captions: the model describes each clip, then reads the descriptions.
 
     The captions do not depend on the question, so with a cache a video is captioned only once. A
     caption that fails is left out, and the result's `failure` says so.

@@ -27,7 +27,7 @@ from atlaskit.models.usage import Usage
 Limit = Literal["calls", "tokens", "effective_tokens", "seconds"]
 TokenCount = Literal["tokens", "effective_tokens"]
 TOKEN_COUNTS: tuple[TokenCount, ...] = get_args(TokenCount)
-"""The two ways to count tokens: all, or all but those found in the server's prefix cache (paper §4.2)."""
+"""The ways to count tokens: all, or all but those in the server's prefix cache (paper §4.2)."""
 
 RESERVED_CALLS = 2
 """Calls that workers may not use: one for a review and one for the decision."""
@@ -67,7 +67,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class PeakUsage:
-    """The largest number of tokens of one call, for each way of counting; not always the same call."""
+    """The most tokens of one call, for each way of counting; not always the same call."""
 
     tokens: int = 0
     effective_tokens: int = 0
@@ -100,7 +100,7 @@ class Allotment:
 
     calls: int
     is_full: bool = True
-    """Whether `calls` is all the steps that the strategy planned; False if the budget allows fewer."""
+    """Whether `calls` is all the steps the strategy planned; False if the budget allows fewer."""
     tokens: Mapping[TokenCount, int] = field(default_factory=dict)
     """Tokens the worker may use, for each way of counting that has a limit."""
     expected_call: PeakUsage = PeakUsage()
@@ -168,7 +168,7 @@ class Meter:
 
     @property
     def deadline_s(self) -> float | None:
-        """When the budget's time is over, on the clock of `time.monotonic`; None without a limit."""
+        """When the budget's time is over, on the clock of `time.monotonic`; None if unlimited."""
         return None if self.budget.seconds is None else self.started_s + self.budget.seconds
 
     def calls_left(self) -> int | None:
@@ -187,9 +187,9 @@ class Meter:
         return left
 
     def is_out_of_time(self, longest_s: float = 0.0) -> bool:
-        """Return whether the time is too short for another call and the decision, or the run was interrupted.
+        """Return whether the time is too short to go on, or the run was interrupted.
 
-        Both calls are assumed to take as long as the longest call so far.
+        It must suffice for another call and the decision, each as long as the longest call so far.
         """
         reserved_s = 2 * max(self.longest_s, longest_s)
         is_late = self.budget.seconds is not None and self.seconds + reserved_s >= self.budget.seconds

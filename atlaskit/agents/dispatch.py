@@ -30,7 +30,7 @@ class Dispatcher:
     """Set when the run is interrupted, so that no worker begins another call."""
 
     def run(self, tasks: Sequence[Task], beside: Callable[[], T] | None = None) -> tuple[list[WorkerResult], T | None]:
-        """Run the tasks; return their results, in the order of the tasks, and that of the job beside them.
+        """Run the tasks; return their results, in order, and that of the job beside them.
 
         An interrupt (Ctrl-C) sets `cancel` and does not wait for calls that are in flight.
 

@@ -16,12 +16,15 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 
 Source = Literal["root", "marked", "suggested"]
-"""Why a region is in the queue: a root cell, a cell that a worker marked, or a time that a review named."""
+"""Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
 
 VIRTUAL_LOSS = 1.0
 """What a region loses while a region that overlaps it is explored."""
 NEIGHBOUR_LOSS = 0.25
-"""What a region loses while an adjacent one is explored; it halves with each length of that region between them."""
+"""What a region loses while an adjacent one is explored.
+
+It halves with each length of that region that lies between the two.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,13 @@ class Region:
     grid: Grid
     source: Source = "root"
     score: float | None = None
-    """The master's score, in [0, 1]; None if it gave none, and the region is then not handed out."""
+    """The master's score, in [0, 1]; a region without one (None) is not handed out."""
     order: int = 0
     """Position in order of arrival; of two regions with one priority, the lower goes first."""
 
 
 class Frontier:
-    """The regions of a run: those that are open, those being explored, and those that were visited."""
+    """The regions of a run: those open, those being explored, and those visited."""
 
     def __init__(self, cells: Iterable[Grid]) -> None:
         """Queue the grids of the root's cells, without scores."""
@@ -106,7 +109,7 @@ class Frontier:
         return unvisited
 
     def mark(self, grids: Iterable[Grid], found_in: Grid) -> None:
-        """Queue the cells that a worker marked, with the score of the region in which it marked them."""
+        """Queue the cells that a worker marked, with the score of the region it explored."""
         score = self._visits[found_in].score
         for grid in grids:
             if grid not in self._visits and grid not in self._open:

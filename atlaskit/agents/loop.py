@@ -1,4 +1,4 @@
-"""The rounds of a search (paper §3.2): probe, workers in parallel, merge, review; and what ends them.
+"""The rounds of a search (paper §3.2): probe, parallel workers, merge, review; and what ends them.
 
 Three promises rest on this module:
 
@@ -123,11 +123,11 @@ class Search:
         return "explored"
 
     def must_stop(self) -> Stop | None:
-        """Return the limit that is reached, or why the model does not answer; None if neither holds."""
+        """Return the limit that is reached, or why no replies come; None if neither holds."""
         return self.meter.exhausted() or self.silence()
 
     def silence(self) -> Stop | None:
-        """Return "model" if the model answers no more, or "seconds" if that is because time is up."""
+        """Return "model" if the model stopped answering, "seconds" if only time is up."""
         if not self.calls.health.is_lost:
             return None
         return "seconds" if self.meter.is_out_of_time() else "model"
@@ -206,7 +206,7 @@ class Search:
         self.calls.settle(probe.call, self.rounds, {**probe.data, **data})
 
     def send(self, assignments: Sequence[Assignment]) -> list[WorkerResult]:
-        """Run the workers of a round, make the next probe beside them, and merge what they return."""
+        """Run a round's workers, with the next probe beside them, and merge what they return."""
         steps = [assignment.steps for assignment in assignments]
         is_last = self.limits.is_last(self.rounds)
         ahead = self.limits.look_ahead and not is_last and self.meter.can_look_ahead(steps)
@@ -249,7 +249,7 @@ class Search:
             self.log.add(Event("report", self.rounds, number, data))
 
     def review(self) -> None:
-        """Judge the evidence, erase what does not belong, and queue what to explore next (paper §3.2).
+        """Judge the evidence, erase what does not belong, queue what to explore next (§3.2).
 
         If the call fails, nothing changes, and the next round reviews again.
         """
@@ -268,7 +268,7 @@ class Search:
         dead_s = state.erase(erased)
         atlas = self.master.atlas
         regions = intervals_to_explore(answer, atlas.root, atlas.rules.max_depth, state.dead_zones)
-        # An interval as long as a root cell is about that cell; a shorter one is a region of its own.
+        # An interval as long as a root cell means that cell; a shorter one is a region.
         root_cells = [*cells_to_explore(answer), *(grid.path[0] for grid in regions if grid.depth == 1)]
         queued = state.suggest(root_cells, (grid for grid in regions if grid.depth > 1))
         self.verdict = Verdict(is_sufficient(answer), self.shown_labels())
@@ -289,7 +289,7 @@ class Search:
         return "sufficient" if self.verdict.is_sufficient and self.rounds >= self.limits.min_rounds else None
 
     def decide(self) -> Reply | None:
-        """Answer from the evidence, or from the root grid if there is none (paper §3.2, final decision).
+        """Answer from the evidence, or from the root grid if there is none (paper §3.2).
 
         Returns:
             The reply; None if the call failed or the budget has no call left.

@@ -19,7 +19,7 @@ from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
 
 @dataclass
 class Master:
-    """The agent with the global view: it turns a question into a search task, probes, reviews, decides.
+    """The agent with the global view: it plans, probes, reviews and decides.
 
     Each method makes one call and changes nothing here; the search applies the replies. The
     methods that make a call raise ModelError when it fails.
@@ -102,7 +102,7 @@ class Master:
         return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
 
     def sheet(self, scratchpad: Scratchpad) -> Sheet:
-        """Return the image of the evidence with the highest confidence, MOST_SHOWN items at most."""
+        """Return the image of the evidence: at most MOST_SHOWN items, the most confident."""
         return Sheet(self.atlas.video, scratchpad.surest(MOST_SHOWN), self.atlas.cell, self.atlas.fit, self.atlas.cache)
 
     def _complete(
@@ -114,7 +114,7 @@ class Master:
 
 
 def prediction(question: Question, answer: Any) -> Answered:
-    """Return what a validated decision predicts: the index of a choice, an interval, a number or words.
+    """Return what a validated decision predicts: a choice's index, an interval, a number or words.
 
     The ends of an interval are sorted, because no schema can force a model to give the start first.
     """

@@ -114,5 +114,5 @@ class CacheMode:
     """Whether the model is never called; a missing reply then raises Unrecorded."""
 
     def open(self, model: Model, cache: Cache) -> Cached:
-        """Return a model whose replies are cached; raise InputError for refresh together with replay."""
+        """Return a model with cached replies; raise InputError for refresh with replay."""
         return Cached(model, cache, sample=self.sample, refresh=self.refresh, replay=self.replay)

@@ -20,7 +20,7 @@ def choices_weighed(answer: Any) -> Sequence[Any]:
 
 
 def is_sufficient(answer: Any) -> bool:
-    """Return whether an answer concludes that the evidence suffices, and its own judgement supports that.
+    """Return whether an answer declares the evidence sufficient, and its judgement supports that.
 
     For a question with choices, exactly one choice must be judged proven, and the conclusion must
     name evidence that supports it.

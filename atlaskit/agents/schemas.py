@@ -1,8 +1,8 @@
 """The schema of each answer, made from what is legal at that moment.
 
-A schema is a pydantic model (its shape) and the cells or labels that may appear in it. It lists only
-cells that are visible and open, and a server decodes by it: an agent cannot select what it cannot
-see. Fields come in the order in which a model should think: reasoning first, the choice last.
+A schema is a pydantic model (its shape) and the cells or labels that may appear in it. It lists
+only cells that are visible and open, and a server decodes by it: an agent cannot select what it
+cannot see. Fields come in the order in which a model should think: reasoning first, choice last.
 
 Names, fields and docstrings of the answer classes are part of the schemas that reach a model, and
 so of cache keys: they must not change. This module knows nothing of prompts.
@@ -83,7 +83,7 @@ def cached_shape(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseMod
 
 
 def probe_schema(open_cells: tuple[int, ...], top: int) -> ParametricSchema:
-    """Return the schema of a ranking of open cells: from none to `top` of them, each with a score."""
+    """Return the schema of a probe: none to `top` of the open cells, each with a score."""
     return ParametricSchema(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
 
 
@@ -94,7 +94,7 @@ def _probe_shape(top: int) -> type[BaseModel]:
 
 
 def step_schema(legal: LegalSet) -> ParametricSchema:
-    """Return the schema of a worker's step: one variant for each legal action, with the cells it may name."""
+    """Return the schema of a step: a variant for each legal action, with the cells it may name."""
     cells = {
         "expand": legal.expand,
         "zoom": legal.zoom,

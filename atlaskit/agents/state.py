@@ -63,7 +63,7 @@ class SearchState:
         return [span for visit in self.complete_visits for span in self._rule_out(visit)] if labels else []
 
     def suggest(self, cells: Iterable[int], regions: Iterable[Grid]) -> tuple[Grid, ...]:
-        """Put what a review named first in the queue; return the regions that no worker has visited.
+        """Queue what a review named, with the highest score; return the regions not visited yet.
 
         Args:
             cells: Root cells; the regions in them get the highest score.
@@ -75,7 +75,7 @@ class SearchState:
         return queued
 
     def _rule_out(self, visit: WorkerResult) -> list[Seconds]:
-        """Make the unmarked parts of a region dead if nobody has evidence there; return what is new."""
+        """Make a region's unmarked parts dead if it has no evidence; return what is new."""
         region, new = visit.region, list[Seconds]()
         if not len(self.scratchpad.within(region.start_s, region.end_s)):
             for start_s, end_s in visit.unmarked_s:

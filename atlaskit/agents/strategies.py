@@ -60,12 +60,12 @@ class Strategy(Protocol):
 
 
 def dfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
-    """Search depth-first: each worker opens cells of its region until it sees the evidence (paper §3.2)."""
+    """Search depth-first: workers open cells until they see the evidence (paper §3.2)."""
     return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
 
 
 def bfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
-    """Search breadth-first: each worker scans one level of its region and marks cells for later rounds.
+    """Search breadth-first: workers scan one level and mark cells for later rounds.
 
     Marked cells wait in a first-in-first-out queue, which the master's scores reorder (paper §3.2).
     """

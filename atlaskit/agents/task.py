@@ -1,4 +1,4 @@
-"""What a worker is given and what it returns. Both are frozen: a worker shares no state with others."""
+"""What a worker is given and what it returns: both frozen, so workers share no state."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Task:
     """The worker's index within the round."""
     traversal: Traversal = "dfs"
     plateau: int = 0
-    """The visit ends after so many steps in a row without new evidence or marked cells; 0 means never."""
+    """Steps in a row without new evidence or marks that end the visit; 0 means never."""
     known_evidence: Scratchpad = Scratchpad()
     """Evidence that was found in the region before."""
 

@@ -19,7 +19,7 @@ from atlaskit.environment.render import View
 from atlaskit.video.subtitles import Line
 
 MOST_SUBTITLES = 24_000
-"""Characters of subtitles in one prompt; if there are more, the prompt only says how many lines there are."""
+"""Characters of subtitles in one prompt; beyond that, it only gives the number of lines."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 OPENED_MARK = "*"
 """Follows the number of a cell that was opened before."""
@@ -52,7 +52,9 @@ def grid_intro(grid: Grid) -> str:
 
 
 def cells_text(observation: Observation) -> str:
-    """Return what a view does not show: which cells are dead, and the subtitles; or every cell, one by one.
+    """Return what a view does not show: which cells are dead, and the subtitles.
+
+    If `observation.cells` is "full", it describes every cell, one by one.
 
     This depends on the view alone, so prompts put it right after the image: calls about one view
     then begin with the same text.
@@ -70,7 +72,7 @@ def cells_text(observation: Observation) -> str:
 
 
 def subtitles_by_cell(by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
-    """Return one row of text for each subtitle line of each cell, with a heading; no rows if there are no lines.
+    """Return a heading and one row for each subtitle line; no rows if there are no lines.
 
     The number of the cell comes right before the line. Small models then find it; if a time stands
     between the two, they confuse the digits.
@@ -97,7 +99,7 @@ def lines_by_cell(observation: Observation) -> dict[int, list[Line]]:
 
 
 def listed_lines(observation: Observation) -> dict[int, list[Line]]:
-    """Return the subtitle lines that a prompt lists, by cell: those of all open cells, or none if they are too many."""
+    """Return the subtitle lines that a prompt lists, by cell: all, or none if they are too many."""
     by_cell = lines_by_cell(observation)
     length = sum(len(quote_line(line)) for lines in by_cell.values() for line in lines)
     return by_cell if length <= MOST_SUBTITLES else {}
@@ -136,7 +138,7 @@ def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
 
 
 def _item_text(item: Evidence) -> str:
-    """Return the row of one item: the description comes right after the label, where small models find it."""
+    """Return an item's row; small models need the description right after the label."""
     subtitle = f", said: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else ""
     return (
         f"[{item.label}] {item.description} ({item.start_s:.2f}–{item.end_s:.2f} s, frame at {item.timestamp_s:.2f} s, "

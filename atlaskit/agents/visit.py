@@ -60,7 +60,7 @@ class Visit:
         return self.steps_without_gain == self.task.plateau > 0
 
     def next_call(self, steps_left: int) -> StepCall:
-        """Return the worker's next call: the conversation about this view, with the current legal set."""
+        """Return the next call: the conversation about this view, with the current legal set."""
         opened = tuple(sorted(path[-1] for path in self.opened if path[:-1] == self.state.grid.path))
         call = StepCall(self.question, self.task.search_task, self.observation, (), self.actions, steps_left, opened)
         if not self.conversation:
@@ -71,7 +71,7 @@ class Visit:
         return replace(call, conversation=self.conversation)
 
     def restart_conversation(self) -> None:
-        """Drop the conversation, which may be too long for the model; the next call begins a new one."""
+        """Drop the conversation, which may be too long; the next call begins a new one."""
         self.conversation = ()
 
     def act(self, reply: Reply, call: StepCall, steps_left: int) -> Event:

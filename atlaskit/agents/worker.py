@@ -56,7 +56,7 @@ class Worker:
         )
 
     def _step(self, visit: Visit, account: _Account) -> None:
-        """Make one call and take the action it returns; a failed call is recorded and changes no state."""
+        """Make one call and take the action it returns; a failed call changes no state."""
         left, started_s = account.calls_left, time.monotonic()
         call = visit.next_call(left)
         try:

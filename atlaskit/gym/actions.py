@@ -85,7 +85,7 @@ def legal_actions(seen: Observation, n_answers: int) -> list[dict[str, int]]:
 
 
 def masks(actions: Iterable[dict[str, int]], n_cells: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return the masks of these actions: of kinds, int8 (8,), and of cells by kind, int8 (8, k²)."""
+    """Return masks of these actions: kinds, int8 (8,), and cells by kind, int8 (8, k²)."""
     kinds, cells = np.zeros(len(KINDS), np.int8), np.zeros((len(KINDS), n_cells), np.int8)
     for action in actions:
         kinds[action["kind"]] = 1

@@ -15,7 +15,7 @@ from atlaskit.gym.tasks import Source
 
 
 class DiscreteAtlasEnv(AtlasEnv):
-    """`AtlasEnv` with numbers for actions: 6·k² for the kinds that name a cell, backtrack, and the answers.
+    """`AtlasEnv` with numbers for actions: 6·k² that name a cell, backtrack, and the answers.
 
     The number of kind c of `CELL_KINDS` at a cell is c·k² + cell; 6·k² is backtrack;
     6·k² + 1 + answer is finished.
@@ -48,7 +48,7 @@ class DiscreteAtlasEnv(AtlasEnv):
         return as_action("finished", answer=answer) if answer >= 0 else as_action("backtrack")
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return which numbers are legal now, bool (n,), as sb3-contrib's MaskablePPO expects it."""
+        """Return which numbers are legal, bool (n,), as sb3-contrib's MaskablePPO expects."""
         mask = np.zeros(self.action_space.n, np.bool_)  # type: ignore[attr-defined]  # a Discrete, by the constructor
         mask[[self.encode(action) for action in self.legal_actions()]] = True
         return mask

@@ -38,9 +38,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     are ignored. A when-question is answered by the evidence: by the interval from the start of its
     first cell to the end of its last.
 
-    **End of an episode.** With depth-first traversal, finished ends the episode (*terminated*). With
-    breadth-first traversal, finished moves on to the region that was marked first, and ends the
-    episode if there is none. A region that is left without evidence and without marked cells
+    **End of an episode.** With depth-first traversal, finished ends the episode (*terminated*).
+    With breadth-first traversal, finished moves on to the region that was marked first, and ends
+    the episode if there is none. A region that is left without evidence and without marked cells
     becomes a dead zone. After `max_steps` steps, the episode is *truncated*.
 
     **Reward**: minus `step_cost` for each step, plus `Question.score` of the answer (paper §3.1).
@@ -118,7 +118,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         self.action_space: spaces.Space[Any] = action_space(self.atlas.root.size, self.n_answers)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Pixels, dict[str, Any]]:
-        """Begin an episode at the root grid, of the given task or of a drawn one; return (observation, info).
+        """Begin an episode at the root grid; return (observation, info).
 
         Args:
             seed: Seeds the drawing of tasks; None continues the random stream.
@@ -155,7 +155,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     @property
     def prediction(self) -> Answered | None:
-        """The current answer: the number given with finished, or the interval of the evidence; None so far."""
+        """The number given with finished, or the interval of the evidence; None before that."""
         items = self.state.scratchpad.items
         if self.question.kind != "when":
             return self._answer
@@ -205,7 +205,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         return np.array(ImageOps.pad(image, (side, side), color=LETTERBOX))
 
     def _info(self, illegal: str = "") -> dict[str, Any]:
-        """Return what an agent gets beside the pixels: new arrays, numbers and tuples, which vector environments stack."""
+        """Return what an agent gets beside the pixels, as types that vector environments stack."""
         grid = self.state.grid
         kinds, cells = masks(self.legal_actions(), self.atlas.root.size)
         return {

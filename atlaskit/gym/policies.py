@@ -16,7 +16,7 @@ from atlaskit.gym.env import AtlasEnv
 
 Env: TypeAlias = gymnasium.Env[Any, Any]
 Policy: TypeAlias = Callable[[Env], Any]
-"""A function from an environment in its current state to the next action, in that environment's form."""
+"""A function from an environment to its next action, in the form of its action space."""
 
 
 def random_policy(env: Env, rng: np.random.Generator) -> Any:
@@ -66,7 +66,10 @@ def _base(env: Env) -> AtlasEnv:
 
 
 def _goals(env: AtlasEnv) -> tuple[Span, ...]:
-    """Return the intervals that need evidence; for a when-question, one finest cell's length at each end."""
+    """Return the intervals that need evidence.
+
+    For a when-question, these are as long as a finest cell, one at each end of the answer.
+    """
     question, rules, k = env.question, env.atlas.rules, env.atlas.k
     if not isinstance(question.answer, tuple):
         return question.positions_s
@@ -76,7 +79,7 @@ def _goals(env: AtlasEnv) -> tuple[Span, ...]:
 
 
 def _towards(env: AtlasEnv, goal: Span, middle_s: float) -> dict[str, int] | None:
-    """Return the action that collects evidence of a goal, or leads to it; None if this grid allows neither."""
+    """Return the action that collects evidence of a goal or leads to it; None if there is none."""
     grid, legal = env.state.grid, env.legal_actions()
     deeper = "expand" if env.state.rules.traversal == "dfs" else "mark_promising"
     in_goal = [cell.index for cell in grid.cells if goal[0] <= cell.midpoint_s < goal[1]]

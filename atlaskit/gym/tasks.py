@@ -67,7 +67,7 @@ def draw_task(rng: np.random.Generator, duration_s: float, n_answers: int) -> Ta
 
 
 def check_question(question: Question, n_answers: int) -> None:
-    """Raise InputError for a question that no action can answer, or whose answer cannot be scored."""
+    """Raise InputError for a question that no action can answer or no answer can score."""
     if question.kind not in ANSWERABLE:
         raise InputError(
             f"A question of kind {question.kind!r} is answered in words, which no numbered action can give; "

@@ -43,7 +43,7 @@ class FramesCall:
     views: tuple[View, ...]
     """The frames in order of time, several in each view."""
     subtitles: tuple[tuple[tuple[float, tuple[Line, ...]], ...], ...]
-    """For each view, the seconds of the frames during which there are subtitle lines, with the lines."""
+    """For each view: the times in seconds of frames with subtitle lines, and the lines."""
 
     def request(self) -> Request:
         """Return the request to the model."""

@@ -1,4 +1,4 @@
-"""What the prompts of several agents share: how a conversation begins, and the request for a decision."""
+"""What several prompts share: how a conversation begins, and the request for a decision."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ REVIEW = (
 
 @dataclass(frozen=True)
 class TaskCall:
-    """Restate the question as a search task, from its words alone (paper §3.2, search task extraction)."""
+    """Restate the question as a search task, from its words alone (paper §3.2)."""
 
     question: Question
     chooses_traversal: bool = False
@@ -173,7 +173,7 @@ class DecisionCall:
 
 @dataclass(frozen=True)
 class GlanceCall:
-    """Answer from the root grid alone, because there is no evidence: at depth 0, or if the search found none."""
+    """Answer from the root grid alone: at depth 0, or if the search found no evidence."""
 
     question: Question
     observation: Observation

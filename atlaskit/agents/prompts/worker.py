@@ -1,4 +1,4 @@
-"""The worker's call (paper §3.2): choose the next action; and what the model is told about the last one."""
+"""The worker's call (paper §3.2), and the texts about the actions it has taken."""
 
 from __future__ import annotations
 
