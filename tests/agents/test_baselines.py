@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Unpack
 
 import pytest
 from hypothesis import given
@@ -18,26 +18,17 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.errors import Refused, Unreachable
-from atlaskit.models.protocol import CallControl, Model, Reply, Request
+from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 from atlaskit.runs.trace import Trace
 
 SMALL = {"uniform": {"size": 32, "frames": 64}, "captions": {"size": 32}, "composite": {"cell": 32}}
 
 
 @dataclass
-class Recorder:
+class Recorder(ModelWrapper):
     """A model that passes requests on to another one and records them."""
 
-    model: Model
     requests: list[Request] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def parameters(self) -> Any:
-        return self.model.parameters
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.requests.append(request)
