@@ -65,7 +65,7 @@ def do(env: AtlasEnv, kind: str, cell: int = 0, answer: int = 0) -> tuple[Any, f
 
 
 def snapshot(env: AtlasEnv) -> tuple[Any, ...]:
-    return env.state, env.seen.view.key, env.prediction
+    return env.state, env.observation.view.key, env.prediction
 
 
 def normalised(action: Any) -> dict[str, int]:

@@ -21,9 +21,10 @@ from typing import Any, Literal
 
 from atlaskit.agents.budget import Meter
 from atlaskit.agents.dispatch import Dispatcher, assign_data
+from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master
-from atlaskit.agents.master_calls import EventLog, MasterCall, MasterCalls
+from atlaskit.agents.master_calls import MasterCall, MasterCalls
 from atlaskit.agents.options import SearchLimits
 from atlaskit.agents.review import (
     cells_to_explore,
@@ -75,7 +76,10 @@ class Probe:
 
 @dataclass
 class Search:
-    """One run. The first group of fields never changes; the second is what the rounds change."""
+    """One run: its rounds, and the decision.
+
+    The first group of fields never changes; the second is what the rounds change.
+    """
 
     master: Master
     dispatcher: Dispatcher
@@ -127,7 +131,7 @@ class Search:
         return self.meter.exhausted() or self.silence()
 
     def silence(self) -> Stop | None:
-        """Return "model" if the model stopped answering, "seconds" if only time is up."""
+        """Return why no replies come: the "model", or the "seconds" are over; None if they come."""
         if not self.calls.health.is_lost:
             return None
         return "seconds" if self.meter.is_out_of_time() else "model"
@@ -135,8 +139,9 @@ class Search:
     def make_plan(self) -> Plan:
         """Extract the search task and, unless it is given, choose the strategy (paper §3.2).
 
-        A summary needs everything in order of time, so it is always searched breadth-first. If the
-        call fails, the question itself is the search task, and the search is depth-first.
+        A summary needs what happens in order of time, so the master has no choice there: the search
+        is breadth-first. If the call fails, the question itself is the search task, and the search
+        is depth-first.
         """
         question, strategy = self.master.question, self.strategy
         if strategy is None and question.kind == "summary":
@@ -243,7 +248,7 @@ class Search:
     def merge(self, results: Sequence[WorkerResult]) -> None:
         """Merge the results of a round, in the order in which the regions were handed out."""
         for result in results:
-            self.log.events.extend(result.events)  # the workers emitted them
+            self.log.events.extend(result.events)  # already emitted by the worker
             self.meter.charge("worker", result.charge, result.largest, result.longest_s)
         for number, data in enumerate(self.state.merge(results)):
             self.log.add(Event("report", self.rounds, number, data))

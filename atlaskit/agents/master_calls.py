@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlaskit.agents.budget import Charge, Meter, PeakUsage
+from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.responsiveness import Responsiveness
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
@@ -31,20 +32,6 @@ class MasterCall:
     def reply(self) -> Reply | None:
         """The reply; None if the call failed."""
         return self.outcome if isinstance(self.outcome, Reply) else None
-
-
-@dataclass
-class EventLog:
-    """The events of a run, in the order of its trace."""
-
-    emit: Callable[[Event], None]
-    """Called with each event as it happens."""
-    events: list[Event] = field(default_factory=list)
-
-    def add(self, event: Event) -> None:
-        """Add an event to the trace and emit it."""
-        self.events.append(event)
-        self.emit(event)
 
 
 @dataclass

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from atlaskit.agents.budget import Budget, Meter
 from atlaskit.agents.dispatch import Dispatcher
+from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.loop import Search, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
-from atlaskit.agents.master_calls import EventLog
 from atlaskit.agents.options import CacheMode, GridSettings, SearchLimits
 from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
 from atlaskit.agents.worker import Worker

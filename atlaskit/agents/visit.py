@@ -117,7 +117,7 @@ class Visit:
         return Event(kind, self.task.round, self.task.worker, data)
 
     def _converse(self, reply: Reply, call: StepCall, result: Message, before: Observation) -> None:
-        """Add a reply and what it led to to the conversation, or end it if the view is another."""
+        """Add a reply and its result to the conversation, or end it if the view has changed."""
         if self.observation.view.grid != before.view.grid:
             self.conversation = ()
             return

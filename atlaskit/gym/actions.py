@@ -63,14 +63,14 @@ def is_in(space: spaces.Space[Any], action: Any) -> bool:
         return False
 
 
-def legal_actions(seen: Observation, n_answers: int) -> list[dict[str, int]]:
+def legal_actions(observation: Observation, n_answers: int) -> list[dict[str, int]]:
     """Return every legal action: the legal set, without the cells whose frame cannot be decoded.
 
     Args:
-        seen: The observation of the current state.
+        observation: What the current state shows.
         n_answers: How many answers the question has.
     """
-    legal, unreadable = seen.legal, seen.view.unreadable
+    legal, unreadable = observation.legal, observation.view.unreadable
     cells = {
         "expand": legal.expand,
         "mark_promising": legal.mark,

@@ -54,7 +54,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     question: Question
     atlas: Atlas
     state: State
-    seen: Observation
+    observation: Observation
     """The observation of `state`."""
     steps: int
     """Steps taken in this episode, including those with an illegal action."""
@@ -142,7 +142,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             self._act(action)
         except IllegalAction as error:
             illegal = str(error)
-        self.seen = self.atlas.observe(self.state)
+        self.observation = self.atlas.observe(self.state)
         terminated = self.state.finished
         truncated = not terminated and self.steps >= self.max_steps
         self._is_over = terminated or truncated
@@ -163,7 +163,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def legal_actions(self) -> list[dict[str, int]]:
         """Return every action that is legal now, without cells whose frame cannot be decoded."""
-        return [] if self._is_over else legal_actions(self.seen, self._n_possible_answers)
+        return [] if self._is_over else legal_actions(self.observation, self._n_possible_answers)
 
     def encode(self, action: dict[str, int]) -> Any:
         """Return a dictionary action in the form of this environment's action space."""
@@ -183,7 +183,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         cache = self._cache or (default_cache() if self._task else Cache(None))
         self.atlas = Atlas(video, cache=cache, **self._atlas_settings)
         self.state = self.atlas.start()
-        self.seen = self.atlas.observe(self.state)
+        self.observation = self.atlas.observe(self.state)
         self.steps, self._is_over = 0, False
         self._answer: int | None = None
 
@@ -201,7 +201,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def _pixels(self) -> Pixels:
         side = self.atlas.root.k * self.atlas.cell
-        image = (self.seen.looking_at or self.seen.view).image
+        image = (self.observation.looking_at or self.observation.view).image
         return np.array(ImageOps.pad(image, (side, side), color=LETTERBOX))
 
     def _info(self, illegal: str = "") -> dict[str, Any]:
@@ -215,7 +215,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             "question": self.question.text,
             "question_kind": self.question.kind,
             "choices": self.question.choices,
-            "subtitles": tuple((line.start_s, line.end_s, line.text) for line in self.seen.subtitles),
+            "subtitles": tuple((line.start_s, line.end_s, line.text) for line in self.observation.subtitles),
             "depth": self.state.depth,
             "interval_s": np.array([grid.start_s, grid.end_s]),
             "evidence": tuple(item.timestamp_s for item in self.state.scratchpad),

@@ -63,7 +63,7 @@ class TestReview:
         assert found == [(115.0, 295.0, "C", "A"), (305.0, 400.0, "A", ""), (500.0, 600.0, "A", "")]
 
     def test_intervals_become_regions_that_are_explored_next(self, long_world: World, cache: Cache) -> None:
-        """Reversed intervals, and those across cell borders, without length or dead, are handled."""
+        """Reversed, crossing a cell border, empty or dead: each interval is handled."""
         spans = [(2008.0, 2000.0), (562.4, 562.6), (50.0, 50.0), (30_000.0, 36_000.0)]
 
         def name_intervals(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
