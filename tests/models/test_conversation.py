@@ -16,7 +16,8 @@ from support.model_doubles import Babbler
 from atlaskit.agents.budget import Allotment, Budget
 from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.search import ask
-from atlaskit.agents.worker import Task, Worker
+from atlaskit.agents.task import Task
+from atlaskit.agents.worker import Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from atlaskit.agents.prompts import ProbeCall, StepCall
 from atlaskit.agents.schemas import decision_schema
 from atlaskit.agents.search import ask
-from atlaskit.agents.verbalize import cells_told
+from atlaskit.agents.verbalize import cells_text
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
@@ -207,7 +207,7 @@ def test_teacher_does_not_know_lines_that_the_prompt_omits() -> None:
     world = atlasworld(3, 36_000, questions=33, categories=("T2O",), size=(160, 90))
     parsed = goal_of(world.questions[0])
     root = Atlas(world.drawn, k=4, cell=128, cache=Cache(None)).reset()
-    assert len(root.subtitles) > 500 and "too many to list" in cells_told(root)
+    assert len(root.subtitles) > 500 and "too many to list" in cells_text(root)
     assert Expert(world.script).scan(parsed, root).thought.startswith(f"“{up_to_object(parsed.line)}-: =/0")
 
 

@@ -16,7 +16,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from atlaskit.agents.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
-from atlaskit.agents.verbalize import NOTHING_SAID, asked, kept, map_intro, names_told, opened_told, said_by_cell
+from atlaskit.agents.verbalize import (
+    NO_SUBTITLES,
+    evidence_text,
+    grid_intro,
+    opened_cells_text,
+    question_text,
+    ranking_request,
+    subtitles_by_cell,
+)
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import LegalSet
@@ -159,8 +167,8 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
     while len(examples) < count:
         if example := _search_example(rng, view):
             examples.append(example)
-    subtitles = "\n".join(said_by_cell(view.lines) or [NOTHING_SAID])
-    return _group(f"<|user|>{map_intro(view.grid)}\n<image>\n{subtitles}", view.contents, examples)
+    subtitles = "\n".join(subtitles_by_cell(view.lines) or [NO_SUBTITLES])
+    return _group(f"<|user|>{grid_intro(view.grid)}\n<image>\n{subtitles}", view.contents, examples)
 
 
 def straying(rng: random.Random, count: int = 4) -> Group:
@@ -203,17 +211,17 @@ def _search_example(rng: random.Random, view: _SearchedView) -> Example | None:
     result = scan(opened=opened)
     if len(result.thought) > LONGEST_TEXT:
         return None
-    prompt = f"{asked(question)}\nWhat to look for: {goal.search_task}\n"
-    opened_line = f"{opened_told(opened)}\n" if opened else ""
+    prompt = f"{question_text(question)}\nWhat to look for: {goal.search_task}\n"
+    opened_line = f"{opened_cells_text(opened)}\n" if opened else ""
     if is_probe:
-        return _probe_example(rng, result, open_cells, f"{prompt}{kept(scratchpad)}\n{opened_line}")
+        return _probe_example(rng, result, open_cells, f"{prompt}{evidence_text(scratchpad)}\n{opened_line}")
     return _step_example(rng, view, result, scratchpad, prompt, opened_line)
 
 
 def _probe_example(rng: random.Random, scan: Scan, open_cells: tuple[int, ...], prompt: str) -> Example:
     top = rng.choice(PROBE_TOPS)
     answer = probe_schema(open_cells, top).model_validate(answer_probe(scan, top))
-    return _example("drill", f"{prompt}{names_told(top, open_cells)}", to_json(answer))
+    return _example("drill", f"{prompt}{ranking_request(top, open_cells)}", to_json(answer))
 
 
 def _step_example(
@@ -228,7 +236,7 @@ def _step_example(
     found = [f"- kept {clock(item.timestamp_s)} {item.description}" for item in scratchpad]
     notes = "\n".join(["So far in this region:", *found]) if found else "You have just arrived."
     options = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
-    return _example("drill", f"{prompt}{region}\n{notes}\n{opened_line}{kept(scratchpad)}\n{options}", reply)
+    return _example("drill", f"{prompt}{region}\n{notes}\n{opened_line}{evidence_text(scratchpad)}\n{options}", reply)
 
 
 def _sample_open_cells(rng: random.Random, view: _SearchedView) -> tuple[int, ...]:
@@ -292,7 +300,7 @@ def _listen(
 
     The line is one of `quotable` (of all lines, if that is empty), or one that no cell has.
     """
-    subtitles = "\n".join(said_by_cell(lines))
+    subtitles = "\n".join(subtitles_by_cell(lines))
     texts = texts_by_cell(lines)
     quotable = quotable or [line for of_cell in lines.values() for line in of_cell]
     examples = []
@@ -300,10 +308,10 @@ def _listen(
         content = sample_content(rng)
         question = sample_question(rng, {"line": 1}, content, quotable if rng.random() < SPOKEN_SHARE else [])
         goal = goal_of(question)
-        prompt = f"{asked(question)}\nWhat to look for: {goal.search_task}"
+        prompt = f"{question_text(question)}\nWhat to look for: {goal.search_task}"
         reply = f'{{"thought":"{quote_line(goal, cells_with_line(goal, texts))}'
         examples.append(_example("drill", prompt, reply))
-    return _group(f"<|user|>{map_intro(grid)}\n{subtitles}", [], examples)
+    return _group(f"<|user|>{grid_intro(grid)}\n{subtitles}", [], examples)
 
 
 def judging(rng: random.Random, count: int = 6) -> Group:
@@ -320,7 +328,7 @@ def _judge_example(rng: random.Random) -> Example:
     length_s = rng.choice(LENGTHS_S)
     scratchpad = sample_evidence(rng, question, target, names, length_s)
     items, labels = list(scratchpad), scratchpad.labels
-    prompt = f"{asked(question)}\n{kept(scratchpad)}"
+    prompt = f"{question_text(question)}\n{evidence_text(scratchpad)}"
     if rng.random() < 0.5:
         decision = decision_schema(question.kind, len(question.choices), length_s, labels)
         answer = answer_decision(question, goal, items, labelled=True)

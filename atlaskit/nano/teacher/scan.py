@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from atlaskit.agents.verbalize import OPENED
+from atlaskit.agents.verbalize import OPENED_MARK
 from atlaskit.nano.teacher.goal import Goal
 from atlaskit.nano.teacher.labels import CellContent
 from atlaskit.nano.teacher.notation import (
@@ -111,7 +111,7 @@ def scan_view(
     for index, content in enumerate(contents):
         is_spoken = index in line_cells and content is not None
         signs = state.advance(index, content, is_spoken)
-        marks = OPENED * (index in opened) + SPOKEN * is_spoken
+        marks = OPENED_MARK * (index in opened) + SPOKEN * is_spoken
         reading = read_cell(content, goal, with_scene=with_scene, marks_non_filler=marks_non_filler)
         end = state.end_sign(index) if marks_non_filler else NOTHING * (not signs)
         thought += f"{index}{marks}{reading}{signs}{end}"

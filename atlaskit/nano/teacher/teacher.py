@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any, Unpack
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
-from atlaskit.agents.verbalize import listed_in
+from atlaskit.agents.verbalize import listed_lines
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.timeline import Script
@@ -59,7 +59,7 @@ class Expert:
         goal = goal_of(call.question)
         match call:
             case TaskCall():
-                return {"search_task": goal.search_task, **({"traversal": "dfs"} if call.chooses else {})}
+                return {"search_task": goal.search_task, **({"traversal": "dfs"} if call.chooses_traversal else {})}
             case ProbeCall():
                 return answer_probe(self.scan(goal, call.observation, call.closed, for_probe=True), call.top)
             case StepCall():
@@ -86,7 +86,7 @@ class Expert:
         return scan_view(
             goal,
             self.contents(observation),
-            texts_by_cell(listed_in(observation)),
+            texts_by_cell(listed_lines(observation)),
             cell_s=observation.view.grid.resolution_s,
             is_long=self.script.duration_s > LONGEST_S,
             opened=opened,
@@ -95,7 +95,7 @@ class Expert:
 
     def _answer_step(self, call: StepCall, goal: Goal) -> dict[str, Any]:
         observation = call.observation
-        is_new_view = len(call.earlier) <= 2  # otherwise an earlier step holds the thought about this view
+        is_new_view = len(call.conversation) <= 2  # otherwise an earlier step holds the thought about this view
         scan = self.scan(goal, observation, call.opened)
         action = choose_action(scan, self.contents(observation), observation.legal, is_new_view)
         return {"thought": scan.thought if is_new_view else "Go on.", "action": action}
