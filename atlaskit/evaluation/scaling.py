@@ -34,7 +34,7 @@ from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Role
-from atlaskit.models.serving.install import cpuinfo
+from atlaskit.models.serving.hardware import cpuinfo
 from atlaskit.video.video import Video
 
 if TYPE_CHECKING:

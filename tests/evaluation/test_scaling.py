@@ -30,7 +30,7 @@ from atlaskit.evaluation.scaling import (
     speedup,
 )
 from atlaskit.models.cached import reply_key
-from atlaskit.models.presets import is_nano
+from atlaskit.models.presets import NANO, preset_for
 from atlaskit.models.protocol import CallControl, Reply, Request
 
 SMALL: dict[str, Any] = {"cell": 32, "progress": False}
@@ -251,7 +251,7 @@ def test_the_delay_goes_round_models_and_what_makes_them(asked: World, cases: tu
     pd.testing.assert_frame_equal(*tables, check_exact=True)
     named = Counting(oracle)
     named.name = "nano@0123"
-    assert is_nano(Delayed(named, 0.1).name), "which knows its own grid, however late it answers"
+    assert preset_for(Delayed(named, 0.1)) is NANO, "which knows its own grid, however late it answers"
 
 
 def test_only_the_time_depends_on_the_workers_pace(cases: tuple[Case, ...], asked: World) -> None:
