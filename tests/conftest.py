@@ -35,7 +35,7 @@ LONGEST = (
     "stress/test_fuzz",
     "serving/test_server",
     "cli/test_ask",
-    "nano/test_nano",
+    "nano/test_teacher",
 )
 """Files of tests that take longest; a process that begins one at the end is waited for."""
 # Workers that tests start, in whatever way, find the tests' support package.
@@ -94,7 +94,7 @@ def eventful(world: World, shared_cache: Cache) -> Result:
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     """A model server that fails as it is told to, and a client that does not wait long."""
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with loopback() as server:
         yield server
 

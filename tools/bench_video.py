@@ -130,7 +130,7 @@ def opened(reader: str, path: Path) -> Callable[[list[float]], object]:
 
     def at_keyframes(times_s: list[float]) -> object:
         span = times_s[1] - times_s[0]
-        return video.frames([video.representative_time(t - span / 2, t + span / 2, "keyframe") for t in times_s], CELL)
+        return video.frames([video.moment(t - span / 2, t + span / 2, "keyframe") for t in times_s], CELL)
 
     return at_keyframes
 

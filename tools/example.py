@@ -1,7 +1,8 @@
-"""Make docs/example.md's pictures, and fill in every number and log it quotes: `.venv/bin/python tools/example.py`.
+"""Make the pictures of docs/example.md and fill in every number and log that it quotes.
 
-The example of the paper's appendix, told on a synthetic video. The words of the page are written by hand; what stands
-in it between `<!--name-->` and `<!--/-->` is written here. Nothing here is random: the same code makes the same run.
+Run it as `.venv/bin/python tools/example.py`. The page repeats the example of the paper's appendix
+on a synthetic video. Its prose is written by hand; this script writes what lies between
+`<!--name-->` and `<!--/-->`. The run is deterministic: the same code makes the same run.
 """
 
 from __future__ import annotations
@@ -118,14 +119,14 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "visits": str(len(visits)),
         "empty_visits": str(sum(not visit["kept"] for visit in visits)),
         "black": f"{black} of {root.size}",
-        "unused": "The last probe was made for a round that never came." if is_ahead else "",
+        "unused": "The last probe was made for a round that did not take place." if is_ahead else "",
         "overlooked": overlooked(world, result),
         "evidence": f"\n{evidence_table(world, result)}\n",
         "kept": str(len(result.evidence)),
         "lie": lie(world, result),
         "twice": twice(world, result),
         "reasoning": decision["answer"]["reasoning"],
-        "cited": " ".join(f"[{label}]" for label in decision["answer"]["supporting"]),
+        "cited": ", ".join(f"[{label}]" for label in decision["answer"]["supporting"]),
         "answer": str(result.answer),
         "truth": str(result.question.answer),
         "verdict": "right" if result.is_right else "wrong",
@@ -183,20 +184,23 @@ def overlooked(world: World, result: Result) -> str:
     wrong = [cell for cell in cells if cell.index in black_cells(result) and any(cell.overlaps(*s) for s in spans)]
     shown = [str(cell.index) for cell in wrong if any(a <= cell.midpoint_s < b for a, b in spans)]
     if not wrong:
-        return "In this run there was no star in any of them; the oracle overlooked none that it was sent to."
+        return "In this run no black cell contains a star."
     named = f"cell{'s' if len(wrong) > 1 else ''} {' and '.join(str(cell.index) for cell in wrong)}"
-    before = f" (before the first round, {' and '.join(shown)} even shows it)" if shown else ""
+    before = f" (the root grid even shows it in {' and '.join(shown)})" if shown else ""
     return (
         f"In this run a yellow star is on screen during {named}{before}, and the oracle overlooked it there. The "
-        "count is right only because such a star reached into the cell next door, and was found in that."
+        "count is right only because such a star extends into the neighbouring cell, where a worker found it."
     )
 
 
 def lie(world: World, result: Result) -> str:
-    """Tell of a frame of evidence under which something false is said."""
+    """Name an evidence frame whose subtitle is false."""
     lies = [line.text for line in world.script.lines if line.misleading]
     told = [(item.label, text) for item in result.evidence for text in lies if text in item.subtitle]
-    return f"Under [{told[0][0]}] the voice says “{told[0][1]}”, which is false: what is seen counts." if told else ""
+    if not told:
+        return ""
+    label, text = told[0]
+    return f"The subtitle of [{label}] says “{text}”, which is false: only what a frame shows counts."
 
 
 def twice(world: World, result: Result) -> str:

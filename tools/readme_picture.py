@@ -1,4 +1,4 @@
-"""Make docs/quickstart.jpg, the README's first picture: the quickstart's first question, as nano answers it."""
+"""Make docs/quickstart.jpg, the README's picture: nano's recorded run of the quickstart's first question."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ PAPER = (255, 255, 255)
 def main() -> None:
     """Put the contact sheet on the left, the evidence and the path on the right."""
     cache = ak.Cache("cache")
+    ak.cache.import_("recordings/01_quickstart.zip", cache=cache)
     world = ak.benchmarks.atlasworld(7, 600, directory="cache/atlasworld")
     by_kind = {question.category: question for question in world.questions[:8]}
-    result = ak.ask(world.video, by_kind["SSS"], vlm=ak.serve("nano"), workers=4, cache=cache)
+    result = ak.ask(world.video, by_kind["SSS"], vlm=ak.serve("nano"), workers=4, replay=True, cache=cache)
+    assert result.is_right
     sheet = ak.view(world.video, labels="time", cache=cache).image.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
     png, _ = ak.plots.save(ak.plots.path(result), "figures", "readme_path")
     path = ImageOps.contain(Image.open(png).convert("RGB"), (SIDE, SIDE - EVIDENCE - GAP))

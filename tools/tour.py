@@ -1,6 +1,7 @@
-"""Make README's first picture, `docs/tour.jpg`: `.venv/bin/python tools/tour.py`, where there is a chromium.
+"""Make `docs/tour.jpg`, the picture of the explorer and the trace viewer: `.venv/bin/python tools/tour.py`.
 
-Notebook 10 in a real JupyterLab: a run stepped through beside the map it was made on.
+Needs chromium. A real JupyterLab shows a run of an oracle that makes no errors, so the answer is right; the explorer
+shows the grid of its video with the evidence, the viewer one step of a worker.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ CELLS = (
 cache = ak.Cache({str(ROOT / "cache")!r})
 world = ak.benchmarks.atlasworld(7, 600, directory={str(ROOT / "cache/atlasworld")!r})
 question = next(question for question in world.questions if question.category == "SSS")
-result = ak.ask(world.video, question, vlm=ak.Oracle(world, miss=0.3, confuse=0.2), cache=cache)""",
+result = ak.ask(world.video, question, vlm=ak.Oracle(world), cache=cache)
+assert result.is_right""",
     "ak.widgets.GridExplorer(world.video, result=result, cache=cache)",
     "ak.widgets.TraceViewer(result)",
 )
-STEPS = 60
-"""Into the run."""
+STEPS = 10
+"""The event that the viewer shows: a worker adds evidence."""
 SETTLES_MS = 4000
 GAP, QUALITY = 24, 82
 

@@ -21,11 +21,20 @@ from typing import TypeAlias
 
 from PIL import Image
 
-from atlaskit.caching.cache import Cache, canonical_json, default_cache
-from atlaskit.caching.disk import kind_of
-from atlaskit.caching.keys import IMAGES, VERSIONS, asked_key, is_outdated, lines_key, run_key, video_key
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.caching.keys import (
+    IMAGES,
+    VERSIONS,
+    asked_key,
+    canonical_json,
+    is_outdated,
+    kind_of,
+    lines_key,
+    run_key,
+    video_key,
+)
 from atlaskit.errors import CacheError, InputError, reason
-from atlaskit.models.cached import failure_in, told_in
+from atlaskit.models.cached import read_failure_entry, read_reply_entry
 from atlaskit.runs.result import RESULT_VERSION, Result
 from atlaskit.runs.trace import Trace, parsed
 from atlaskit.video.fingerprint import playlist_fingerprint
@@ -237,12 +246,12 @@ def _is_possible(key: str, value: bytes) -> bool:
     try:
         match kind:
             case "reply":
-                told_in(value)
+                read_reply_entry(value)
                 return True
             case "tile" | "view" | "sheet" | "still":
                 return (kind == "tile" and not value) or _is_image(value)
             case "failure":
-                return failure_in(value) is not None
+                return read_failure_entry(value) is not None
             case "video":
                 facts = parse_facts(value)
                 return facts is not None and (not facts.parts or key == video_key(playlist_fingerprint(facts.parts)))

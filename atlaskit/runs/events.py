@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from atlaskit.environment.atlas import Observation
+from atlaskit.environment.actions import Action, AddToScratchpad, MarkPromising
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Action, AddToScratchpad, MarkPromising
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.render import Sheet, View
 from atlaskit.errors import InputError, first_fault
 from atlaskit.models.errors import ModelError

@@ -14,11 +14,14 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.actions import Investigate, Zoom
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Investigate, Zoom
-from atlaskit.environment.memory import MOST_SHOWN, DeadZones, Evidence, Scratchpad
-from atlaskit.environment.render import WIDEST_PX, Fit, LazyImage, Sheet, View
+from atlaskit.environment.image import WIDEST_PX, LazyImage
+from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Evidence, Scratchpad
+from atlaskit.environment.observation import Observation
+from atlaskit.environment.render import Sheet, View
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, first_fault, printable
 from atlaskit.runs.events import (
     ActionData,
@@ -215,7 +218,7 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
 
 
 def _sheet(seen: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
-    shown = scratchpad.surest(MOST_SHOWN)
+    shown = scratchpad.surest(MAX_SHEET_ITEMS)
     if tuple(seen.labels) != shown.labels:
         there, then = ", ".join(seen.labels)[:80], ", ".join(shown.labels)[:80]
         raise InputError(f"its sheet shows the evidence {there!r}, and what was kept then is {then!r}.")

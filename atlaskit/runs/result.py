@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atlaskit.caching.cache import canonical_json
+from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Answered, Question, Span

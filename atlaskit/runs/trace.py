@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from atlaskit.caching.cache import canonical_json
+from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import InputError, reason
 from atlaskit.runs.events import FORMS, Event, data_of
 

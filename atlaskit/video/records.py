@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from atlaskit.caching.cache import Cache, canonical_json
-from atlaskit.caching.keys import asked_key, lines_key, video_key
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import asked_key, canonical_json, lines_key, video_key
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import LARGEST_SIDE_PX, Video

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Sampling = Literal["midpoint", "keyframe", "auto"]
-"""Which frame represents an interval: see `Video.representative_time`."""
+"""Which frame represents an interval: see `Video.moment`."""
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
 LETTERBOX = (128, 128, 128)
@@ -101,7 +101,7 @@ class Video(ABC):
         """
         return time_s, None
 
-    def representative_time(self, start_s: float, end_s: float, sampling: Sampling = "midpoint") -> float:
+    def moment(self, start_s: float, end_s: float, sampling: Sampling = "midpoint") -> float:
         """Return the second whose frame represents the interval `[start_s, end_s)`.
 
         Args:

@@ -38,7 +38,7 @@ def test_a_widget_without_its_state_is_its_static_picture(tmp_path: Path) -> Non
 def test_a_page_that_begins_otherwise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat.write(nbformat.v4.new_notebook(), tmp_path / "a.ipynb")
     monkeypatch.setattr(report, "HEAD", re.compile("(never)"))
-    with pytest.raises(InputError, match=r"nbconvert makes of a.ipynb begins as no other"):
+    with pytest.raises(InputError, match=r"nbconvert's page for a.ipynb has an unknown form"):
         write_html(tmp_path / "a.ipynb")
     assert not (tmp_path / "a.html").exists()
 
@@ -78,7 +78,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "words.srt").write_text(lines, encoding="utf-8")
     begin = f"""
 import sys; sys.path.insert(0, {str(TESTS)!r})
-import atlaskit as ak; from models import ATTACK, Spiteful
+import atlaskit as ak; from support.model_doubles import ATTACK, Spiteful
 film, subtitles, cache = {str(folder / name)!r}, {str(folder / "words.srt")!r}, ak.Cache({str(folder / "cache")!r})
 """
     notebook = write_notebook(folder / "hostile.ipynb", "n = 0", begin, *HOSTILE_BOOK)

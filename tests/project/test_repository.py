@@ -10,7 +10,7 @@ from pathlib import Path
 from support.paths import ROOT
 
 from atlaskit.caching.keys import VERSIONS
-from atlaskit.models.serving.server import SHIPPED
+from atlaskit.models.presets import SHIPPED
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -52,8 +52,8 @@ def test_make_alone_lists_every_target() -> None:
 
 
 def test_the_page_about_the_cache_names_every_kind_of_entry() -> None:
-    page = (ROOT / "docs/cache.md").read_text()
-    table = page[page.index("| kind |") : page.index("`atlaskit/caching/keys.py` has")]
+    page = (ROOT / "docs/cache-and-recordings.md").read_text()
+    table = page[page.index("| kind |") : page.index("One function for each kind")]
     assert set(re.findall(r"`([a-z]+)`(?= ·| \|)", table)) == VERSIONS.keys() - {"served"}
 
 

@@ -17,8 +17,7 @@ import atlaskit as ak
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.disk import kind_of
-from atlaskit.caching.keys import VERSIONS, served_key
+from atlaskit.caching.keys import VERSIONS, kind_of, served_key
 from atlaskit.errors import CacheError, InputError, VideoError
 from atlaskit.runs.archive import HEAD, export, import_
 from atlaskit.runs.result import Result

@@ -1,6 +1,6 @@
 """Promise 2 on real files: random access returns the pixels that playing from the start shows.
 
-`pytest -s -k matrix` prints the table in docs/decode.md.
+`pytest -s -k matrix` prints the table in docs/your-own-video.md.
 """
 
 from __future__ import annotations

@@ -30,19 +30,19 @@ def test_the_keyframe_nearest_to_the_midpoint_is_taken(video: Video) -> None:
         middle_s = (start_s + end_s) / 2
         keyframes = [index / 25 for index in range(0, 500, GOP) if start_s <= index / 25 < end_s]
         nearest = min(keyframes, key=lambda time_s: abs(time_s - middle_s))
-        sampled_s = video.representative_time(start_s, end_s, "keyframe")
+        sampled_s = video.moment(start_s, end_s, "keyframe")
         assert abs(sampled_s - middle_s) == pytest.approx(abs(nearest - middle_s), abs=1e-6)
         assert frame_number(np.asarray(video.frame(sampled_s))) % GOP == 0
-        assert video.representative_time(start_s, end_s) == middle_s
+        assert video.moment(start_s, end_s) == middle_s
 
 
 def test_a_cell_without_a_keyframe_shows_its_midpoint(video: Video) -> None:
-    assert video.representative_time(0.41, 0.79, "keyframe") == pytest.approx(0.6)
+    assert video.moment(0.41, 0.79, "keyframe") == pytest.approx(0.6)
 
 
 def test_auto_takes_keyframes_in_cells_of_four_gops(video: Video) -> None:
-    assert video.representative_time(3.05, 4.6, "auto") == (3.05 + 4.6) / 2, "1.55 s is shorter than four GOPs of 0.4 s"
-    assert video.representative_time(3.05, 4.7, "auto") == pytest.approx(4.0), "1.65 s is longer"
+    assert video.moment(3.05, 4.6, "auto") == (3.05 + 4.6) / 2, "1.55 s is shorter than four GOPs of 0.4 s"
+    assert video.moment(3.05, 4.7, "auto") == pytest.approx(4.0), "1.65 s is longer"
 
 
 def test_finding_keyframes_decodes_nothing(tmp_path: Path, video: Video) -> None:

@@ -1,0 +1,186 @@
+"""Draw docs/assets/imports.svg, the imports between the packages of atlaskit: `python tools/import_graph.py`.
+
+Each box is a package or top-level module. A package stands above everything it imports. An arrow that
+follows from others is left out: where a imports b, and b imports c, an arrow from a to c adds nothing.
+The tooltip of a box lists all its imports. `--check` writes nothing and fails if the file is outdated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+ROOT = Path(__file__).parents[1]
+PICTURE = ROOT / "docs/assets/imports.svg"
+APART = {"__init__", "__main__"}  # they import everything
+WIDTH, ROW, BOX_W, BOX_H, GAP = 720, 88, 136, 46, 40
+Edges = dict[str, set[str]]
+
+
+def package_of(module: str) -> str:
+    """Return the package that a dotted module of atlaskit belongs to."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield the modules of atlaskit that are imported at runtime, wherever in a module that is written."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [f"atlaskit.{each.name}" for each in node.names] if node.module == "atlaskit" else [node.module]
+            yield from (name for name in names if name.startswith("atlaskit."))
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name.startswith("atlaskit."))
+        else:
+            yield from imported(node)
+
+
+def imports(folder: Path) -> tuple[Edges, dict[str, int]]:
+    """Return each package's imports of other packages, and its number of modules."""
+    edges, modules = dict[str, set[str]](), dict[str, int]()
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        package = package_of(".".join(parts))
+        if package in APART:
+            continue
+        modules[package] = modules.get(package, 0) + (parts[-1] != "__init__")
+        found = {package_of(name) for name in imported(ast.parse(path.read_text(encoding="utf-8")))}
+        edges.setdefault(package, set()).update(found - {package} - APART)
+    return edges, modules
+
+
+def reachable(edges: Edges, start: str) -> set[str]:
+    """Return all that a package imports, directly or not."""
+    seen, waiting = set[str](), list(edges[start])
+    while waiting:
+        if (each := waiting.pop()) not in seen:
+            seen.add(each)
+            waiting += edges[each]
+    return seen
+
+
+def reduced(edges: Edges) -> Edges:
+    """Return the edges that do not follow from others; exit with the packages of a cycle if there is one."""
+    below = {each: reachable(edges, each) for each in edges}
+    if circle := sorted(each for each in edges if each in below[each]):
+        sys.exit(f"These packages import one another in a cycle: {', '.join(circle)}.")
+    return {a: {b for b in edges[a] if not any(b in below[c] for c in edges[a])} for a in edges}
+
+
+def layers_of(edges: Edges) -> dict[str, int]:
+    """Return each package's layer: one above the highest layer that it imports from."""
+    layers = dict[str, int]()
+
+    def layer(name: str) -> int:
+        if name not in layers:
+            layers[name] = 1 + max((layer(each) for each in edges[name]), default=-1)
+        return layers[name]
+
+    for name in sorted(edges):
+        layer(name)
+    return layers
+
+
+def laid_out(edges: Edges, layers: dict[str, int]) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the rows from bottom to top, and each edge as the nodes it passes, one a row (`a>b:2` is no package)."""
+    rows: list[list[str]] = [[] for _ in range(max(layers.values()) + 1)]
+    for name in sorted(edges):
+        rows[layers[name]].append(name)
+    paths = list[list[str]]()
+    for a in sorted(edges):
+        for b in sorted(edges[a]):
+            between = [f"{a}>{b}:{row}" for row in range(layers[a] - 1, layers[b], -1)]
+            for row, each in zip(range(layers[a] - 1, layers[b], -1), between, strict=True):
+                rows[row].append(each)
+            paths.append([a, *between, b])
+    beside: dict[str, set[str]] = {}
+    for path in paths:
+        for upper, lower in pairwise(path):
+            beside.setdefault(upper, set()).add(lower)
+            beside.setdefault(lower, set()).add(upper)
+    for _ in range(12):  # each row is sorted by where its neighbours stand, up and down
+        for row in [*rows, *reversed(rows)]:
+            place = {name: (i + 0.5) / len(each) for each in rows for i, name in enumerate(each)}
+            row.sort(key=lambda name: (mean(place[each] for each in beside.get(name, ())), name))
+    return rows, paths
+
+
+def mean(numbers: Iterable[float]) -> float:
+    """Return the mean of numbers, or the middle of the picture for none."""
+    values = list(numbers)
+    return sum(values) / len(values) if values else 0.5
+
+
+def places(rows: list[list[str]]) -> dict[str, tuple[float, float]]:
+    """Return the centre of each node."""
+    found = {}
+    for number, row in enumerate(reversed(rows)):
+        widths = [GAP if ">" in name else BOX_W for name in row]
+        x = (WIDTH - sum(widths) - GAP * (len(row) - 1)) / 2
+        for name, width in zip(row, widths, strict=True):
+            found[name] = (x + width / 2, 30 + number * ROW + BOX_H / 2)
+            x += width + GAP
+    return found
+
+
+def svg(folder: Path) -> str:
+    """Return the picture: its colours are legible on white and on black."""
+    every, modules = imports(folder)
+    edges = reduced(every)
+    rows, paths = laid_out(edges, layers_of(edges))
+    at = places(rows)
+    height = 60 + ROW * (len(rows) - 1) + BOX_H
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
+        'text-anchor="middle" role="img">',
+        "<title>Which package of atlaskit imports which</title>",
+        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 10 5 0 10z" fill="#8c93a8"/></marker></defs>',
+        '<g fill="none" stroke="#8c93a8" stroke-width="1.6" marker-end="url(#tip)">',
+    ]
+    for path in paths:
+        x, y = at[path[0]]
+        line = f"M{x:.0f} {y + BOX_H / 2:.0f}"
+        for name in path[1:]:
+            to_x, to_y = at[name]
+            top = to_y - BOX_H / 2
+            start = y + BOX_H / 2
+            line += f" C{x:.0f} {(start + top) / 2:.0f} {to_x:.0f} {(start + top) / 2:.0f} {to_x:.0f} {top:.0f}"
+            if ">" in name:
+                line += f" L{to_x:.0f} {to_y + BOX_H / 2:.0f}"
+            x, y = to_x, to_y
+        parts.append(f'<path d="{line}"/>')
+    parts.append("</g>")
+    for name in sorted(edges):
+        x, y = at[name]
+        count = modules[name]
+        told = f"{count} modules" if count != 1 else "1 module"
+        parts.append(
+            f"<g><title>{escape(name)} imports {', '.join(sorted(every[name])) or 'nothing'}</title>"
+            f'<rect x="{x - BOX_W / 2:.0f}" y="{y - BOX_H / 2:.0f}" width="{BOX_W}" height="{BOX_H}" rx="7" '
+            f'fill="#3f51b5" stroke="#8c93a8"/>'
+            f'<text x="{x:.0f}" y="{y - 2:.0f}" font-size="15" font-weight="600" fill="#fff">{escape(name)}</text>'
+            f'<text x="{x:.0f}" y="{y + 14:.0f}" font-size="11" fill="#d5daf5">{told}</text></g>'
+        )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def main() -> int:
+    """Write the picture, or compare it with what is there; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail if docs/assets/imports.svg is outdated")
+    drawn = svg(ROOT / "atlaskit")
+    if parser.parse_args().check:
+        return int(not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != drawn)
+    PICTURE.write_text(drawn, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
