@@ -30,8 +30,8 @@ from atlaskit.models.call_log import CallLog
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Model, Reply, Request, Role
 from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
-from atlaskit.runs.archive import note
-from atlaskit.runs.events import Event, failed, interval_s, paid
+from atlaskit.runs.archive import save_manifest
+from atlaskit.runs.events import Event, call_data, failure_data, interval_s
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
 from atlaskit.video.offline import keep
@@ -141,7 +141,7 @@ def captions(
                     pool.shutdown(cancel_futures=True)
                     raise got
                 continue
-            run.log(Event("caption", data={**where, "caption": got.answer.caption, **paid(got)}))
+            run.log(Event("caption", data={**where, "caption": got.answer.caption, **call_data(got)}))
             told.append(f"{clock(grid.start_s)}–{clock(grid.end_s)}: {got.answer.caption}")
     return run.end(run.read("\n".join(told), context))
 
@@ -256,7 +256,7 @@ class _Run:
     def lost(self, step: str, error: ModelError) -> None:
         """Write down a call that failed."""
         self.failure = str(error)
-        self.log(Event("failure", data=failed(step, error, error.usage)))
+        self.log(Event("failure", data=failure_data(step, error, error.usage)))
 
     def read(self, told: str, context: int) -> Request:
         """Return the call that answers from words, as far as they fit."""
@@ -276,7 +276,7 @@ class _Run:
             self.lost("decision", got)
         else:
             answer = got.answer.model_dump(mode="json")
-            self.log(Event("decision", data={"view": None, "sheet": None, "answer": answer, **paid(got)}))
+            self.log(Event("decision", data={"view": None, "sheet": None, "answer": answer, **call_data(got)}))
         stop, calls = "model" if isinstance(got, ModelError) else "answered", self.ledger.calls
         usage = {role: sum((call.usage for call in calls if call.role == role), Usage()) for role in get_args(Role)}
         paid_now = sum((call.usage for call in calls if call.live), Usage())
@@ -303,5 +303,5 @@ class _Run:
                 seconds=time.monotonic() - self.began,
             ),
         )
-        note(result.trace, self.cache)
+        save_manifest(result.trace, self.cache)
         return result

@@ -24,7 +24,7 @@ from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
-from atlaskit.runs.events import Event, Seconds, failed, interval_s, paid, seen_in, sheet_seen
+from atlaskit.runs.events import Event, Seconds, call_data, failure_data, interval_s, sheet_data, view_data
 
 Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "effective_tokens", "seconds", "model"]
 """Why a search ended. Master: the evidence is "sufficient", or a root cell is too short, or the "depth" too small, to
@@ -189,7 +189,7 @@ class Search:
                 self.search_task, seen, cells, 2 * self.limits.workers, self.scratchpad, attempts
             ),
         )
-        return outcome, {"view": seen_in(seen), "offered": list(cells), "ahead": ahead}
+        return outcome, {"view": view_data(seen), "offered": list(cells), "ahead": ahead}
 
     def take_scores(self, outcome: MasterCall, asked: dict[str, Any]) -> None:
         """Let the frontier take the scores of a probe, if there are any."""
@@ -300,7 +300,7 @@ class Search:
     def review(self) -> Stop | None:
         """Judge the evidence; return the stop, if it suffices."""
         cells, seen, sheet = self.frontier.cells, self.look(), self.master.sheet(self.scratchpad)
-        views = {"view": seen_in(seen), "sheet": sheet_seen(sheet)}
+        views = {"view": view_data(seen), "sheet": sheet_data(sheet)}
         self.is_sufficient = False
         outcome = self.attempt(
             "review", lambda attempts: self.master.review(self.search_task, seen, cells, self.scratchpad, attempts)
@@ -348,7 +348,7 @@ class Search:
         seen, sheet = (None, self.master.sheet(self.scratchpad)) if len(self.scratchpad) else (self.look(), None)
         outcome = self.attempt("decision", lambda attempts: self.master.decide(self.scratchpad, seen, attempts))
         reply = outcome.reply
-        views = {"view": seen and seen_in(seen), "sheet": sheet and sheet_seen(sheet)}
+        views = {"view": seen and view_data(seen), "sheet": sheet and sheet_data(sheet)}
         self.settle(outcome, {**views, "answer": reply.answer.model_dump()} if reply else views)
         return reply
 
@@ -378,9 +378,9 @@ class Search:
         self.unanswered = self.unanswered + lost if lost else 0
         if isinstance(got, ModelError):
             self.failure = str(got)
-            self.log(Event("failure", self.rounds, data=failed(outcome.kind, got, bill.usage, data)))
+            self.log(Event("failure", self.rounds, data=failure_data(outcome.kind, got, bill.usage, data)))
         else:
-            self.log(Event(outcome.kind, self.rounds, data={**(data or {}), **paid(got)}))
+            self.log(Event(outcome.kind, self.rounds, data={**(data or {}), **call_data(got)}))
 
     def no_answer(self) -> Stop:
         """Return why a call got none: the model, or a time that was up while it was waited for."""

@@ -21,8 +21,8 @@ from atlaskit.models.cached import Cached
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
-from atlaskit.runs.archive import note
-from atlaskit.runs.events import Event, interval_s, seen_in
+from atlaskit.runs.archive import save_manifest
+from atlaskit.runs.events import Event, interval_s, view_data
 from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
@@ -111,12 +111,12 @@ def ask(
     limits = Limits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     search = Search(
         master=Master(atlas, model, asked, meter.deadline_s, meter.cancel),
-        explore=Worker(atlas, model, asked, watch.see).explore,
+        explore=Worker(atlas, model, asked, watch.on_event).explore,
         meter=meter,
         limits=limits,
         strategy=strategy,
         threads=threads or workers,
-        emit=watch.see,
+        emit=watch.on_event,
     )
     settings = {
         "method": "video-rlm",
@@ -137,7 +137,7 @@ def ask(
     }
     with watch:
         result = watch.result = _run(search, settings, model, decoded=video.frames_decoded)
-        note(result.trace, cache)
+        save_manifest(result.trace, cache)
     return result
 
 
@@ -151,7 +151,7 @@ def _run(search: Search, settings: dict[str, Any], ledger: CallLog, decoded: int
     if decision is not None and not len(evidence):
         evidence = search.master.cite(_cited(decision.answer), search.dead_zones, evidence)
         found = {
-            "view": seen_in(search.look()),
+            "view": view_data(search.look()),
             "interval_s": interval_s(atlas.root),
             "found": [item.to_json() for item in evidence],
         }

@@ -25,7 +25,7 @@ from atlaskit.environment.question import Question, Span
 from atlaskit.errors import IllegalAction, printable
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Message, Model, Reply
-from atlaskit.runs.events import Event, described, failed, interval_s, paid, seen_in, shown_in
+from atlaskit.runs.events import Event, action_data, call_data, failure_data, interval_s, shown_data, view_data
 
 WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 """Why a worker came back: it declared its region explored, found nothing new for too long, used up its own steps, was
@@ -122,7 +122,9 @@ class Worker:
                 is_silent = is_silent and not isinstance(error, Refused)
                 if isinstance(error, Refused | BadReply):  # the same again would fail again
                     visit.begin_anew()
-                events.append(visit.event("failure", failed("step", error, cost.usage, {"view": seen_in(visit.seen)})))
+                events.append(
+                    visit.event("failure", failure_data("step", error, cost.usage, {"view": view_data(visit.seen)}))
+                )
                 self.emit(events[-1])
                 if failures == FAILURES_IN_A_ROW:
                     stop = "failed"
@@ -202,16 +204,16 @@ class _Visit:
         marked = self.state.marked[len(before.state.marked) :]
         self.without_gain = 0 if found or marked else self.without_gain + 1
         data = {
-            "view": seen_in(before),
+            "view": view_data(before),
             "interval_s": interval_s(before.view.grid),
             "depth": before.state.depth,
-            "action": described(action),
+            "action": action_data(action),
             "problem": problem,
-            "shown": None if problem else shown_in(after),  # what could not be done shows nothing new
+            "shown": None if problem else shown_data(after),  # what could not be done shows nothing new
             "found": [item.to_json() for item in found],
             "marked": [list(grid.path) for grid in marked],
             "thought": reply.answer.thought,
-            **paid(reply),
+            **call_data(reply),
         }
         return self.event("step", data)
 

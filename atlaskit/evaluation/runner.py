@@ -115,7 +115,13 @@ def _trace_folder(path: Path) -> Path:
 
 
 def _run(
-    engine: Engine, cases: list[Case], job: Callable[..., Row], parallel: int, cache: Cache, name: str, address: str | None
+    engine: Engine,
+    cases: list[Case],
+    job: Callable[..., Row],
+    parallel: int,
+    cache: Cache,
+    name: str,
+    address: str | None,
 ) -> Generator[tuple[int, Row]]:
     """Return a generator that runs the cases on an engine and yields each one's index and row."""
     if engine == "ray":

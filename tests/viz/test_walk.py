@@ -25,7 +25,7 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.runs.events import FORMS, Event
+from atlaskit.runs.events import DATA_CLASSES, Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.readers import Pixels
@@ -150,7 +150,7 @@ def test_what_was_remembered_is_told_at_every_step(eventful: Result) -> None:
 
 
 def test_every_kind_of_event_has_a_name() -> None:
-    assert set(steps.WHAT) == set(FORMS)
+    assert set(steps.WHAT) == set(DATA_CLASSES)
 
 
 def test_text_is_text(hostile: Result) -> None:
@@ -168,7 +168,7 @@ def test_a_result_without_evidence_answer_or_pictures(world: World, answered: Re
     assert read(walk.html(blind)).run["run"]["evidence"] == []
     none = read(walk.html(replace(answered, prediction=None, trace=Trace())))
     assert "No answer could be had" in none.text and not (none.run["steps"] or none.run["pictures"])
-    assert "Pictures are missing: The trace of a run begins once" in none.text
+    assert "Pictures are missing: The trace of a run must have exactly one start" in none.text
     assert {place for _, place in none.run["run"]["evidence"]} == {None}, "nobody found what there is"
     uniform = baselines.uniform(world.drawn, answered.question, vlm=Oracle(world), cache=shared_cache)
     assert len(read(walk.html(uniform)).run["steps"]) == len(uniform.trace)
