@@ -5,7 +5,7 @@ from __future__ import annotations
 from atlaskit.agents.budget import Budget
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
-from atlaskit.runs.events import FORMS
+from atlaskit.runs.events import DATA_CLASSES
 from atlaskit.runs.result import Result
 
 
@@ -67,7 +67,7 @@ def check_memory(result: Result) -> None:
 def check_search(result: Result) -> None:
     """Check that assigned regions are distinct and not dead, and that events fit their forms."""
     for event in result.trace:
-        FORMS[event.kind].model_validate(event.data)
+        DATA_CLASSES[event.kind].model_validate(event.data)
     visits: dict[tuple[int, ...], int] = {}
     for event in result.trace.of("assign"):
         zones = DeadZones(tuple(tuple(span) for span in event["dead_zones_s"]))
