@@ -9,8 +9,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.mdp import (
+from atlaskit.environment.actions import (
     AddToScratchpad,
     Backtrack,
     Claim,
@@ -20,6 +19,7 @@ from atlaskit.environment.mdp import (
     MarkPromising,
     Zoom,
 )
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.errors import AtlasError

@@ -1,6 +1,7 @@
-"""The command line: `python -m atlaskit ask|evaluate|view|frame|serve|run|cache`.
+"""The command line: `atlaskit ask|evaluate|view|frame|serve|cache|experiments|run`.
 
-A mistake of the user's is one sentence on stderr and a non-zero exit, never a traceback.
+A mistake in the input ends in one sentence on stderr and a non-zero exit status, never in a
+traceback.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ from atlaskit.errors import AtlasError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit status: 0 done, 1 no answer, 2 a mistake that the message names."""
+    """Run one command.
+
+    Returns:
+        The exit status: 0 done, 1 no answer, 2 an error that the message explains, 130 interrupted.
+    """
     options = _parser().parse_args(arguments)
-    warnings.showwarning = _say
+    warnings.showwarning = _print_warning
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
@@ -31,31 +36,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"atlaskit: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(
-            "atlaskit: stopped; what was answered is cached, so the same command continues from there.", file=sys.stderr
-        )
+        print("atlaskit: interrupted; replies are cached, so the same command continues from there.", file=sys.stderr)
         return 130
 
 
-def _say(message: Warning | str, *where: object, **more: object) -> None:
-    """Tell of a warning in a line of its own, without the place in the code that it comes from."""
+def _print_warning(message: Warning | str, *where: object, **more: object) -> None:
+    """Print a warning on one line, without its location in the code."""
     print(f"atlaskit: {message}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="atlaskit", description="A long video as a map for a vision-language model.")
+    parser = argparse.ArgumentParser(
+        prog="atlaskit", description="Ask a vision-language model about long videos by searching contact sheets."
+    )
     parser.add_argument("--version", action="version", version=f"atlaskit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
 
     add_ask_command(commands)
     add_evaluate_command(commands)
-
     add_view_commands(commands)
     add_serve_command(commands)
     add_cache_commands(commands)
     add_experiments_command(commands)
     add_run_command(commands)
-
     return parser
 
 

@@ -1,22 +1,25 @@
-"""Every error the kit raises on purpose, as one tree.
+"""The errors that atlaskit raises on purpose, as one tree, and how it words them.
 
     AtlasError
-    ├── InputError       what the caller asked for cannot be: the sentence names the value and the rule
-    │   └── IllegalAction    an action outside the legal set of a state
-    ├── VideoError       a file that cannot be opened, or is not what it claims
-    │   └── FrameError       one frame that cannot be decoded; other frames may be fine
-    ├── SubtitleError    a subtitle file that cannot be read
-    ├── CacheError       a cache directory that cannot be used, or a recording that cannot be read
-    │   └── Unrecorded       a replay needs a reply that is not in the cache
-    ├── ServerError      a model server that does not start
-    └── ModelError       a model call that failed for good, retries included
-        ├── Unreachable      nothing answers at the endpoint
-        ├── Refused          the endpoint does not take the request, which may be too long for it
-        └── BadReply         the model answered, but not what the schema asks for
+    ├── InputError            a value from the caller breaks a rule
+    │   └── IllegalAction     an action is not in the legal set of the state
+    ├── VideoError            a file cannot be opened as a video
+    │   └── FrameError        one frame cannot be decoded; other frames may be intact
+    ├── SubtitleError         a subtitle file cannot be read
+    ├── CacheError            a cache directory or a recording cannot be used
+    │   ├── Unrecorded        a replay needs a reply that is not in the cache
+    │   └── Forked            a forked process uses a cache of its parent [caching.folder]
+    ├── ServerError           a model server cannot be started, or died [models.errors]
+    ├── ModelError            a model call failed, retries included [models.errors]
+    │   ├── Unreachable       nothing answers at the endpoint [models.errors]
+    │   ├── Refused           the endpoint rejects the request [models.errors]
+    │   └── BadReply          the reply does not fit the schema [models.errors]
+    └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 
-and, for what can be lived with, warnings: DamagedVideo, CacheWarning.
+A class is defined in this module unless the tree names another module of atlaskit in brackets.
+Conditions that allow atlaskit to go on are warnings: DamagedVideo and CacheWarning.
 
-Each message is one sentence for a person: what is wrong, which value, what to do.
+A message states the rule, the value received, and what to do, in one or two sentences.
 """
 
 from __future__ import annotations
@@ -28,38 +31,27 @@ if TYPE_CHECKING:
 
 
 class AtlasError(Exception):
-    """Base of every error raised on purpose."""
+    """Base class of all errors that atlaskit raises on purpose."""
 
 
 class InputError(AtlasError, ValueError):
-    """A value the caller gave breaks a rule."""
+    """A value from the caller breaks a rule."""
 
 
 class IllegalAction(InputError):
-    """An action that is not in the legal set of the state it was applied to."""
-
-
-def check_whole(name: str, value: object, least: int = 1) -> None:
-    """Raise InputError for what is not a whole number, of at least `least`."""
-    if type(value) is not int or value < least:
-        raise InputError(f"{name} is a whole number, at least {least}; got {value!r:.80}.")
-
-
-def first_fault(error: ValidationError) -> tuple[str, str]:
-    """Return where the first fault of a validated value lies, its names joined by dots, and what it is."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return printable(".".join(map(str, first["loc"])), 80), str(first["msg"])
+    """The action is not in the legal set of the state to which it was applied."""
 
 
 class VideoError(AtlasError):
-    """A file that cannot be opened as a video."""
+    """The file cannot be opened as a video."""
 
 
 class FrameError(VideoError):
-    """A frame that cannot be decoded.
+    """A frame cannot be decoded.
 
-    `is_lasting` says whether that lies in the file's content, so that trying again is of no use; otherwise the file
-    could not be read just now.
+    Attributes:
+        is_lasting: True if the content of the file is the cause, so that a retry is useless. False
+            if the file could not be read this time.
     """
 
     def __init__(self, message: str, *, is_lasting: bool = True) -> None:
@@ -68,31 +60,54 @@ class FrameError(VideoError):
 
 
 class SubtitleError(AtlasError):
-    """A subtitle file that cannot be read."""
+    """A subtitle file cannot be read."""
 
 
 class CacheError(AtlasError):
-    """A cache directory or a recording that cannot be used."""
+    """A cache directory or a recording cannot be used."""
 
 
 class Unrecorded(CacheError):
-    """A replay that needs a reply which is not in the cache."""
+    """A replay needs a reply that is not in the cache."""
 
 
 class DamagedVideo(UserWarning):
-    """A file that opens, and of which a part is missing."""
+    """A file opens as a video, but part of it is missing."""
 
 
 class CacheWarning(UserWarning):
-    """What was lost out of a cache, or where it is kept instead."""
+    """The cache lost entries, or stores them elsewhere than the caller asked."""
+
+
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Raise InputError unless the value is an integer of at least `least`. A bool is no integer."""
+    if type(value) is not int or value < least:
+        raise InputError(f"{name} is a whole number, at least {least}; got {value!r:.80}.")
+
+
+def first_fault(error: ValidationError) -> tuple[str, str]:
+    """Return the path and the message of the first failed validation.
+
+    Returns:
+        The names of the nested fields, joined by dots, and pydantic's message.
+    """
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return printable(".".join(map(str, first["loc"])), 80), str(first["msg"])
 
 
 def reason(error: BaseException) -> str:
-    """Return another library's error as a few words, to be told in a sentence of ours."""
+    """Return the short text of another library's error, to quote it in a message of atlaskit."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def printable(text: str, most: int | None = None) -> str:
-    """Return a text that a terminal only shows: escape sequences and line breaks of a stranger become a sign each."""
+    """Return untrusted text so that a terminal only displays it.
+
+    Each unprintable character, such as an escape sequence or a line break, becomes "�".
+
+    Args:
+        text: The text.
+        most: Maximum number of characters, after which "…" replaces the rest. None means no limit.
+    """
     cut = text if most is None or len(text) <= most else f"{text[:most]}…"
-    return "".join(letter if letter.isprintable() else "�" for letter in cut)
+    return "".join(character if character.isprintable() else "�" for character in cut)

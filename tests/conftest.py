@@ -35,7 +35,7 @@ LONGEST = (
     "stress/test_fuzz",
     "serving/test_server",
     "cli/test_ask",
-    "nano/test_nano",
+    "nano/test_teacher",
 )
 """Files of tests that take longest; a process that begins one at the end is waited for."""
 # Workers that tests start, in whatever way, find the tests' support package.

@@ -1,4 +1,4 @@
-"""The MDP as a Gymnasium environment: its contract, its masks, its reward."""
+"""The Gymnasium environments: their contract, masks, reward and reference policies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from support.paths import ROOT
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.world import DrawnVideo
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.question import Question, temporal_iou
+from atlaskit.environment.question import Question
+from atlaskit.environment.scoring import temporal_iou
 from atlaskit.errors import FrameError, InputError
 from atlaskit.gym import (
     CELL_KINDS,
@@ -37,12 +38,14 @@ from atlaskit.gym import (
 )
 
 WORLDS = int(os.environ.get("ATLASKIT_WORLDS", "6"))
-"""In how many worlds policies are tried; ATLASKIT_WORLDS=20 gives the figures of docs/reinforcement-learning.md."""
+"""Worlds on which policies are tested; ATLASKIT_WORLDS=20 gives the figures of docs/gym.md."""
 IDS = ("Atlas-v0", "AtlasDiscrete-v0")
-ODD = st.sampled_from([None, "zoom", 2**70, -(2**70), 1.5, np.nan, (1,), np.zeros(3), np.int64(3), np.array(2), True])
-ANY_ACTION = ODD | st.fixed_dictionaries({key: st.integers(-3, 20) | ODD for key in ("kind", "cell", "answer")})
+UNUSUAL = st.sampled_from(
+    [None, "zoom", 2**70, -(2**70), 1.5, np.nan, (1,), np.zeros(3), np.int64(3), np.array(2), True]
+)
+ANY_ACTION = UNUSUAL | st.fixed_dictionaries({key: st.integers(-3, 20) | UNUSUAL for key in ("kind", "cell", "answer")})
 ANY_ACTION |= st.sampled_from([{}, {"kind": 0}, {**as_action("zoom"), "when": 0}])
-SAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/reinforcement-learning.md").read_text(), re.DOTALL)
+SAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/gym.md").read_text(), re.DOTALL)
 
 
 def of_kind(world: World, kind: str) -> Question:
@@ -53,7 +56,7 @@ def env_of(world: World, cache: Cache, kind: str = "choice", **settings: Any) ->
     return DiscreteAtlasEnv(world.drawn, of_kind(world, kind), **{"k": 2, "cell": 16, "cache": cache, **settings})
 
 
-def begun(env: DiscreteAtlasEnv) -> DiscreteAtlasEnv:
+def reset(env: DiscreteAtlasEnv) -> DiscreteAtlasEnv:
     env.reset(seed=0)
     return env
 
@@ -62,30 +65,30 @@ def do(env: AtlasEnv, kind: str, cell: int = 0, answer: int = 0) -> tuple[Any, f
     return env.step(env.encode(as_action(kind, cell, answer)))
 
 
-def places(env: AtlasEnv) -> tuple[Any, ...]:
-    return env.state, env.seen.view.key, env.prediction
+def snapshot(env: AtlasEnv) -> tuple[Any, ...]:
+    return env.state, env.observation.view.key, env.prediction
 
 
-def as_read(action: Any) -> dict[str, int]:
-    """An action of the space, with what its kind does not look at as 0."""
+def normalised(action: Any) -> dict[str, int]:
+    """Return an action of the space with 0 for the entries that its kind ignores."""
     kind = KINDS[action["kind"]]
     return as_action(kind, int(action["cell"] * (kind in CELL_KINDS)), int(action["answer"] * (kind == "finished")))
 
 
-class Scratched(DrawnVideo):
-    """A drawn world of which the second quarter cannot be decoded."""
+class Damaged(DrawnVideo):
+    """A drawn world whose second quarter cannot be decoded."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world.script)
-        self.fingerprint += "-scratched"
+        self.fingerprint += "-damaged"
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Any]:
         frames = super().try_frames(times_s, size)
         is_bad = [self.duration_s / 4 <= time_s < self.duration_s / 2 for time_s in times_s]
-        return [FrameError("scratched") if bad else frame for bad, frame in zip(is_bad, frames, strict=True)]
+        return [FrameError("damaged") if bad else frame for bad, frame in zip(is_bad, frames, strict=True)]
 
 
-def test_without_gymnasium_one_sentence_says_what_to_install() -> None:
+def test_without_gymnasium_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['gymnasium'] = None; import atlaskit; import atlaskit.gym"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: atlaskit.gym needs Gymnasium" in done.stderr
@@ -94,20 +97,20 @@ def test_without_gymnasium_one_sentence_says_what_to_install() -> None:
 
 @pytest.mark.parametrize("traversal", ["dfs", "bfs"])
 @pytest.mark.parametrize("id", IDS)
-def test_gymnasium_finds_nothing_to_say(id: str, traversal: str) -> None:
+def test_the_environment_checker_finds_no_fault(id: str, traversal: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(gymnasium.make(id, duration_s=60, k=2, traversal=traversal, render_mode="rgb_array").unwrapped)
 
 
-def test_drawn_worlds_leave_nothing_on_disk(in_tmp: Path) -> None:
+def test_drawn_worlds_write_nothing_to_disk(in_tmp: Path) -> None:
     env = gymnasium.make("Atlas-v0", duration_s=60, k=2)
     rng = np.random.default_rng(0)
     rollout(env, lambda env: random_policy(env, rng), seed=0)
     assert list(in_tmp.iterdir()) == [] and repr(env.unwrapped.atlas)
 
 
-def test_a_vector_of_worlds_in_processes_of_their_own() -> None:
+def test_vector_environment_with_drawn_worlds() -> None:
     envs = gymnasium.make_vec("atlaskit.gym:AtlasDiscrete-v0", 2, "async", duration_s=60, k=2)
     try:
         pictures, info = envs.reset(seed=4)
@@ -123,9 +126,9 @@ def test_a_vector_of_worlds_in_processes_of_their_own() -> None:
         envs.close()
 
 
-def test_a_vector_over_one_file(film: World, tmp_path: Path) -> None:
+def test_vector_environment_with_one_file(film: World, tmp_path: Path) -> None:
     settings = {"video": film.video.path, "question": film.questions[0], "cache": tmp_path / "cache", "k": 2}
-    envs = gymnasium.make_vec("atlaskit.gym:Atlas-v0", 2, "async", **settings)  # a path, since it goes by pickle
+    envs = gymnasium.make_vec("atlaskit.gym:Atlas-v0", 2, "async", **settings)  # a path can be pickled
     try:
         pictures, info = envs.reset(seed=0)
         assert np.array_equal(*pictures) and list(info["question"]) == [film.questions[0].text] * 2
@@ -136,7 +139,7 @@ def test_a_vector_over_one_file(film: World, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_the_seed_decides_everything(id: str) -> None:
+def test_episodes_depend_on_the_seed_alone(id: str) -> None:
     def play() -> list[Any]:
         env, rng = gymnasium.make(id, duration_s=60, k=2), np.random.default_rng(3)
         seen: list[Any] = [env.reset(seed=11), env.reset(), env.reset(seed=7)]
@@ -153,8 +156,8 @@ def test_the_seed_decides_everything(id: str) -> None:
     assert first[0][1]["question"] != first[1][1]["question"]
 
 
-def test_a_task_of_ones_own_is_the_same_at_every_reset(world: World, shared_cache: Cache) -> None:
-    env = begun(env_of(world, shared_cache, k=4))
+def test_a_given_task_is_the_same_at_every_reset(world: World, shared_cache: Cache) -> None:
+    env = reset(env_of(world, shared_cache, k=4))
     first, info = env.reset()
     do(env, "expand", 3)
     do(env, "add_to_scratchpad", 3)
@@ -165,10 +168,8 @@ def test_a_task_of_ones_own_is_the_same_at_every_reset(world: World, shared_cach
 
 
 @given(st.data())
-def test_any_action_is_taken_and_an_illegal_one_changes_nothing(
-    world: World, shared_cache: Cache, data: st.DataObject
-) -> None:
-    video = data.draw(st.sampled_from([world.drawn, Scratched(world)]))
+def test_illegal_actions_cost_a_step_and_change_nothing(world: World, shared_cache: Cache, data: st.DataObject) -> None:
+    video = data.draw(st.sampled_from([world.drawn, Damaged(world)]))
     traversal = data.draw(st.sampled_from(["dfs", "bfs"]))
     settings = {"k": 2, "cell": 16, "max_depth": 3, "cache": shared_cache, "traversal": traversal}
     env = AtlasEnv(video, world.questions[0], max_steps=6, **settings)
@@ -176,14 +177,14 @@ def test_any_action_is_taken_and_an_illegal_one_changes_nothing(
     is_over, steps = False, 0
     while not is_over:
         legal = env.legal_actions()
-        action, before = data.draw(ANY_ACTION | st.sampled_from(legal)), places(env)
+        action, before = data.draw(ANY_ACTION | st.sampled_from(legal)), snapshot(env)
         _, reward, terminated, truncated, info = env.step(action)
         is_over, steps = terminated or truncated, steps + 1
         assert env.steps == steps and not (terminated and truncated)
         if info["illegal"]:
-            assert places(env) == before and reward == 0 and not terminated
+            assert snapshot(env) == before and reward == 0 and not terminated
         else:
-            assert as_read(action) in legal
+            assert normalised(action) in legal
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(as_action("finished"))
     assert env.legal_actions() == [] and not info["kind_mask"].any()
@@ -191,12 +192,12 @@ def test_any_action_is_taken_and_an_illegal_one_changes_nothing(
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["dfs", "bfs"]), st.sampled_from(["choice", "when"]))
-def test_the_masks_are_the_legal_set(
-    world: World, shared_cache: Cache, seed: int, scratched: bool, traversal: str, kind: str
+def test_the_masks_match_the_legal_set(
+    world: World, shared_cache: Cache, seed: int, damaged: bool, traversal: str, kind: str
 ) -> None:
-    video = Scratched(world) if scratched else world.drawn
+    video = Damaged(world) if damaged else world.drawn
     look = {"k": 2, "cell": 16, "max_depth": 4, "cache": shared_cache}
-    env = begun(DiscreteAtlasEnv(video, of_kind(world, kind), traversal=traversal, max_steps=6, **look))
+    env = reset(DiscreteAtlasEnv(video, of_kind(world, kind), traversal=traversal, max_steps=6, **look))
     rng, is_over, info = np.random.default_rng(seed), False, env.reset()[1]
     while not is_over:
         mask = env.action_masks()
@@ -204,10 +205,10 @@ def test_the_masks_are_the_legal_set(
         for number, is_legal in enumerate(mask):
             action = env.decode(number)
             kind, cell, answer = KINDS[action["kind"]], action["cell"], action["answer"]
-            told = info["kind_mask"][action["kind"]]
-            told = told and (kind not in CELL_KINDS or info["cell_mask"][action["kind"], cell])
-            told = told and (kind != "finished" or info["answer_mask"][answer])
-            assert bool(told) == is_legal
+            is_masked_in = info["kind_mask"][action["kind"]]
+            is_masked_in = is_masked_in and (kind not in CELL_KINDS or info["cell_mask"][action["kind"], cell])
+            is_masked_in = is_masked_in and (kind != "finished" or info["answer_mask"][answer])
+            assert bool(is_masked_in) == is_legal
             assert bool(copy.copy(env).step(number)[-1]["illegal"]) == (not is_legal), number
         before = env.state
         action = env.decode(number := random_policy(env, rng))
@@ -220,17 +221,17 @@ def test_the_masks_are_the_legal_set(
             assert env.state.scratchpad == before.scratchpad
 
 
-def test_an_unreadable_cell_can_be_opened_and_not_named() -> None:
+def test_an_unreadable_cell_can_be_expanded_but_is_no_evidence() -> None:
     world = atlasworld(1, 60, size=(128, 72))
-    env = begun(DiscreteAtlasEnv(Scratched(world), of_kind(world, "choice"), k=2, cell=16))
+    env = reset(DiscreteAtlasEnv(Damaged(world), of_kind(world, "choice"), k=2, cell=16))
     info = env.reset()[1]
     masks = dict(zip(KINDS, info["cell_mask"].tolist(), strict=True))
     assert masks["expand"] == [1, 1, 1, 1] and masks["zoom"] == masks["add_to_scratchpad"] == [1, 0, 1, 1]
     assert "unreadable" in do(env, "zoom", 1)[-1]["illegal"] and env.steps == 1
 
 
-def test_numbers_and_dictionaries_say_the_same(world: World, shared_cache: Cache) -> None:
-    env = begun(env_of(world, shared_cache, k=4))
+def test_numbers_and_dictionaries_encode_the_same_actions(world: World, shared_cache: Cache) -> None:
+    env = reset(env_of(world, shared_cache, k=4))
     assert env.action_space.n == 6 * 16 + 1 + 8
     numbers = range(int(env.action_space.n))
     assert [env.encode(env.decode(number)) for number in numbers] == list(numbers)
@@ -241,8 +242,8 @@ def test_numbers_and_dictionaries_say_the_same(world: World, shared_cache: Cache
     assert "not in the action space, Discrete(105)" in env.step(105)[-1]["illegal"]
 
 
-def test_what_is_asked_to_be_seen_fills_the_picture(world: World, shared_cache: Cache) -> None:
-    env = begun(env_of(world, shared_cache, k=4, cell=64, render_mode="rgb_array"))
+def test_zoom_and_investigate_fill_the_observation(world: World, shared_cache: Cache) -> None:
+    env = reset(env_of(world, shared_cache, k=4, cell=64, render_mode="rgb_array"))
     grid = env.render()
     zoomed = do(env, "zoom", 5)[0]
     assert np.array_equal(zoomed, env.render()) and zoomed.shape == grid.shape == (256, 256, 3)
@@ -257,17 +258,17 @@ def test_what_is_asked_to_be_seen_fills_the_picture(world: World, shared_cache: 
     assert np.array_equal(do(env, "backtrack")[0], grid)
 
 
-def test_the_right_answer_is_the_reward_and_steps_have_a_price(world: World, shared_cache: Cache) -> None:
-    env = begun(env_of(world, shared_cache, step_cost=0.01))
+def test_the_reward_is_the_score_minus_step_costs(world: World, shared_cache: Cache) -> None:
+    env = reset(env_of(world, shared_cache, step_cost=0.01))
     truth = int(env.question.answer)  # type: ignore[call-overload]
     assert do(env, "zoom", answer=truth)[1:4] == (-0.01, False, False) and env.prediction is None
-    assert do(env, "finished", answer=4)[1:4] == (-0.01, False, False)  # there are four choices, from 0
+    assert do(env, "finished", answer=4)[1:4] == (-0.01, False, False)  # the four choices are 0 to 3
     assert do(env, "finished", answer=truth)[1:4] == (0.99, True, False)
-    begun(env)
+    reset(env)
     assert do(env, "finished", answer=(truth + 1) % 4)[1:4] == (-0.01, True, False)
 
 
-def test_a_count_is_answered_by_its_number(world: World, shared_cache: Cache) -> None:
+def test_a_count_question_is_answered_by_a_number(world: World, shared_cache: Cache) -> None:
     question = Question("How many?", kind="count", answer=0)
     for answer, reward in ((0, 1.0), (5, 0.0)):
         env = AtlasEnv(world.drawn, question, k=2, cache=shared_cache)
@@ -277,9 +278,9 @@ def test_a_count_is_answered_by_its_number(world: World, shared_cache: Cache) ->
 
 
 def test_a_when_question_is_answered_by_the_evidence(world: World, shared_cache: Cache) -> None:
-    env = begun(env_of(world, shared_cache, "when", k=4))
+    env = reset(env_of(world, shared_cache, "when", k=4))
     assert do(env, "finished", answer=6)[1:4] == (0.0, True, False) and env.prediction is None
-    begun(env)
+    reset(env)
     do(env, "add_to_scratchpad", 9)
     do(env, "add_to_scratchpad", 2)
     cells = env.state.grid.cells
@@ -288,15 +289,15 @@ def test_a_when_question_is_answered_by_the_evidence(world: World, shared_cache:
     assert reward == temporal_iou(env.question.answer, env.prediction)  # type: ignore[arg-type]
 
 
-def test_an_episode_is_cut_at_its_steps_but_not_if_answered_then(world: World, shared_cache: Cache) -> None:
-    env = begun(env_of(world, shared_cache, max_steps=3))
+def test_an_episode_is_truncated_unless_its_last_step_answers(world: World, shared_cache: Cache) -> None:
+    env = reset(env_of(world, shared_cache, max_steps=3))
     assert [do(env, kind)[2:4] for kind in ("zoom", "backtrack", "zoom")] == [(False, False)] * 2 + [(False, True)]
-    begun(env)
+    reset(env)
     assert [do(env, kind)[2:4] for kind in ("zoom", "zoom", "finished")] == [(False, False)] * 2 + [(True, False)]
 
 
-def test_breadth_first_visits_first_what_was_marked_first(world: World, shared_cache: Cache) -> None:
-    env = begun(env_of(world, shared_cache, k=4, max_depth=2, traversal="bfs"))
+def test_breadth_first_visits_regions_in_the_order_they_were_marked(world: World, shared_cache: Cache) -> None:
+    env = reset(env_of(world, shared_cache, k=4, max_depth=2, traversal="bfs"))
     assert do(env, "expand", 3)[-1]["illegal"]
     for cell, is_again in ((9, False), (3, False), (10, False), (9, True)):
         assert bool(do(env, "mark_promising", cell)[-1]["illegal"]) == is_again
@@ -307,7 +308,7 @@ def test_breadth_first_visits_first_what_was_marked_first(world: World, shared_c
         paths.append(env.state.grid.path)
         dead.append(env.state.dead_zones.intervals)
         if env.state.grid.path == (3,):
-            do(env, "mark_promising", 15)  # so the region is not over yet when it is left
+            do(env, "mark_promising", 15)  # so this region does not become dead
         if env.state.grid.path == (10,):
             do(env, "add_to_scratchpad", 0)
     nine = env.atlas.root.cells[9]
@@ -316,23 +317,23 @@ def test_breadth_first_visits_first_what_was_marked_first(world: World, shared_c
     assert len(info["evidence"]) == 2
 
 
-def test_where_nothing_was_found_it_is_black(world: World, shared_cache: Cache) -> None:
-    env = begun(env_of(world, shared_cache, k=4, cell=24, traversal="bfs"))
+def test_a_region_without_evidence_becomes_black(world: World, shared_cache: Cache) -> None:
+    env = reset(env_of(world, shared_cache, k=4, cell=24, traversal="bfs"))
     for cell in (3, 4):
         do(env, "mark_promising", cell)
     do(env, "finished")
-    assert env.state.dead_zones.intervals == ()  # the root had marked regions in it
+    assert env.state.dead_zones.intervals == ()  # the root has marked cells
     do(env, "finished")
     assert env.state.grid.path == (4,)
     scan = do(env, "investigate_before", 0)[0]  # the end of region 3
     assert scan.max() < 3
 
 
-def test_what_cannot_be_a_task_is_told_at_once(world: World, shared_cache: Cache, tmp_path: Path) -> None:
+def test_invalid_tasks_raise_input_errors(world: World, shared_cache: Cache, tmp_path: Path) -> None:
     video, choice = world.drawn, of_kind(world, "choice")
     many = Question("Which?", tuple(map(str, range(12))), answer=11)
     assert AtlasEnv(video, many, cache=shared_cache).action_space["answer"].n == 12
-    assert do(begun(DiscreteAtlasEnv(video, many, cache=tmp_path)), "finished", answer=11)[1] == 1.0
+    assert do(reset(DiscreteAtlasEnv(video, many, cache=tmp_path)), "finished", answer=11)[1] == 1.0
     wrong: list[tuple[str, dict[str, Any]]] = [
         ("in words", {"video": video, "question": Question("Why?", kind="open", answer="so")}),
         ("in words", {"video": video, "question": Question("What of it?", kind="summary", answer="so")}),
@@ -350,30 +351,30 @@ def test_what_cannot_be_a_task_is_told_at_once(world: World, shared_cache: Cache
         ("2×2", {"k": 1}),
         ("16 pixels", {"cell": 8}),
     ]
-    for sentence, arguments in wrong:
-        with pytest.raises(InputError, match=sentence):
+    for message, arguments in wrong:
+        with pytest.raises(InputError, match=message):
             AtlasEnv(**arguments)
     with pytest.raises(InputError, match="AtlasEnv"):
         greedy_policy(gymnasium.make("CartPole-v1"))
 
 
-def test_policies_on_many_worlds(tmp_path: Path) -> None:
+def test_policies_on_drawn_worlds(tmp_path: Path) -> None:
     cache, rng = Cache(tmp_path / "cache"), np.random.default_rng(0)
     env = DiscreteAtlasEnv(k=8, cell=16, cache=cache)
-    greedy, by_chance, kinds = [], [], []
+    greedy_runs, random_runs, kinds = [], [], []
     for seed in range(WORLDS):
-        greedy.append(rollout(env, greedy_policy, seed))
+        greedy_runs.append(rollout(env, greedy_policy, seed))
         kinds.append(env.question.kind)
-        by_chance.append(rollout(env, lambda env: random_policy(env, rng), seed))
-    for name, played in (("greedy", greedy), ("random", by_chance)):
-        score, steps = np.mean(played, axis=0)
-        print(f"\n{name}: reward {score:.3f} in {steps:.1f} steps, mean of {len(played)} drawn tasks", end="")
-    assert all(played[0] == 1.0 for kind, played in zip(kinds, greedy, strict=True) if kind == "choice")
-    assert all(played[0] >= 0.5 for kind, played in zip(kinds, greedy, strict=True) if kind == "when")
-    assert np.mean(by_chance, axis=0)[0] < 0.5
+        random_runs.append(rollout(env, lambda env: random_policy(env, rng), seed))
+    for name, runs in (("greedy", greedy_runs), ("random", random_runs)):
+        score, steps = np.mean(runs, axis=0)
+        print(f"\n{name}: reward {score:.3f} in {steps:.1f} steps, mean of {len(runs)} drawn tasks", end="")
+    assert all(run[0] == 1.0 for kind, run in zip(kinds, greedy_runs, strict=True) if kind == "choice")
+    assert all(run[0] >= 0.5 for kind, run in zip(kinds, greedy_runs, strict=True) if kind == "when")
+    assert np.mean(random_runs, axis=0)[0] < 0.5
 
 
-def test_the_greedy_policy_on_many_whens(shared_cache: Cache) -> None:
+def test_the_greedy_policy_on_when_questions(shared_cache: Cache) -> None:
     scores = []
     for seed in range(max(1, WORLDS // 3)):
         world = atlasworld(seed, 600, size=(128, 72))
@@ -383,16 +384,16 @@ def test_the_greedy_policy_on_many_whens(shared_cache: Cache) -> None:
     assert len(scores) >= WORLDS and min(scores) >= 0.5
 
 
-def test_the_greedy_policy_does_not_say_when_by_a_coarse_cell(world: World, shared_cache: Cache) -> None:
+def test_the_greedy_policy_does_not_use_coarse_cells_as_intervals(world: World, shared_cache: Cache) -> None:
     root = env_of(world, shared_cache).atlas.root
-    start_s = root.cells[1].midpoint_s  # the frame of this cell is in the interval, and the cell 30 times as long
+    start_s = root.cells[1].midpoint_s  # this cell shows a frame of the interval, but is 30 times as long
     question = Question("When?", kind="when", answer=(start_s, start_s + 5.0))
     score, _ = rollout(AtlasEnv(world.drawn, question, k=2, cell=16, cache=shared_cache), greedy_policy)
     assert score > 0.8
 
 
 @pytest.mark.parametrize("traversal", ["dfs", "bfs"])
-def test_the_greedy_policy_finds_its_way_in_either_order(world: World, shared_cache: Cache, traversal: str) -> None:
+def test_the_greedy_policy_works_with_both_traversals(world: World, shared_cache: Cache, traversal: str) -> None:
     for question in world.questions[:8]:
         env = AtlasEnv(world.drawn, question, k=4, cell=16, traversal=traversal, cache=shared_cache)
         score, _ = rollout(env, greedy_policy)
@@ -402,7 +403,7 @@ def test_the_greedy_policy_finds_its_way_in_either_order(world: World, shared_ca
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.splitlines()[0])
-def test_the_samples_run(sample: str, in_tmp: Path) -> None:
+def test_the_code_in_the_docs_runs(sample: str, in_tmp: Path) -> None:
     if "sb3_contrib" in sample:
         pytest.skip("needs sb3-contrib")
     exec(sample, {"__name__": "sample"})

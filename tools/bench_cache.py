@@ -86,7 +86,9 @@ def answer(pipe: Connection) -> None:
     from support.loopback import FaultPlan, loopback
 
     with loopback() as loop:
-        pipe.send({think_s: loop.url_of(FaultPlan(seed, think_s=think_s)) for seed, think_s in enumerate((FAST_S, NO_S))})
+        pipe.send(
+            {think_s: loop.url_of(FaultPlan(seed, think_s=think_s)) for seed, think_s in enumerate((FAST_S, NO_S))}
+        )
         pipe.poll(None)
 
 

@@ -23,7 +23,8 @@ import httpx
 import atlaskit as ak
 from atlaskit.agents.budget import Allotment
 from atlaskit.agents.schemas import Confidence, one_of, reply_model
-from atlaskit.agents.worker import Task, Worker
+from atlaskit.agents.task import Task
+from atlaskit.agents.worker import Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.dialect import HOSTED, VLLM

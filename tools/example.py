@@ -126,7 +126,7 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "lie": lie(world, result),
         "twice": twice(world, result),
         "reasoning": decision["answer"]["reasoning"],
-        "cited": " ".join(f"[{label}]" for label in decision["answer"]["supporting"]),
+        "cited": ", ".join(f"[{label}]" for label in decision["answer"]["supporting"]),
         "answer": str(result.answer),
         "truth": str(result.question.answer),
         "verdict": "right" if result.is_right else "wrong",

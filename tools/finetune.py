@@ -1,9 +1,9 @@
-"""Fine-tunes an open vision-language model on lessons that `python -m atlaskit.nano.data.export FOLDER` wrote, by LoRA.
+"""Fine-tunes an open vision-language model by LoRA on chats that `atlaskit.nano.data.export` wrote.
 
     python tools/finetune.py FOLDER --model Qwen/Qwen3-VL-2B-Instruct --out adapted [--steps N]
 
-Runs where TRL and PEFT are installed, and the kit need not be: see docs/models.md. What comes out is a folder with
-the model and what it learned, merged, which `ak.serve` serves.
+Needs TRL and PEFT, and no atlaskit: see docs/models.md. Writes the model with the merged adapter
+to a folder that `ak.serve` serves.
 """
 
 from __future__ import annotations
@@ -21,26 +21,41 @@ from trl import SFTConfig, SFTTrainer
 LORA = LoraConfig(
     r=16,
     lora_alpha=32,
-    # The language model's own layers: the eyes of a large model see already, and stay as they are.
+    # Only layers of the language model: the vision tower of a large model needs no training here.
     target_modules=r"^(?!.*(visual|vision)).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)$",
     task_type="CAUSAL_LM",
 )
 
 
-def lessons(folder: Path) -> Dataset:
-    """Return the chats of a folder: what was said before a reply, the reply, which alone is learned, and the images."""
+def load_chats(folder: Path) -> Dataset:
+    """Load chats, split into prompt and completion; only the completion is trained on."""
 
-    def parted(chat: dict[str, Any]) -> dict[str, Any]:
-        *before, reply = chat["messages"]
-        return {"prompt": before, "completion": [reply], "images": [str(folder / name) for name in chat["images"]]}
+    def split(chat: dict[str, Any]) -> dict[str, Any]:
+        *prompt, reply = chat["messages"]
+        return {"prompt": prompt, "completion": [reply], "images": [str(folder / name) for name in chat["images"]]}
 
     chats = load_dataset("json", data_files=str(folder / "train.jsonl"), split="train")
-    return chats.map(parted, remove_columns=chats.column_names).cast_column("images", List(Image()))
+    return chats.map(split, remove_columns=chats.column_names).cast_column("images", List(Image()))
 
 
-def taught(model: PreTrainedModel, processor: ProcessorMixin, chats: Dataset, out: Path, **given: Any) -> SFTTrainer:
-    """Teach a model the chats; return its trainer, which knows how it went. `given` goes to TRL's `SFTConfig`."""
-    settings = {
+def finetune(
+    model: PreTrainedModel, processor: ProcessorMixin, chats: Dataset, out: Path, **settings: Any
+) -> SFTTrainer:
+    """Fine-tune a model and save it with the merged adapter.
+
+    A run that was killed resumes from its last checkpoint.
+
+    Args:
+        model: The model.
+        processor: Its processor.
+        chats: Chats as `load_chats` returns them.
+        out: Folder for the model and the checkpoints.
+        settings: Arguments of TRL's `SFTConfig` that replace the defaults here.
+
+    Returns:
+        The trainer, whose state holds the losses.
+    """
+    defaults = {
         "per_device_train_batch_size": 1,
         "gradient_accumulation_steps": 16,
         "learning_rate": 1e-4,
@@ -51,29 +66,29 @@ def taught(model: PreTrainedModel, processor: ProcessorMixin, chats: Dataset, ou
         "bf16": torch.cuda.is_available(),
         "save_total_limit": 1,
         "report_to": "none",
-        **given,
     }
-    # No `max_length`: what cuts a chat short cuts the tokens of its images too.
-    kept = out / ".checkpoints"  # hidden: what is served goes by the hash of the other files
-    config = SFTConfig(str(kept), max_length=None, **settings)
+    # Hidden, because `ak.serve` identifies a model by the hash of its other files.
+    checkpoints = out / ".checkpoints"
+    # No `max_length`: it would also cut off tokens of images.
+    config = SFTConfig(str(checkpoints), max_length=None, **{**defaults, **settings})
     trainer = SFTTrainer(model, config, train_dataset=chats, processing_class=processor, peft_config=LORA)
-    trainer.train(resume_from_checkpoint=any(kept.glob("checkpoint-*")))
+    trainer.train(resume_from_checkpoint=any(checkpoints.glob("checkpoint-*")))
     trainer.model.merge_and_unload().save_pretrained(out)
     processor.save_pretrained(out)
     return trainer
 
 
 def main() -> None:
-    """Fine-tune the model that is named."""
-    asked = argparse.ArgumentParser(description="Fine-tune a vision-language model on the teacher's lessons.")
-    asked.add_argument("folder", type=Path)
-    asked.add_argument("--model", required=True)
-    asked.add_argument("--out", type=Path, required=True)
-    asked.add_argument("--steps", type=int, default=1000, help="of sixteen chats each (1000)")
-    options = asked.parse_args()
-    model = AutoModelForImageTextToText.from_pretrained(options.model, dtype=torch.bfloat16)
-    processor = AutoProcessor.from_pretrained(options.model)
-    taught(model, processor, lessons(options.folder), options.out, max_steps=options.steps, save_steps=100)
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description="Fine-tune a vision-language model on the teacher's searches.")
+    parser.add_argument("folder", type=Path, help="folder that atlaskit.nano.data.export wrote")
+    parser.add_argument("--model", required=True, help="name on the hub, or folder, of the model to fine-tune")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the fine-tuned model")
+    parser.add_argument("--steps", type=int, default=1000, help="number of steps, sixteen chats each (1000)")
+    args = parser.parse_args()
+    model = AutoModelForImageTextToText.from_pretrained(args.model, dtype=torch.bfloat16)
+    processor = AutoProcessor.from_pretrained(args.model)
+    finetune(model, processor, load_chats(args.folder), args.out, max_steps=args.steps, save_steps=100)
 
 
 if __name__ == "__main__":

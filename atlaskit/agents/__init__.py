@@ -1,1 +1,4 @@
-"""Video-RLM: the master and the workers that search a video, and the baselines (paper §3.2)."""
+"""Video-RLM: the master and the workers that search a video (paper §3.2), and the baselines (§4.1).
+
+`search.ask` sets a run up, `loop.Search` runs its rounds, `baselines` holds the other methods.
+"""

@@ -1,52 +1,34 @@
-"""Answering without navigation, by the same model and with the same signature as `ask` (paper §4.1).
+"""Baselines: methods without navigation, with the same signature as `ask` (paper §4.1).
 
-What they are shown is fixed before the question is read: frames at equal steps, captions of clips, subtitles, nothing.
-Each gives a `Result` whose evidence is empty: nothing was searched for, so nothing was found.
+What the model gets is fixed before it reads the question: frames at equal steps, captions of clips,
+subtitles, or nothing. Each baseline returns a `Result` without evidence, because none searches.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, Unpack
 
-from atlaskit.agents.loop import MOST_UNANSWERED
-from atlaskit.agents.master import prediction
-from atlaskit.agents.prompts import CaptionCall, FramesCall, TextCall
+from atlaskit.agents.baseline_run import BaselineRun, BaselineSettings
+from atlaskit.agents.prompts import CaptionCall, FramesCall
+from atlaskit.agents.responsiveness import MAX_UNANSWERED
 from atlaskit.agents.search import ask
-from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock
-from atlaskit.environment.question import Kind, Question, as_question
-from atlaskit.environment.render import Fit, Sheet, View
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import View
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
-from atlaskit.models.cached import Cached
-from atlaskit.models.call_log import CallLog
 from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import Model, Reply, Request, Role
-from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
-from atlaskit.runs.archive import note
-from atlaskit.runs.events import Event, failed, interval_s, paid
-from atlaskit.runs.result import Result, Spent
-from atlaskit.runs.trace import Trace
-from atlaskit.video.offline import keep
+from atlaskit.models.protocol import Model, Reply
+from atlaskit.runs.events import Event, call_data, interval_s
+from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video
-
-
-class BaselineSettings(TypedDict, total=False):
-    """What all of them take, as `ask` does."""
-
-    kind: Kind | None
-    sample: int
-    refresh: bool
-    replay: bool
-    cache: Cache | None
 
 
 def uniform(
@@ -60,35 +42,47 @@ def uniform(
     per_image: int = 16,
     fit: Fit = "contain",
     subtitles: bool = True,
-    **how: Unpack[BaselineSettings],
+    **settings: Unpack[BaselineSettings],
 ) -> Result:
-    """Answer from `frames` frames at equal steps, in one call, with what is said at their moments.
+    """Answer from frames at equal steps, in one call.
 
-    The video is cut into as many equal parts, and each shows the frame in its middle, `size` pixels large. They come on
-    square sheets of `per_image` (4, 9, 16, …), since servers take few images in one conversation; a model that is
-    charged by pixels pays the same as for single frames. Raises InputError for numbers that make no whole sheets.
+    The video is divided into `frames` equal parts, and the frame at the middle of each is shown.
+    Several frames share one image, because servers accept few images in one conversation; a model
+    that charges by pixels charges the same as for single frames.
+
+    Args:
+        video: The video.
+        question: The question, as text or as a `Question`.
+        choices: The possible answers; None for an answer in words.
+        vlm: The model.
+        frames: How many frames to show.
+        size: Width and height of a frame's cell in pixels.
+        per_image: Frames in one image: a square number from 4 on that divides `frames`.
+        fit: How a frame fits its cell.
+        subtitles: Whether the model gets the subtitle lines at the frames' times.
+        settings: Keywords that mean what they mean for `ask`.
+
+    Raises:
+        InputError: If an argument breaks a rule.
     """
     check_whole("frames", frames)
     check_whole("per_image", per_image, least=4)
-    if math.isqrt(per_image) ** 2 != per_image or frames % per_image:
-        raise InputError(
-            f"per_image is a square number that divides the {frames} frames, got {per_image}: sheets have no holes."
-        )
-    run = _Run(video, question, choices, vlm, **how)
-    k, sheets = math.isqrt(per_image), frames // per_image
-    edges = [video.duration_s * number / sheets for number in range(sheets)] + [video.duration_s]
+    k, images = math.isqrt(per_image), frames // per_image
+    if k**2 != per_image or frames % per_image:
+        raise InputError(f"per_image must be a square number that divides the {frames} frames; got {per_image}.")
+    run = BaselineRun(video, question, choices, vlm, **settings)
+    edges = [video.duration_s * number / images for number in range(images)] + [video.duration_s]
     grids = [Grid(start_s, end_s, k) for start_s, end_s in pairwise(edges)]
     views = tuple(View(video, grid, size, fit, "index", cache=run.cache) for grid in grids)
-    said = tuple(_heard(video, view.moments if subtitles else ()) for view in views)
-    shown = {"frames": frames, "cell": size, "per_image": per_image, "fit": fit, "subtitles": subtitles}
-    run.begin("uniform", shown)
-    return run.end(FramesCall(run.question, video.duration_s, views, said).request())
+    lines = tuple(_lines_at(video, view.moments if subtitles else ()) for view in views)
+    run.begin("uniform", {"frames": frames, "cell": size, "per_image": per_image, "fit": fit, "subtitles": subtitles})
+    return run.decide(FramesCall(run.question, video.duration_s, views, lines).request())
 
 
 def composite(
     video: Video, question: str | Question, choices: Sequence[str] | None = None, *, vlm: Model, **settings: Any
 ) -> Result:
-    """Answer from one grid of K×K frames: `ask` at depth 0, which the paper names as what it generalises (§3.1)."""
+    """Answer from one grid of K×K frames: `ask` at depth 0, which the paper generalises (§3.1)."""
     return ask(video, question, choices, vlm=vlm, **{**settings, "max_depth": 0})
 
 
@@ -105,45 +99,51 @@ def captions(
     subtitles: bool = True,
     context: int = 100_000,
     threads: int = 4,
-    **how: Unpack[BaselineSettings],
+    **settings: Unpack[BaselineSettings],
 ) -> Result:
-    """Answer from captions: each clip of `clip_s` seconds is described from `per_clip` frames, and the words are read.
+    """Answer from captions: the model describes each clip, then reads the descriptions.
 
-    The captions do not depend on the question, so that they are paid once a video. What goes beyond `context` tokens
-    (four characters each) is cut off at the end of the video, and the result's `failure` says so.
+    The captions do not depend on the question, so with a cache a video is captioned only once. A
+    caption that fails is left out, and the result's `failure` says so.
+
+    Args:
+        video: The video.
+        question: The question, as text or as a `Question`.
+        choices: The possible answers; None for an answer in words.
+        vlm: The model.
+        clip_s: Length of a clip in seconds.
+        per_clip: Frames that are shown of a clip: a square number.
+        size: Width and height of a frame's cell in pixels.
+        fit: How a frame fits its cell.
+        subtitles: Whether the model gets the subtitle lines of a clip.
+        context: Tokens of captions that the model may get, at four characters each. Those that do
+            not fit are cut off at the end of the video, and the result's `failure` says so.
+        threads: Clips that are captioned at the same time.
+        settings: Keywords that mean what they mean for `ask`.
+
+    Raises:
+        InputError: If an argument breaks a rule.
+        Unreachable: If the model never answers.
     """
     check_whole("per_clip", per_clip)
     check_whole("threads", threads)
     check_whole("context", context)
-    if math.isqrt(per_clip) ** 2 != per_clip:
-        raise InputError(f"per_clip is a square number: the frames of a clip are one sheet. Got {per_clip}.")
+    k = math.isqrt(per_clip)
+    if k**2 != per_clip:
+        raise InputError(f"per_clip must be a square number, so that the frames fill a grid; got {per_clip}.")
     if not 0 < clip_s < math.inf:
-        raise InputError(f"clip_s is a number of seconds above 0, got {clip_s!r:.40}.")
-    run = _Run(video, question, choices, vlm, **how)
-    shown = {"clip_s": clip_s, "per_clip": per_clip, "cell": size, "fit": fit, "subtitles": subtitles}
-    run.begin("captions", {**shown, "context": context})
-    clips = max(1, math.ceil(video.duration_s / clip_s - 1e-9))
-    edges = [min(number * clip_s, video.duration_s) for number in range(clips)] + [video.duration_s]
-    grids = [Grid(start_s, end_s, math.isqrt(per_clip)) for start_s, end_s in pairwise(edges)]
+        raise InputError(f"clip_s must be a positive number of seconds; got {clip_s!r:.40}.")
+    run = BaselineRun(video, question, choices, vlm, **settings)
+    own = {"clip_s": clip_s, "per_clip": per_clip, "cell": size, "fit": fit, "subtitles": subtitles}
+    run.begin("captions", {**own, "context": context})
+    grids = _clips(video, clip_s, k)
 
-    def described(grid: Grid) -> Reply | ModelError:
+    def caption(grid: Grid) -> Reply | ModelError:
         lines = video.subtitles.between(grid.start_s, grid.end_s) if subtitles else ()
-        return run.asked(CaptionCall(View(video, grid, size, fit, "index", cache=run.cache), lines).request())
+        return run.complete(CaptionCall(View(video, grid, size, fit, "index", cache=run.cache), lines).request())
 
-    told, silent = list[str](), 0
-    with ThreadPoolExecutor(threads) as pool:
-        for grid, got in zip(grids, pool.map(described, grids), strict=True):
-            where = {"interval_s": interval_s(grid)}
-            if isinstance(got, ModelError):
-                run.lost("caption", got)
-                silent += isinstance(got, Unreachable)
-                if silent == MOST_UNANSWERED and not told:
-                    pool.shutdown(cancel_futures=True)
-                    raise got
-                continue
-            run.log(Event("caption", data={**where, "caption": got.answer.caption, **paid(got)}))
-            told.append(f"{clock(grid.start_s)}–{clock(grid.end_s)}: {got.answer.caption}")
-    return run.end(run.read("\n".join(told), context))
+    rows = _caption_rows(run, grids, caption, threads)
+    return run.decide(run.text_request("\n".join(rows), context))
 
 
 def subtitles_only(
@@ -153,14 +153,24 @@ def subtitles_only(
     *,
     vlm: Model,
     context: int = 100_000,
-    **how: Unpack[BaselineSettings],
+    **settings: Unpack[BaselineSettings],
 ) -> Result:
-    """Answer from what is said, and no picture. What goes beyond `context` tokens is cut off, and said."""
+    """Answer from the subtitles, without images.
+
+    Args:
+        video: The video.
+        question: The question, as text or as a `Question`.
+        choices: The possible answers; None for an answer in words.
+        vlm: The model.
+        context: Tokens of subtitles that the model may get, at four characters each. Those that do
+            not fit are cut off at the end of the video, and the result's `failure` says so.
+        settings: Keywords that mean what they mean for `ask`.
+    """
     check_whole("context", context)
-    run = _Run(video, question, choices, vlm, **how)
+    run = BaselineRun(video, question, choices, vlm, **settings)
     run.begin("subtitles", {"context": context})
-    lines = [f"{clock(line.start_s)}–{clock(line.end_s)}: {line.text}" for line in video.subtitles.lines]
-    return run.end(run.read("\n".join(lines) and "What is said:\n" + "\n".join(lines), context))
+    rows = [f"{clock(line.start_s)}–{clock(line.end_s)}: {line.text}" for line in video.subtitles.lines]
+    return run.decide(run.text_request("\n".join(rows) and "What is said:\n" + "\n".join(rows), context))
 
 
 def blind(
@@ -169,12 +179,12 @@ def blind(
     choices: Sequence[str] | None = None,
     *,
     vlm: Model,
-    **how: Unpack[BaselineSettings],
+    **settings: Unpack[BaselineSettings],
 ) -> Result:
-    """Answer from the question alone: what its words give away."""
-    run = _Run(video, question, choices, vlm, **how)
+    """Answer from the question alone, to measure what its text gives away."""
+    run = BaselineRun(video, question, choices, vlm, **settings)
     run.begin("blind", {})
-    return run.end(run.read("", 1))
+    return run.decide(run.text_request("", 1))
 
 
 METHODS: dict[str, Callable[..., Result]] = {
@@ -185,123 +195,53 @@ METHODS: dict[str, Callable[..., Result]] = {
     "subtitles": subtitles_only,
     "blind": blind,
 }
-"""All ways to answer, by name."""
+"""All methods, by name."""
 
 
-def settings_of(answer: Callable[..., Result]) -> tuple[str, ...] | None:
-    """Return the names of what a method can be told; None where any name will do, as for some functions of a user."""
-    told = inspect.signature(answer).parameters.values()
-    own = [each.name for each in told if each.kind is each.KEYWORD_ONLY]
-    if answer is composite:
+def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
+    """Return the keywords that a method takes; None if it takes any, as a user's function may."""
+    parameters = inspect.signature(method).parameters.values()
+    names = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    if method is composite:
         return tuple(name for name in settings_of(ask) or () if name != "max_depth")
-    if answer in METHODS.values():
-        own += [name for name in BaselineSettings.__annotations__ if name not in own]
-    elif any(each.kind is each.VAR_KEYWORD for each in told):
+    if method in METHODS.values():
+        names += [name for name in BaselineSettings.__annotations__ if name not in names]
+    elif any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None
-    return tuple(own)
+    return tuple(names)
 
 
-def _heard(video: Video, moments_s: Sequence[float]) -> tuple[tuple[float, tuple[Line, ...]], ...]:
-    """Return the moments at which something is being said, and what."""
-    said = ((time_s, video.subtitles.between(time_s, math.nextafter(time_s, math.inf))) for time_s in moments_s)
-    return tuple((time_s, lines) for time_s, lines in said if lines)
+def _lines_at(video: Video, times_s: Sequence[float]) -> tuple[tuple[float, tuple[Line, ...]], ...]:
+    """Return the times at which there are subtitle lines, with the lines."""
+    lines_at = ((time_s, video.subtitles.between(time_s, math.nextafter(time_s, math.inf))) for time_s in times_s)
+    return tuple((time_s, lines) for time_s, lines in lines_at if lines)
 
 
-class _Run:
-    """One run: what was asked and paid so far, and what becomes the trace."""
+def _clips(video: Video, clip_s: float, k: int) -> list[Grid]:
+    """Return a grid of k×k cells for each clip of a video; the last one may be shorter."""
+    count = max(1, math.ceil(video.duration_s / clip_s - 1e-9))
+    edges = [min(number * clip_s, video.duration_s) for number in range(count)] + [video.duration_s]
+    return [Grid(start_s, end_s, k) for start_s, end_s in pairwise(edges)]
 
-    def __init__(
-        self,
-        video: Video,
-        question: str | Question,
-        choices: Sequence[str] | None,
-        vlm: Model,
-        *,
-        kind: Kind | None = None,
-        sample: int = 0,
-        refresh: bool = False,
-        replay: bool = False,
-        cache: Cache | None = None,
-    ) -> None:
-        self.video, self.vlm, self.sample, self.question = video, vlm, sample, as_question(question, choices, kind)
-        self.cache = (cache or default_cache()).watched()
-        self.ledger = CallLog(Cached(vlm, self.cache, sample=sample, refresh=refresh, replay=replay))
-        keep(video, self.cache)
-        self.events, self.failure = list[Event](), ""
-        self.decoded, self.began = video.frames_decoded, time.monotonic()
 
-    def begin(self, method: str, shown: dict[str, Any]) -> None:
-        """Write down what is to be done."""
-        self.settings = {
-            "method": method,
-            "model": self.vlm.name,
-            "parameters": dict(self.vlm.parameters),
-            "sample": self.sample,
-            "video": self.video.fingerprint,
-            **shown,
-        }
-        self.log(Event("start", data={"question": self.question.to_json(), "settings": self.settings}))
+def _caption_rows(
+    run: BaselineRun, grids: Sequence[Grid], caption: Callable[[Grid], Reply | ModelError], threads: int
+) -> Iterator[str]:
+    """Caption clips in parallel; yield the captions in order of time, and log each.
 
-    def asked(self, request: Request) -> Reply | ModelError:
-        """Ask the model; return also how it failed."""
-        try:
-            return self.ledger.complete(request)
-        except ModelError as error:
-            return error
-
-    def log(self, event: Event) -> None:
-        """Add an event, and what its call cost."""
-        self.events.append(event)
-
-    def lost(self, step: str, error: ModelError) -> None:
-        """Write down a call that failed."""
-        self.failure = str(error)
-        self.log(Event("failure", data=failed(step, error, error.usage)))
-
-    def read(self, told: str, context: int) -> Request:
-        """Return the call that answers from words, as far as they fit."""
-        most = context * CHARACTERS_A_TOKEN
-        if len(told) > most:
-            kept = told[:most].rpartition("\n")[0] or told[:most]
-            self.failure = f"Of {len(told):,} characters only the first {len(kept):,} fit the context."
-            told = kept
-        return TextCall(self.question, self.video.duration_s, told).request()
-
-    def end(self, request: Request) -> Result:
-        """Ask for the answer, and put together what was found."""
-        got = self.asked(request)
-        if isinstance(got, Unreachable) and all(call.failure for call in self.ledger.calls):
-            raise got
-        if isinstance(got, ModelError):
-            self.lost("decision", got)
-        else:
-            answer = got.answer.model_dump(mode="json")
-            self.log(Event("decision", data={"view": None, "sheet": None, "answer": answer, **paid(got)}))
-        stop, calls = "model" if isinstance(got, ModelError) else "answered", self.ledger.calls
-        usage = {role: sum((call.usage for call in calls if call.role == role), Usage()) for role in get_args(Role)}
-        paid_now = sum((call.usage for call in calls if call.live), Usage())
-        count = sum(each.calls for each in usage.values())
-        self.log(Event("stop", data={"stop": stop, "rounds": 0, "calls": count}))
-        result = Result(
-            question=self.question,
-            prediction=None if isinstance(got, ModelError) else prediction(self.question, got.answer),
-            reasoning="" if isinstance(got, ModelError) else got.answer.reasoning,
-            evidence=Scratchpad(),
-            dead_zones=DeadZones(),
-            stop=stop,
-            failure=self.failure,
-            rounds=0,
-            usage=usage,
-            settings=self.settings,
-            trace=Trace(tuple(self.events)),
-            sheet=Sheet(self.video, Scratchpad(), cache=self.cache),
-            calls=tuple(calls),
-            spent=Spent(
-                calls=paid_now.calls,
-                tokens=paid_now.tokens,
-                frames_decoded=self.video.frames_decoded - self.decoded,
-                seconds=time.monotonic() - self.began,
-            ),
-        )
-        note(result.trace, self.cache)
-        return result
+    Raises:
+        Unreachable: If the first MAX_UNANSWERED captions fail because the server is unreachable.
+    """
+    has_caption, unreachable = False, 0
+    with ThreadPoolExecutor(threads) as pool:
+        for grid, outcome in zip(grids, pool.map(caption, grids), strict=True):
+            if isinstance(outcome, ModelError):
+                run.log_failure("caption", outcome)
+                unreachable += isinstance(outcome, Unreachable)
+                if unreachable == MAX_UNANSWERED and not has_caption:
+                    pool.shutdown(cancel_futures=True)
+                    raise outcome
+                continue
+            has_caption, text = True, outcome.answer.caption
+            run.log(Event("caption", data={"interval_s": interval_s(grid), "caption": text, **call_data(outcome)}))
+            yield f"{clock(grid.start_s)}–{clock(grid.end_s)}: {text}"

@@ -1,7 +1,13 @@
-"""What a run may spend, what it has spent, and how the rest is divided among workers.
+"""Budget accounting: what a run may spend, what it has spent, and each worker's share of the rest.
 
-Limits are hard: what cannot be undone (calls in flight) is the only excess, and enough is kept back for the answer.
-Knows nothing of agents or rounds.
+Budgets are hard. Calls, tokens and seconds are counted with retries included. A run exceeds a limit
+by at most the calls that are in flight when it is reached, because a call cannot be undone. Two
+calls and some tokens are reserved, so that a run that spends its budget can still give an answer.
+
+A worker's share (its `Allotment`) is fixed before the worker starts. So the pace of one worker
+never changes what another worker does, and the result does not depend on timing.
+
+This module knows nothing of agents or rounds.
 """
 
 from __future__ import annotations
@@ -19,44 +25,49 @@ from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Role
 from atlaskit.models.usage import Usage
 
 Limit = Literal["calls", "tokens", "effective_tokens", "seconds"]
-Counted = Literal["tokens", "effective_tokens"]
-COUNTED: tuple[Counted, ...] = get_args(Counted)
-"""The two ways to count tokens: all of them, or without those that the server had in its prefix cache (paper §4.2)."""
+TokenCount = Literal["tokens", "effective_tokens"]
+TOKEN_COUNTS: tuple[TokenCount, ...] = get_args(TokenCount)
+"""The ways to count tokens: all, or all but those in the server's prefix cache (paper §4.2)."""
 
-CALLS_KEPT_BACK = 2
-"""Calls that workers may not touch: one for a review, one for the decision."""
-FIRST_GUESS_TOKENS = 4000
-"""Tokens kept back for the decision before any call has shown what calls cost."""
+RESERVED_CALLS = 2
+"""Calls that workers may not use: one for a review and one for the decision."""
+DEFAULT_CALL_TOKENS = 4000
+"""Assumed tokens of a call before any call has been made."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Hard limits on a run; None is no limit. Retries count. Exceeded at most by the calls in flight.
+    """Hard limits on a run; None means no limit.
 
-    Calls and tokens are what answers cost when they were made, so a replay from the cache stops where the run did;
-    seconds are this run's own, so a run that stopped on time can get further when it is repeated.
+    Retries count. A run exceeds a limit by at most the calls that are in flight.
+
+    Calls and tokens are what replies cost when the model generated them. A replay from the cache
+    therefore stops where the original run stopped. Seconds are those of the current run, so a run
+    that ran out of time can get further when it is repeated.
+
+    Raises:
+        InputError: If a limit is not a positive number (a positive integer, except for seconds).
     """
 
     calls: int | None = None
     tokens: int | None = None
     seconds: float | None = None
     effective_tokens: int | None = None
-    """Tokens without those that the server had in its prefix cache."""
+    """Tokens without those that were found in the server's prefix cache."""
 
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
-            numbers = (int, float) if name == "seconds" else (int,)
-            if limit is not None and not (type(limit) in numbers and 0 < limit < math.inf):
-                number, what = (
-                    "positive number" if len(numbers) > 1 else "positive whole number",
-                    name.replace("_", " "),
+            types = (int, float) if name == "seconds" else (int,)
+            if limit is not None and not (type(limit) in types and 0 < limit < math.inf):
+                kind = "number" if name == "seconds" else "whole number"
+                raise InputError(
+                    f"{name} of a budget must be a positive {kind}, or None for no limit; got {limit!r:.80}."
                 )
-                raise InputError(f"A budget of {limit!r:.80} {what} cannot be: give a {number}, or None for no limit.")
 
 
 @dataclass(frozen=True)
 class PeakUsage:
-    """What the largest call cost, by each way of counting; not necessarily the same call."""
+    """The most tokens of one call, for each way of counting; not always the same call."""
 
     tokens: int = 0
     effective_tokens: int = 0
@@ -67,151 +78,185 @@ class PeakUsage:
 
 @dataclass(frozen=True)
 class Charge:
-    """What an agent's calls cost when they were made, and what of that was paid just now rather than from cache."""
+    """The cost of an agent's calls."""
 
     usage: Usage = Usage()
+    """What the calls cost when the model generated the replies."""
     paid: Usage = Usage()
+    """The part of it that this run paid; the rest came from the cache."""
 
     def __add__(self, other: Charge) -> Charge:
         return Charge(self.usage + other.usage, self.paid + other.paid)
 
     @classmethod
     def of(cls, outcome: Reply | ModelError) -> Charge:
-        """Return what a reply, or a call that failed, cost."""
+        """Return the cost of one call, which got a reply or failed."""
         return cls(outcome.usage, outcome.usage if outcome.live else Usage())
 
 
 @dataclass(frozen=True)
 class Allotment:
-    """What a worker may spend. It is fixed before the worker starts, so that no worker's pace changes another's."""
+    """A worker's share of the budget, fixed before the worker starts."""
 
     calls: int
-    is_whole: bool = True
-    """Whether these are all the steps a worker is meant to have, or what is left of the run's budget."""
-    tokens: Mapping[Counted, int] = field(default_factory=dict)
-    """How many, by each way of counting that has a limit."""
-    a_call: PeakUsage = PeakUsage()
-    """What a call may be expected to cost, from what calls have cost so far."""
-    out_of_time: Callable[[float], bool] = lambda longest_s: False
+    is_full: bool = True
+    """Whether `calls` is all the steps the strategy planned; False if the budget allows fewer."""
+    tokens: Mapping[TokenCount, int] = field(default_factory=dict)
+    """Tokens the worker may use, for each way of counting that has a limit."""
+    expected_call: PeakUsage = PeakUsage()
+    """What one call is expected to cost: the largest worker call of the run so far."""
+    is_out_of_time: Callable[[float], bool] = lambda longest_s: False
+    """Tells whether the time is too short for another call that lasts so many seconds."""
     deadline_s: float | None = None
     """When retries must end, on the clock of `time.monotonic`."""
     cancel: threading.Event | None = None
-    """Comes when the run is interrupted."""
+    """Set when the run is interrupted."""
 
     def is_spent(self, usage: Usage, largest: PeakUsage, longest_s: float) -> bool:
-        """Tell whether another call would not fit, given this worker's largest and longest call so far."""
-        next_one = largest | self.a_call
-        over = any(getattr(usage, name) + getattr(next_one, name) > share for name, share in self.tokens.items())
-        return over or self.out_of_time(longest_s)
+        """Return whether another call would exceed the worker's tokens or the run's time.
+
+        Args:
+            usage: What the worker has used so far.
+            largest: The worker's largest call so far.
+            longest_s: Seconds of the worker's longest call so far.
+        """
+        next_call = largest | self.expected_call
+        over = any(getattr(usage, name) + getattr(next_call, name) > share for name, share in self.tokens.items())
+        return over or self.is_out_of_time(longest_s)
 
 
 @dataclass
 class Meter:
-    """Counts what a run costs against its budget, by role."""
+    """Counts what a run costs, by role, and compares it with the run's budget."""
 
     budget: Budget
     by_role: dict[Role, Charge] = field(default_factory=lambda: {"master": Charge(), "worker": Charge()})
-    largest: PeakUsage = PeakUsage()
-    """The Master's largest call so far."""
-    a_call: PeakUsage = PeakUsage(FIRST_GUESS_TOKENS, FIRST_GUESS_TOKENS)
-    """A worker's largest call so far."""
+    largest_master_call: PeakUsage = PeakUsage()
+    largest_worker_call: PeakUsage = PeakUsage(DEFAULT_CALL_TOKENS, DEFAULT_CALL_TOKENS)
     longest_s: float = 0.0
     """Seconds of the longest call so far."""
-    began: float = field(default_factory=lambda: time.monotonic())
+    started_s: float = field(default_factory=lambda: time.monotonic())
+    """When the run began, on the clock of `time.monotonic`."""
     cancel: threading.Event = field(default_factory=threading.Event)
-    """Comes when nobody waits for the answer any more: the run was interrupted."""
+    """Set when the run is interrupted."""
 
-    def charge(self, role: Role, bill: Charge, largest: PeakUsage, longest_s: float) -> None:
-        """Add what an agent spent, and the tokens and seconds of its largest call."""
-        self.by_role[role] += bill
+    def charge(self, role: Role, charge: Charge, largest: PeakUsage, longest_s: float) -> None:
+        """Add what an agent spent.
+
+        Args:
+            role: Whose calls they are.
+            charge: What the calls cost together.
+            largest: Tokens of the largest of these calls.
+            longest_s: Seconds of the longest of these calls.
+        """
+        self.by_role[role] += charge
         self.longest_s = max(self.longest_s, longest_s)
         if role == "master":
-            self.largest |= largest
+            self.largest_master_call |= largest
         else:
-            self.a_call |= largest
+            self.largest_worker_call |= largest
 
     @property
     def total(self) -> Usage:
-        """What the run cost so far."""
+        """What the run has cost so far."""
         return self.by_role["master"].usage + self.by_role["worker"].usage
 
     @property
     def seconds(self) -> float:
-        """How long the run has taken."""
-        return time.monotonic() - self.began
-
-    def calls_left(self) -> int | None:
-        """Return how many calls the budget still has, None for any number."""
-        return None if self.budget.calls is None else max(0, self.budget.calls - self.total.calls)
-
-    def tokens_left(self) -> dict[Counted, int]:
-        """Return how many tokens workers may still spend, by each way of counting that has a limit.
-
-        Enough for the decision is kept back.
-        """
-        left: dict[Counted, int] = {}
-        for name, limit in self._token_limits().items():
-            kept = 2 * getattr(self.largest, name) or FIRST_GUESS_TOKENS
-            left[name] = max(0, limit - getattr(self.total, name) - kept)
-        return left
+        """Seconds since the run began."""
+        return time.monotonic() - self.started_s
 
     @property
     def deadline_s(self) -> float | None:
-        """When the time is up, on the clock of `time.monotonic`."""
-        return None if self.budget.seconds is None else self.began + self.budget.seconds
+        """When the budget's time is over, on the clock of `time.monotonic`; None if unlimited."""
+        return None if self.budget.seconds is None else self.started_s + self.budget.seconds
 
-    def out_of_time(self, longest_s: float = 0.0) -> bool:
-        """Tell whether the time is too short for another call and the decision, if both take as long as the longest."""
-        kept_s = 2 * max(self.longest_s, longest_s)
-        is_late = self.budget.seconds is not None and self.seconds + kept_s >= self.budget.seconds
+    def calls_left(self) -> int | None:
+        """Return how many calls the budget still allows, None without a limit."""
+        return None if self.budget.calls is None else max(0, self.budget.calls - self.total.calls)
+
+    def tokens_left(self) -> dict[TokenCount, int]:
+        """Return how many tokens workers may still use, for each way of counting that has a limit.
+
+        Tokens for two calls of the master, as large as its largest so far, are reserved.
+        """
+        left: dict[TokenCount, int] = {}
+        for name, limit in self._token_limits().items():
+            reserved = 2 * getattr(self.largest_master_call, name) or DEFAULT_CALL_TOKENS
+            left[name] = max(0, limit - getattr(self.total, name) - reserved)
+        return left
+
+    def is_out_of_time(self, longest_s: float = 0.0) -> bool:
+        """Return whether the time is too short to go on, or the run was interrupted.
+
+        It must suffice for another call and the decision, each as long as the longest call so far.
+        """
+        reserved_s = 2 * max(self.longest_s, longest_s)
+        is_late = self.budget.seconds is not None and self.seconds + reserved_s >= self.budget.seconds
         return is_late or self.cancel.is_set()
 
-    def spent(self) -> Limit | None:
-        """Return the limit that leaves no room for exploring, if any."""
+    def exhausted(self) -> Limit | None:
+        """Return the limit that leaves no room for more exploring, None if there is room."""
         calls_left = self.calls_left()
-        if calls_left is not None and calls_left <= CALLS_KEPT_BACK:
+        if calls_left is not None and calls_left <= RESERVED_CALLS:
             return "calls"
         for name, left in self.tokens_left().items():
-            if left < getattr(self.a_call, name):
+            if left < getattr(self.largest_worker_call, name):
                 return name
-        return "seconds" if self.out_of_time() else None
+        return "seconds" if self.is_out_of_time() else None
 
     def can_decide(self) -> bool:
-        """Tell whether a last call is within the budget."""
+        """Return whether the budget allows one more call, for the decision."""
         over_tokens = any(getattr(self.total, name) >= limit for name, limit in self._token_limits().items())
         over_time = self.budget.seconds is not None and self.seconds >= self.budget.seconds
         return self.calls_left() != 0 and not over_tokens and not over_time
 
     def can_look_ahead(self, steps: Sequence[int]) -> bool:
-        """Tell whether a call that may turn out to be needless is affordable beside workers with so many steps.
+        """Return whether the budget allows a probe that may turn out unnecessary.
 
-        It is where neither calls nor tokens are short: tokens count as short wherever they are limited.
+        It does if the calls suffice for workers with these numbers of steps and the probe beside
+        them, and there is no limit on tokens.
         """
         left = self.calls_left()
-        is_ample = left is None or sum(steps) + MAX_ATTEMPTS + CALLS_KEPT_BACK <= left
-        return is_ample and not self._token_limits() and not self.out_of_time()
+        is_ample = left is None or sum(steps) + MAX_ATTEMPTS + RESERVED_CALLS <= left
+        return is_ample and not self._token_limits() and not self.is_out_of_time()
 
     def allot(self, steps: Sequence[int], ahead: bool = False) -> list[Allotment]:
-        """Divide what is left among the workers of a round, given the steps that each is meant to have.
+        """Divide what is left of the budget among the workers of a round.
 
-        Among fewer, where some would get no call. With `ahead`, the attempts of a call that looks ahead are kept back.
+        Args:
+            steps: The steps that the strategy planned for each worker.
+            ahead: Whether the next probe runs beside the workers; its attempts are then reserved.
+
+        Returns:
+            One allotment a worker. There are fewer than `steps` where some workers would get no
+            call. With a limit on tokens, the first worker of a run goes alone, to show what a call
+            costs.
         """
-        calls, tokens, wanted = self.calls_left(), self.tokens_left(), len(steps)
+        calls, tokens, n_workers = self.calls_left(), self.tokens_left(), len(steps)
         if tokens:
-            known = self.by_role["worker"].usage.calls > 0  # one goes first, to show what a call costs
-            fits = min(left // max(1, getattr(self.a_call, name)) for name, left in tokens.items())
-            wanted = max(1, min(wanted, fits)) if known else 1
-        shares = list(steps[:wanted])
+            has_measured = self.by_role["worker"].usage.calls > 0
+            affordable = min(left // max(1, getattr(self.largest_worker_call, name)) for name, left in tokens.items())
+            n_workers = max(1, min(n_workers, affordable)) if has_measured else 1
+        shares = list(steps[:n_workers])
         if calls is not None:
-            free = calls - CALLS_KEPT_BACK - (MAX_ATTEMPTS if ahead else 0)
-            shares = [min(share, free // wanted + (i < free % wanted)) for i, share in enumerate(shares)]
-        share_of = {name: left // wanted for name, left in tokens.items()}
+            free = calls - RESERVED_CALLS - (MAX_ATTEMPTS if ahead else 0)
+            shares = [min(share, free // n_workers + (i < free % n_workers)) for i, share in enumerate(shares)]
+        token_shares = {name: left // n_workers for name, left in tokens.items()}
         return [
-            Allotment(share, share == meant, share_of, self.a_call, self.out_of_time, self.deadline_s, self.cancel)
-            for share, meant in zip(shares, steps, strict=False)
+            Allotment(
+                calls=share,
+                is_full=share == planned,
+                tokens=token_shares,
+                expected_call=self.largest_worker_call,
+                is_out_of_time=self.is_out_of_time,
+                deadline_s=self.deadline_s,
+                cancel=self.cancel,
+            )
+            for share, planned in zip(shares, steps, strict=False)
             if share > 0
         ]
 
-    def _token_limits(self) -> dict[Counted, int]:
-        limits = {name: getattr(self.budget, name) for name in COUNTED}
+    def _token_limits(self) -> dict[TokenCount, int]:
+        limits = {name: getattr(self.budget, name) for name in TOKEN_COUNTS}
         return {name: limit for name, limit in limits.items() if limit is not None}

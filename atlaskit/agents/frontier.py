@@ -1,8 +1,9 @@
-"""The frontier of a search (paper §3.2): a priority queue over regions, with virtual loss.
+"""The frontier of a search (paper §3.2): a priority queue of open regions, with virtual loss.
 
-A region is a grid that can be opened. Its priority is the Master's score less the virtual loss of regions that are
-being explored just now: those that share time with one of them lose most, its neighbours in time less. Knows nothing
-of workers, models or strategies; the order of what it hands out depends on scores and on the order of arrival alone.
+A region's priority is the master's score minus the virtual loss of the regions that workers are
+exploring. A region loses most if it overlaps one of those in time, and less the farther away it
+is. The order of the queue depends only on scores and on the order of arrival. This module knows
+nothing of workers, models or strategies.
 """
 
 from __future__ import annotations
@@ -15,34 +16,38 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 
 Source = Literal["root", "marked", "suggested"]
-"""Why a region is in the queue: it is a cell of the root, a worker marked it, or a review named its time."""
+"""Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
 
 VIRTUAL_LOSS = 1.0
-"""What a region loses that shares time with one that is being explored."""
+"""What a region loses while a region that overlaps it is explored."""
 NEIGHBOUR_LOSS = 0.25
-"""What it loses that adjoins one; half of that for each length of that region between them."""
+"""What a region loses while an adjacent one is explored.
+
+It halves with each length of that region that lies between the two.
+"""
 
 
 @dataclass(frozen=True)
 class Region:
-    """A place in the queue."""
+    """An entry of the queue."""
 
     grid: Grid
     source: Source = "root"
     score: float | None = None
-    """The Master's, in [0, 1]; a region without one is not handed out."""
+    """The master's score, in [0, 1]; a region without one (None) is not handed out."""
     order: int = 0
-    """Of arrival: first in, first out where priorities are the same."""
+    """Position in order of arrival; of two regions with one priority, the lower goes first."""
 
 
 class Frontier:
-    """The regions that can still be explored, and those that are or were."""
+    """The regions of a run: those open, those being explored, and those visited."""
 
     def __init__(self, cells: Iterable[Grid]) -> None:
+        """Queue the grids of the root's cells, without scores."""
         self._open: dict[Grid, Region] = {}
         self._out: list[Grid] = []
         self._visits: dict[Grid, Region] = {}
-        self._given_back: set[Grid] = set()
+        self._reopened: set[Grid] = set()
         self._arrived = 0
         for cell in cells:
             self._put(Region(cell))
@@ -54,30 +59,34 @@ class Frontier:
 
     @property
     def scored(self) -> tuple[Region, ...]:
-        """Those of them that have a score, and so can be chosen as best."""
+        """The open regions that have a score, in order of arrival."""
         return tuple(region for region in self.open if region.score is not None)
 
     @property
     def out(self) -> tuple[Grid, ...]:
-        """The regions that are being explored."""
+        """The regions that workers are exploring."""
         return tuple(self._out)
 
     @property
     def visited(self) -> tuple[Grid, ...]:
-        """The regions that were handed out, the first first."""
+        """The regions that were handed out so far, in that order."""
         return tuple(self._visits)
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The root's cells in which there is something left to explore: those the Master can score."""
+        """The root cells that contain an open region: those the master can score."""
         return tuple(sorted({grid.path[0] for grid in self._open}))
 
     def rank(self, scores: Mapping[int, float], offered: Collection[int] = ()) -> None:
-        """Take over the Master's scores of root cells, best first, for the cells and for what was marked in them.
+        """Apply the master's scores of root cells to the open regions in those cells.
 
-        They change places in the queue so that the better comes first where scores are the same. A region that a review
-        named keeps the score it has, if that is higher: it is of it alone. What lies in a cell that was `offered` and
-        is not among them loses half of its score: the Master has seen better since.
+        The regions change places in the queue so that, at equal scores, the better-ranked cell
+        comes first. A region that a review suggested keeps its own score if that is higher.
+
+        Args:
+            scores: The score of each root cell the master named, best first.
+            offered: The root cells the master could name. Regions in an offered cell that it did
+                not name lose half of their score.
         """
         places = {cell: place for place, cell in enumerate(scores)}
         named = [region for region in self.open if region.grid.path[0] in scores]
@@ -93,66 +102,72 @@ class Frontier:
                 self._open[region.grid] = replace(region, score=region.score / 2)
 
     def suggest(self, grids: Iterable[Grid], score: float = 1.0) -> tuple[Grid, ...]:
-        """Queue the regions that a review named; return those that were not explored yet."""
-        news = tuple(grid for grid in dict.fromkeys(grids) if grid not in self._visits)
-        for grid in news:
+        """Queue the regions that a review named; return those that no worker has visited."""
+        unvisited = tuple(grid for grid in dict.fromkeys(grids) if grid not in self._visits)
+        for grid in unvisited:
             self._put(Region(grid, "suggested", score))
-        return news
+        return unvisited
 
     def mark(self, grids: Iterable[Grid], found_in: Grid) -> None:
-        """Queue the cells that a worker marked, with the score of the region in which it did."""
+        """Queue the cells that a worker marked, with the score of the region it explored."""
         score = self._visits[found_in].score
         for grid in grids:
             if grid not in self._visits and grid not in self._open:
                 self._put(Region(grid, "marked", score))
 
     def best(self, count: int, among: Callable[[Region], bool] = lambda region: True) -> list[Grid]:
-        """Return the `count` regions to explore next, best first: each as if those before it were under way.
+        """Return the regions to explore next, best first; the queue does not change.
 
-        Those without a score are left out, as are those that `among` refuses; ties go to the first in the queue.
+        Each choice counts as being explored when the next one is made, so virtual loss spreads the
+        choices over the video. Ties go to the region that is first in the queue.
+
+        Args:
+            count: How many regions to return at most.
+            among: Tells whether a region may be chosen. Regions without a score never are.
         """
-        ready, under_way, chosen = [r for r in self.scored if among(r)], list(self._out), list[Grid]()
+        ready, exploring, chosen = [r for r in self.scored if among(r)], list(self._out), list[Grid]()
         while ready and len(chosen) < count:
-            first = max(ready, key=lambda region: priority(region, under_way))
+            first = max(ready, key=lambda region: priority(region, exploring))
             ready.remove(first)
-            under_way.append(first.grid)
+            exploring.append(first.grid)
             chosen.append(first.grid)
         return chosen
 
     def hand_out(self, grid: Grid) -> None:
-        """Note that a region is being explored."""
+        """Move an open region to those being explored."""
         self._visits[grid] = self._open.pop(grid)
         self._out.append(grid)
 
     def take_back(self, grid: Grid, is_searched: bool) -> None:
-        """Note that a region is explored; one that was not searched as far as meant is open again, once.
+        """Remove a region from those being explored.
 
-        It then stands behind what is as good, with half of its score: it may fail again.
+        A region whose visit was cut short opens again, but only once. It then has half of its
+        score and comes after regions of equal priority, because it may fail again.
         """
         self._out.remove(grid)
-        if not is_searched and grid not in self._given_back:
-            self._given_back.add(grid)
+        if not is_searched and grid not in self._reopened:
+            self._reopened.add(grid)
             region = self._visits[grid]
             self._open[grid] = replace(region, score=(region.score or 0.0) / 2, order=self._arrived)
             self._arrived += 1
 
     def drop(self, zones: DeadZones) -> None:
-        """Forget the regions that lie wholly in dead zones."""
+        """Remove the open regions that lie entirely in dead zones."""
         self._open = {g: region for g, region in self._open.items() if not zones.covers(g.start_s, g.end_s)}
 
     def _put(self, region: Region) -> None:
-        """Add a region, or a better reason for one that is there."""
+        """Add a region; one that is open already is replaced, in its place."""
         known = self._open.get(region.grid)
         self._open[region.grid] = replace(region, order=known.order if known else self._arrived)
         self._arrived += known is None
 
 
-def priority(region: Region, under_way: Iterable[Grid]) -> float:
-    """Return a region's score less its virtual loss."""
-    return (region.score or 0.0) - sum(virtual_loss(region.grid, other) for other in under_way)
+def priority(region: Region, exploring: Iterable[Grid]) -> float:
+    """Return a region's score minus its virtual loss while other regions are explored."""
+    return (region.score or 0.0) - sum(virtual_loss(region.grid, other) for other in exploring)
 
 
 def virtual_loss(grid: Grid, other: Grid) -> float:
-    """Return what a region loses while another is explored, in [0, 1]."""
+    """Return what a region loses while another one is explored, in [0, 1]."""
     gap_s = max(grid.start_s - other.end_s, other.start_s - grid.end_s)
     return VIRTUAL_LOSS if gap_s < 0 else NEIGHBOUR_LOSS * 0.5 ** (gap_s / other.span_s)

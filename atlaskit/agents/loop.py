@@ -1,427 +1,318 @@
-"""The rounds of a search (paper §3.2): probe, send workers, merge what they bring, judge it; and what ends it.
+"""The rounds of a search (paper §3.2): probe, parallel workers, merge, review; and what ends them.
 
-The outcome does not depend on the number of threads or their timing: what each worker of a round may know and spend is
-fixed before the round begins, as is what the next probe sees that runs beside them, and all of it is merged in the
-order in which the regions were handed out.
+Three promises rest on this module:
+
+* **Order does not matter.** What each worker of a round may know and spend is fixed before the
+  round's workers start, and so is what the probe beside them sees. Results are merged in the order
+  in which the regions were handed out. With a deterministic model, the outcome does not depend on
+  the number of threads or on their timing.
+* **A failure costs a step, not a region.** A failed call counts against the budget. The evidence
+  found before is kept, and the region or the next round can try again.
+* **Budgets are hard.** The search checks the budget before each call, and keeps enough of it for
+  the decision.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
-from atlaskit.agents.budget import Charge, Meter, PeakUsage
+from atlaskit.agents.budget import Meter
+from atlaskit.agents.dispatch import Dispatcher, assign_data
+from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master
-from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy
-from atlaskit.agents.worker import Task, WorkerResult
-from atlaskit.environment.atlas import Observation
-from atlaskit.environment.grid import Grid, regions_over
-from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.errors import InputError, check_whole
-from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
-from atlaskit.runs.events import Event, Seconds, failed, interval_s, paid, seen_in, sheet_seen
+from atlaskit.agents.master_calls import MasterCall, MasterCalls
+from atlaskit.agents.options import SearchLimits
+from atlaskit.agents.review import (
+    cells_to_explore,
+    choices_weighed,
+    intervals_to_explore,
+    is_sufficient,
+    labels_to_erase,
+)
+from atlaskit.agents.state import SearchState
+from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_round, strategy_name
+from atlaskit.agents.task import Task, WorkerResult
+from atlaskit.environment.observation import Observation
+from atlaskit.models.protocol import Reply
+from atlaskit.runs.events import Event, sheet_data, view_data
 
 Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "effective_tokens", "seconds", "model"]
-"""Why a search ended. Master: the evidence is "sufficient", or a root cell is too short, or the "depth" too small, to
-explore at all. Workers: all is "explored" that the strategy would. Global: the rounds or a budget are used up, or the
-model does not answer."""
-MOST_UNANSWERED = 3
-"""Calls of the Master in a row, or rounds of workers in different regions, without an answer, that end a run."""
+"""Why a search ended.
+
+* Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.
+* Workers: "explored", because the strategy chose no more regions.
+* Global: "rounds" or one of the budget's limits is used up, or the "model" does not answer.
+"""
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What bounds a search, beside its budget."""
+class Plan:
+    """What the search looks for, and which strategy chooses its regions."""
 
-    workers: int
-    """Regions that are explored in a round."""
-    steps: int
-    """Calls of a worker in its region."""
-    plateau: int
-    """Steps without new evidence that end a visit; fewer than `steps`, 0 for a worker that has one step alone."""
-    min_rounds: int
-    """Rounds before the evidence may be found sufficient."""
-    max_rounds: int | None
-    look_ahead: bool
-    """Whether the next probe is made while the workers are under way."""
-
-    def __post_init__(self) -> None:
-        check_whole("plateau", self.plateau, min(1, self.steps - 1))
-        check_whole("min_rounds", self.min_rounds)
-        if self.plateau >= self.steps:
-            raise InputError(f"plateau is less than the {self.steps} steps of a worker, got {self.plateau}.")
-        if self.max_rounds is not None:
-            check_whole("max_rounds", self.max_rounds)
-            if self.min_rounds > self.max_rounds:
-                raise InputError(
-                    f"min_rounds is at most max_rounds, which is {self.max_rounds}; got {self.min_rounds}."
-                )
+    search_task: str
+    strategy: Strategy
 
 
 @dataclass(frozen=True)
-class MasterCall:
-    """How one of the Master's calls went."""
+class Verdict:
+    """What the last review concluded."""
 
-    kind: str
-    got: Reply | ModelError
-    took_s: float
+    is_sufficient: bool = False
+    labels: tuple[str, ...] = ()
+    """The evidence it leaves: with just this evidence, another review would judge the same."""
 
-    @property
-    def reply(self) -> Reply | None:
-        """The answer, if there is one."""
-        return self.got if isinstance(self.got, Reply) else None
+
+@dataclass(frozen=True)
+class Probe:
+    """A probe that was made, and the part of its event's data that is known without the reply."""
+
+    call: MasterCall
+    data: dict[str, Any]
 
 
 @dataclass
 class Search:
-    """One run: the state that the rounds change, and the agents that change it."""
+    """One run: its rounds, and the decision.
+
+    The first group of fields never changes; the second is what the rounds change.
+    """
 
     master: Master
-    explore: Callable[[Task], WorkerResult]
-    meter: Meter
-    limits: Limits
+    dispatcher: Dispatcher
+    limits: SearchLimits
     strategy: Strategy | None
-    """How regions are chosen; None is for the Master to choose."""
-    threads: int
-    emit: Callable[[Event], None]
-    events: list[Event] = field(default_factory=list)
-    scratchpad: Scratchpad = Scratchpad()
-    dead_zones: DeadZones = DeadZones()
-    search_task: str = ""
+    """The strategy that the caller chose; None lets the master choose."""
+    meter: Meter
+    log: EventLog
+
+    calls: MasterCalls = field(init=False)
+    state: SearchState = field(init=False)
+    plan: Plan = field(init=False)
+    """Made by the first call of the run."""
     rounds: int = 0
-    failure: str = ""
-    is_sufficient: bool = False
-    """What the last review says of the evidence as it is."""
+    """The number of the current round; 0 before the first."""
     has_scores: bool = False
-    """Whether the next round's probe was made already."""
-    judged: tuple[str, ...] = ()
-    """Labels of the evidence that the last review was shown and left."""
-    unanswered: int = 0
-    """Calls of the Master in a row that failed."""
-    silent: list[Grid] = field(default_factory=list)
-    """Regions of the rounds in a row in which no worker got any answer, one a round."""
-    searched: list[WorkerResult] = field(default_factory=list)
-    """The visits that went as far as meant."""
+    """Whether the probe for the next round has been made."""
+    verdict: Verdict = Verdict()
 
     def __post_init__(self) -> None:
         root = self.master.atlas.start()
-        self.frontier = Frontier(root.grid.expand(cell) for cell in root.legal.expand)
+        self.calls = MasterCalls(self.meter, self.log)
+        self.state = SearchState(Frontier(root.grid.expand(cell) for cell in root.legal.expand))
+
+    @property
+    def failure(self) -> str:
+        """The last failure of the master or of a whole round; empty if there was none."""
+        return self.calls.health.failure
 
     def run(self) -> Stop:
-        """Explore until something stops it; return what did."""
-        if not self.frontier.open:
+        """Explore until something ends the search; return what did."""
+        if not self.state.frontier.open:
             return "depth"
-        if (spent := self.meter.spent()) is not None:
-            return spent
-        self.plan()
-        while self.frontier.open:
-            if self.limits.max_rounds is not None and self.rounds >= self.limits.max_rounds:
+        if (limit := self.meter.exhausted()) is not None:
+            return limit
+        self.plan = self.make_plan()
+        while self.state.frontier.open:
+            if self.limits.is_last(self.rounds):
                 return "rounds"
-            if (spent := self.meter.spent()) is not None:
-                return spent
-            if self.is_alone:
-                return self.no_answer()
+            if (stop := self.must_stop()) is not None:
+                return stop
             self.rounds += 1
-            if (stop := self.round()) is not None:
+            if (stop := self.run_round()) is not None:
                 return stop
         return "explored"
 
-    def plan(self) -> None:
-        """Extract the search task and, where it is open, the traversal, from the words of the question alone.
+    def must_stop(self) -> Stop | None:
+        """Return the limit that is reached, or why no replies come; None if neither holds."""
+        return self.meter.exhausted() or self.silence()
 
-        A summary is of what happens in order: there is nothing to choose. Without an answer, the question itself is
-        the task, searched depth-first.
+    def silence(self) -> Stop | None:
+        """Return why no replies come: the "model", or the "seconds" are over; None if they come."""
+        if not self.calls.health.is_lost:
+            return None
+        return "seconds" if self.meter.is_out_of_time() else "model"
+
+    def make_plan(self) -> Plan:
+        """Extract the search task and, unless it is given, choose the strategy (paper §3.2).
+
+        A summary needs what happens in order of time, so the master has no choice there: the search
+        is breadth-first. If the call fails, the question itself is the search task, and the search
+        is depth-first.
         """
-        question = self.master.question
-        if self.strategy is None and question.kind == "summary":
-            self.strategy = STRATEGIES["bfs"]
-        chooses = self.strategy is None
-        outcome = self.attempt("task", lambda attempts: self.master.extract_task(chooses, attempts))
-        answer = outcome.reply.answer if outcome.reply else None
-        self.search_task = answer.search_task if answer else question.text
-        self.strategy = self.strategy or STRATEGIES[answer.traversal if answer else "dfs"]
-        self.settle(outcome, {"search_task": self.search_task, "traversal": name_of(self.strategy)} if answer else {})
+        question, strategy = self.master.question, self.strategy
+        if strategy is None and question.kind == "summary":
+            strategy = STRATEGIES["bfs"]
+        chooses = strategy is None
+        call = self.calls.attempt("task", lambda attempts: self.master.extract_task(chooses, attempts))
+        answer = call.reply.answer if call.reply else None
+        plan = Plan(
+            search_task=answer.search_task if answer else question.text,
+            strategy=strategy or STRATEGIES[answer.traversal if answer else "dfs"],
+        )
+        data = {"search_task": plan.search_task, "traversal": strategy_name(plan.strategy)} if answer else {}
+        self.calls.settle(call, self.rounds, data)
+        return plan
 
-    def round(self) -> Stop | None:
-        """Probe, send workers, merge what they bring, and judge it; return a stop, or None to go on."""
-        if not (self.has_scores and self.frontier.scored):
-            self.take_scores(*self.probe())
-            if self.is_alone:
-                return self.no_answer()
-            if (spent := self.meter.spent()) is not None:
-                return spent
-        sorties = self.sorties()
-        if not sorties:
+    def run_round(self) -> Stop | None:
+        """Probe, send workers, merge their results and review; return a stop, or None to go on."""
+        if not (self.has_scores and self.state.frontier.scored):
+            self.apply_scores(self.probe())
+            if (stop := self.silence() or self.meter.exhausted()) is not None:
+                return stop
+        assignments = plan_round(
+            self.plan.strategy, self.state.frontier, workers=self.limits.workers, steps=self.limits.steps
+        )
+        if not assignments:
             return "explored"
-        reports = self.send(sorties)
-        is_silent = all(report.got_no_answer for report in reports)
-        self.silent = [*self.silent, reports[0].region] if is_silent else []
-        if is_silent:
-            self.failure = str(reports[-1].events[-1]["reason"])
-        if self.is_alone:
-            return self.no_answer()
-        if self.shown() == self.judged:
-            return self.verdict()  # nothing new to judge
-        spent = self.meter.spent()
-        # Workers cannot touch the calls kept back, so there is always one for the review.
-        return self.review() if spent in (None, "calls") else spent
+        self.calls.health.record_round(self.send(assignments))
+        if (stop := self.silence()) is not None:
+            return stop
+        if self.shown_labels() == self.verdict.labels:
+            return self.conclusion()  # no new evidence to judge
+        limit = self.meter.exhausted()
+        if limit in (None, "calls"):  # one of the calls reserved from workers is for this review
+            self.review()
+            return self.conclusion()
+        return limit
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether nobody seems to answer any more. A region or two that get no answer do not show that."""
-        return self.unanswered >= MOST_UNANSWERED or len(set(self.silent)) >= MOST_UNANSWERED
+    def probe(self, ahead: bool = False) -> Probe:
+        """Ask the master to score cells of the masked root grid; this changes nothing here.
 
-    def shown(self) -> tuple[str, ...]:
-        """Return the labels of the evidence that a review would be shown."""
-        return self.master.sheet(self.scratchpad).scratchpad.labels
-
-    def probe(self, ahead: bool = False) -> tuple[MasterCall, dict[str, Any]]:
-        """Ask for scores of the masked root's cells; return the outcome and what is known of the call without it."""
-        cells, seen = self.frontier.cells, self.look()
-        outcome = self.attempt(
+        Args:
+            ahead: Whether the probe is for the next round and runs beside the workers of this one.
+        """
+        cells, root = self.state.frontier.cells, self.observe_root()
+        call = self.calls.attempt(
             "probe",
             lambda attempts: self.master.probe(
-                self.search_task, seen, cells, 2 * self.limits.workers, self.scratchpad, attempts
+                self.plan.search_task, root, cells, 2 * self.limits.workers, self.state.scratchpad, attempts
             ),
         )
-        return outcome, {"view": seen_in(seen), "offered": list(cells), "ahead": ahead}
+        return Probe(call, {"view": view_data(root), "offered": list(cells), "ahead": ahead})
 
-    def take_scores(self, outcome: MasterCall, asked: dict[str, Any]) -> None:
-        """Let the frontier take the scores of a probe, if there are any."""
-        self.has_scores = outcome.reply is not None
-        told: dict[str, Any] = {}
-        if outcome.reply is not None:
-            answer = outcome.reply.answer
+    def apply_scores(self, probe: Probe) -> None:
+        """Rank the frontier by the scores of a probe, if it got any."""
+        reply, offered, frontier = probe.call.reply, probe.data["offered"], self.state.frontier
+        self.has_scores = reply is not None
+        data: dict[str, Any] = {}
+        if reply is not None:
             scores: dict[int, float] = {}
-            for ranked in answer.top:
-                scores.setdefault(ranked.cell, ranked.score)  # of a cell named twice, the first is meant
-            self.frontier.rank(scores, asked["offered"])
-            told["scores"] = {str(cell): score for cell, score in sorted(scores.items())}
-            told["reasoning"] = answer.reasoning
-        if not self.frontier.scored:  # no answer, or nothing stands out: one cell is as good as another
-            self.frontier.rank(dict.fromkeys(asked["offered"], 0.0))
-        self.settle(outcome, {**asked, **told})
+            for ranked in reply.answer.top:
+                scores.setdefault(ranked.cell, ranked.score)  # the first score of a cell named twice counts
+            frontier.rank(scores, offered)
+            data["scores"] = {str(cell): score for cell, score in sorted(scores.items())}
+            data["reasoning"] = reply.answer.reasoning
+        if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
+            frontier.rank(dict.fromkeys(offered, 0.0))
+        self.calls.settle(probe.call, self.rounds, {**probe.data, **data})
 
-    def sorties(self) -> list[Assignment]:
-        """Ask the strategy where workers go; raise InputError where it does not keep to its terms."""
-        assert self.strategy is not None
-        planned = self.strategy(self.frontier, workers=self.limits.workers, steps=self.limits.steps)
-        rule = f"The strategy {name_of(self.strategy)} should send out"
-        if not isinstance(planned, Sequence) or not all(isinstance(sortie, Assignment) for sortie in planned):
-            raise InputError(f"{rule} a list of sorties, and returned {planned!r:.80}.")
-        regions, can_go = [sortie.region for sortie in planned], {region.grid for region in self.frontier.open}
-        if len(planned) > self.limits.workers:
-            raise InputError(f"{rule} at most {self.limits.workers} workers, and sent {len(planned)}.")
-        if len(set(regions)) < len(regions) or not set(regions) <= can_go:
-            raise InputError(f"{rule} workers to different regions of frontier.open, and sent them to {regions}.")
-        return list(planned)
-
-    def send(self, sorties: Sequence[Assignment]) -> list[WorkerResult]:
-        """Send workers out, probe for the next round meanwhile, wait for all of it and merge it."""
-        steps, limits = [sortie.steps for sortie in sorties], self.limits
-        is_last = limits.max_rounds is not None and self.rounds >= limits.max_rounds
-        ahead = limits.look_ahead and not is_last and self.meter.can_look_ahead(steps)
-        allotments = self.meter.allot(steps, ahead)
-        errands = [
-            Task(
-                self.search_task,
-                sortie.region,
-                self.dead_zones,
-                allotment,
-                self.rounds,
-                number,
-                sortie.traversal,
-                min(limits.plateau, sortie.steps - 1),
-                self.scratchpad.within(sortie.region.start_s, sortie.region.end_s),
-            )
-            for number, (sortie, allotment) in enumerate(zip(sorties, allotments, strict=False))
-        ]
-        for errand in errands:
-            self.frontier.hand_out(errand.region)
-        self.log(Event("assign", self.rounds, data=self._assigned(errands)))
-        with ThreadPoolExecutor(max_workers=self.threads + ahead) as pool:
-            try:
-                looking: Future[tuple[MasterCall, dict[str, Any]]] | None = None
-                if ahead and self.frontier.cells:
-                    looking = pool.submit(self.probe, ahead=True)
-                reports = list(pool.map(self.explore, errands))
-                probed = looking.result() if looking else None
-            except BaseException:  # a Ctrl-C does not wait for what the workers are at
-                self.meter.cancel.set()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        self.merge(reports)
+    def send(self, assignments: Sequence[Assignment]) -> list[WorkerResult]:
+        """Run a round's workers, with the next probe beside them, and merge what they return."""
+        steps = [assignment.steps for assignment in assignments]
+        is_last = self.limits.is_last(self.rounds)
+        ahead = self.limits.look_ahead and not is_last and self.meter.can_look_ahead(steps)
+        tasks = self.tasks(assignments, ahead)
+        for task in tasks:
+            self.state.frontier.hand_out(task.region)
+        self.log.add(Event("assign", self.rounds, data=assign_data(tasks, self.state.dead_zones)))
+        looks_ahead = ahead and self.state.frontier.cells
+        results, probe = self.dispatcher.run(tasks, partial(self.probe, ahead=True) if looks_ahead else None)
+        self.merge(results)
         self.has_scores = False
-        if probed:
-            self.take_scores(*probed)
-        return reports
+        if probe:
+            self.apply_scores(probe)
+        return results
 
-    def merge(self, reports: Sequence[WorkerResult]) -> None:
-        """Take in the reports, in the order in which the regions were handed out."""
-        for report in reports:
-            self.events.extend(report.events)
-            self.meter.charge("worker", report.bill, report.largest, report.longest_s)
-            self.scratchpad = self.scratchpad.add(report.evidence)
-        for number, report in enumerate(reports):
-            self.frontier.take_back(report.region, not report.is_cut_short)
-            self.frontier.mark(report.marked, report.region)
-            if not report.is_cut_short:
-                self.searched.append(report)
-            found = {item.timestamp_s for item in report.evidence}
-            data = {
-                "path": list(report.region.path),
-                "interval_s": interval_s(report.region),
-                "stop": report.stop,
-                "kept": [item.to_json() for item in self.scratchpad if item.timestamp_s in found],
-                "marked": [list(grid.path) for grid in report.marked],
-                "dead_s": [] if report.is_cut_short else self.rule_out(report),
-                "is_open": report.is_cut_short,
-            }
-            self.log(Event("report", self.rounds, number, data))
-        self.frontier.drop(self.dead_zones)
+    def tasks(self, assignments: Sequence[Assignment], ahead: bool) -> list[Task]:
+        """Return the tasks of a round: fewer than the assignments where the budget is short."""
+        allotments = self.meter.allot([assignment.steps for assignment in assignments], ahead)
+        return [
+            Task(
+                search_task=self.plan.search_task,
+                region=assignment.region,
+                dead_zones=self.state.dead_zones,
+                allotment=allotment,
+                round=self.rounds,
+                worker=number,
+                traversal=assignment.traversal,
+                plateau=self.limits.plateau_of(assignment.steps),
+                known_evidence=self.state.scratchpad.within(assignment.region.start_s, assignment.region.end_s),
+            )
+            for number, (assignment, allotment) in enumerate(zip(assignments, allotments, strict=False))
+        ]
 
-    def rule_out(self, report: WorkerResult) -> list[Seconds]:
-        """Rule out what a visit that went as far as meant has left without evidence or marks; return what is new.
+    def merge(self, results: Sequence[WorkerResult]) -> None:
+        """Merge the results of a round, in the order in which the regions were handed out."""
+        for result in results:
+            self.log.events.extend(result.events)  # already emitted by the worker
+            self.meter.charge("worker", result.charge, result.largest, result.longest_s)
+        for number, data in enumerate(self.state.merge(results)):
+            self.log.add(Event("report", self.rounds, number, data))
 
-        Evidence that others found there, now or before, counts too.
+    def review(self) -> None:
+        """Judge the evidence, erase what does not belong, queue what to explore next (§3.2).
+
+        If the call fails, nothing changes, and the next round reviews again.
         """
-        region, new = report.region, list[Seconds]()
-        if not len(self.scratchpad.within(region.start_s, region.end_s)):
-            for start_s, end_s in report.unmarked_s:
-                new += [list(span) for span in self.dead_zones.outside(start_s, end_s)]
-                self.dead_zones = self.dead_zones.add(start_s, end_s)
-        return new
-
-    def review(self) -> Stop | None:
-        """Judge the evidence; return the stop, if it suffices."""
-        cells, seen, sheet = self.frontier.cells, self.look(), self.master.sheet(self.scratchpad)
-        views = {"view": seen_in(seen), "sheet": sheet_seen(sheet)}
-        self.is_sufficient = False
-        outcome = self.attempt(
-            "review", lambda attempts: self.master.review(self.search_task, seen, cells, self.scratchpad, attempts)
+        state, root, sheet = self.state, self.observe_root(), self.master.sheet(self.state.scratchpad)
+        cells, views = state.frontier.cells, {"view": view_data(root), "sheet": sheet_data(sheet)}
+        call = self.calls.attempt(
+            "review",
+            lambda attempts: self.master.review(self.plan.search_task, root, cells, state.scratchpad, attempts),
         )
-        if outcome.reply is None:
-            self.settle(outcome, views)
-            return None  # the failure is in the trace; the next round may go better
-        answer = outcome.reply.answer
-        conclusion, weighed = answer.conclusion, getattr(answer, "choices", ())
-        self.is_sufficient = conclusion.action == "final_decision" and is_proven(weighed, conclusion.supporting)
-        needed = {label for choice in weighed for label in choice.supporting} | set(
-            getattr(conclusion, "supporting", ())
-        )
-        erased = [label for label in dict.fromkeys(answer.erase) if label not in needed]
-        self.scratchpad = self.scratchpad.erase(erased)
-        dead_s = [span for report in self.searched for span in self.rule_out(report)] if erased else []
-        bounds = self._bounds(conclusion)
-        # A bound as long as cells of the root is a word on these cells; a shorter one is a region of its own.
-        cells_named = [*getattr(conclusion, "explore", ()), *(grid.path[0] for grid in bounds if grid.depth == 1)]
-        self.frontier.rank(dict.fromkeys(cells_named, 1.0))
-        queued = self.frontier.suggest(grid for grid in bounds if grid.depth > 1)
-        self.frontier.drop(self.dead_zones)
-        self.judged = self.shown()
+        if call.reply is None:
+            self.verdict = Verdict(False, self.verdict.labels)
+            self.calls.settle(call, self.rounds, views)
+            return
+        answer = call.reply.answer
+        erased = labels_to_erase(answer)
+        dead_s = state.erase(erased)
+        atlas = self.master.atlas
+        regions = intervals_to_explore(answer, atlas.root, atlas.rules.max_depth, state.dead_zones)
+        # An interval as long as a root cell means that cell; a shorter one is a region.
+        root_cells = [*cells_to_explore(answer), *(grid.path[0] for grid in regions if grid.depth == 1)]
+        queued = state.suggest(root_cells, (grid for grid in regions if grid.depth > 1))
+        self.verdict = Verdict(is_sufficient(answer), self.shown_labels())
         data = {
             **views,
             "reasoning": answer.reasoning,
-            "choices": [choice.model_dump() for choice in weighed],
-            "conclusion": conclusion.model_dump(),
-            "sufficient": self.is_sufficient,
+            "choices": [choice.model_dump() for choice in choices_weighed(answer)],
+            "conclusion": answer.conclusion.model_dump(),
+            "sufficient": self.verdict.is_sufficient,
             "erased": erased,
             "dead_s": dead_s,
             "queued": [list(grid.path) for grid in queued],
         }
-        self.settle(outcome, data)
-        return self.verdict()
+        self.calls.settle(call, self.rounds, data)
 
-    def verdict(self) -> Stop | None:
-        """Return the stop if the evidence suffices and the rounds are not too few."""
-        return "sufficient" if self.is_sufficient and self.rounds >= self.limits.min_rounds else None
+    def conclusion(self) -> Stop | None:
+        """Return "sufficient" if the last review said so and there were enough rounds."""
+        return "sufficient" if self.verdict.is_sufficient and self.rounds >= self.limits.min_rounds else None
 
     def decide(self) -> Reply | None:
-        """Answer from what was found, if the budget has a call left."""
+        """Answer from the evidence, or from the root grid if there is none (paper §3.2).
+
+        Returns:
+            The reply; None if the call failed or the budget has no call left.
+        """
         if not self.meter.can_decide():
             return None
-        seen, sheet = (None, self.master.sheet(self.scratchpad)) if len(self.scratchpad) else (self.look(), None)
-        outcome = self.attempt("decision", lambda attempts: self.master.decide(self.scratchpad, seen, attempts))
-        reply = outcome.reply
-        views = {"view": seen and seen_in(seen), "sheet": sheet and sheet_seen(sheet)}
-        self.settle(outcome, {**views, "answer": reply.answer.model_dump()} if reply else views)
-        return reply
+        scratchpad = self.state.scratchpad
+        root, sheet = (None, self.master.sheet(scratchpad)) if len(scratchpad) else (self.observe_root(), None)
+        call = self.calls.attempt("decision", lambda attempts: self.master.decide(scratchpad, root, attempts))
+        views = {"view": root and view_data(root), "sheet": sheet and sheet_data(sheet)}
+        answer = {"answer": call.reply.answer.model_dump()} if call.reply else {}
+        self.calls.settle(call, self.rounds, {**views, **answer})
+        return call.reply
 
-    def look(self) -> Observation:
-        """Return the masked root."""
-        return self.master.look(self.dead_zones)
+    def observe_root(self) -> Observation:
+        """Return the root grid, masked by the current dead zones."""
+        return self.master.observe_root(self.state.dead_zones)
 
-    def attempt(self, kind: str, ask: Callable[[int], Reply]) -> MasterCall:
-        """Make one of the Master's calls, within what the budget has left; it changes nothing here."""
-        began, left = time.monotonic(), self.meter.calls_left()
-        if left is not None and kind != "decision":
-            left -= 1  # kept for the decision
-        try:
-            got: Reply | ModelError = ask(MAX_ATTEMPTS if left is None else min(left, MAX_ATTEMPTS))
-        except ModelError as error:
-            if isinstance(error, Unreachable) and self.meter.total.calls == 0:
-                raise  # nothing was found yet that could be lost
-            got = error
-        return MasterCall(kind, got, time.monotonic() - began)
-
-    def settle(self, outcome: MasterCall, data: dict[str, Any] | None = None) -> None:
-        """Charge and log a call: what it brought, or why it failed; `data` is what it showed, and what it told."""
-        got, bill = outcome.got, Charge.of(outcome.got)
-        self.meter.charge("master", bill, PeakUsage() | bill.usage, outcome.took_s)
-        # Whoever cannot be reached was tried long enough; a reply that cannot be had once may be had next time.
-        lost = 0 if not isinstance(got, ModelError) else MOST_UNANSWERED if isinstance(got, Unreachable) else 1
-        self.unanswered = self.unanswered + lost if lost else 0
-        if isinstance(got, ModelError):
-            self.failure = str(got)
-            self.log(Event("failure", self.rounds, data=failed(outcome.kind, got, bill.usage, data)))
-        else:
-            self.log(Event(outcome.kind, self.rounds, data={**(data or {}), **paid(got)}))
-
-    def no_answer(self) -> Stop:
-        """Return why a call got none: the model, or a time that was up while it was waited for."""
-        return "seconds" if self.meter.out_of_time() else "model"
-
-    def log(self, event: Event) -> None:
-        """Add an event to the trace and tell whoever watches."""
-        self.events.append(event)
-        self.emit(event)
-
-    def _bounds(self, conclusion: Any) -> list[Grid]:
-        """Return the regions that a review's intervals become; told backwards, an interval is meant all the same."""
-        root, depth = self.master.atlas.root, self.master.atlas.rules.max_depth
-        edges = [sorted((span.start_s, span.end_s)) for span in getattr(conclusion, "intervals", ())]
-        grids = [grid for start_s, end_s in edges for grid in regions_over(root, start_s, end_s, depth)]
-        return [grid for grid in grids if not self.dead_zones.covers(grid.start_s, grid.end_s)]
-
-    def _assigned(self, errands: Sequence[Task]) -> dict[str, Any]:
-        sorties = [
-            {
-                "path": list(errand.region.path),
-                "interval_s": interval_s(errand.region),
-                "traversal": errand.traversal,
-                "calls": errand.allotment.calls,
-                "had_evidence": list(errand.kept.labels),
-            }
-            for errand in errands
-        ]
-        return {"sorties": sorties, "dead_zones_s": [list(span) for span in self.dead_zones.intervals]}
-
-
-def is_proven(weighed: Sequence[Any], supporting: Sequence[str]) -> bool:
-    """Tell whether the choices bear out that the evidence suffices: for one of them alone, by what is named for it.
-
-    Whoever finds none proven, or two, has not found the evidence sufficient, whatever is concluded. A question
-    without choices has none to weigh.
-    """
-    proven = {choice.choice: set(choice.supporting) for choice in weighed if choice.sufficient}
-    return not weighed or (len(proven) == 1 and not set(supporting).isdisjoint(*proven.values()))
-
-
-def name_of(strategy: Strategy) -> str:
-    """Return what a strategy is called in results and traces."""
-    return str(getattr(strategy, "__name__", type(strategy).__name__))
+    def shown_labels(self) -> tuple[str, ...]:
+        """Return the labels of the evidence that a review would show."""
+        return self.master.sheet(self.state.scratchpad).scratchpad.labels

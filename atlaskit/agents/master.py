@@ -1,4 +1,4 @@
-"""The master: plans the search, scores cells, judges the evidence and decides (paper §3.2)."""
+"""The master: plans the search, probes the root grid, reviews evidence and decides (paper §3.2)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from atlaskit.agents.prompts import (
-    DecisionCall,
-    GlanceCall,
-    ProbeCall,
-    ReviewCall,
-    TaskCall,
-)
-from atlaskit.environment.atlas import Atlas, Observation
-from atlaskit.environment.mdp import AddToScratchpad, Claim
-from atlaskit.environment.memory import MOST_SHOWN, DeadZones, Scratchpad, gaps
+from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
+from atlaskit.environment.actions import AddToScratchpad, Claim
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad, gaps
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.render import Sheet
 from atlaskit.errors import IllegalAction
@@ -25,7 +20,11 @@ from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
 
 @dataclass
 class Master:
-    """Holds the global view: extracts the task, probes, judges the evidence, decides."""
+    """The agent with the global view: it plans, probes, reviews and decides.
+
+    Each method makes one call and changes nothing here; the search applies the replies. The
+    methods that make a call raise ModelError when it fails.
+    """
 
     atlas: Atlas
     model: Model
@@ -33,82 +32,101 @@ class Master:
     deadline_s: float | None = None
     """When retries must end, on the clock of `time.monotonic`."""
     cancel: threading.Event | None = None
-    """Comes when the run is interrupted."""
+    """Set when the run is interrupted."""
 
-    def extract_task(self, chooses: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Turn the question into a search task, and if asked to choose a traversal, before any frame is decoded."""
-        return self._ask(TaskCall(self.question, chooses), max_attempts)
+    def extract_task(self, chooses_traversal: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
+        """Turn the question into a search task, and choose a traversal if asked to.
+
+        The call has no images, so it decodes no frame.
+        """
+        return self._complete(TaskCall(self.question, chooses_traversal), max_attempts)
 
     def probe(
         self,
         search_task: str,
-        seen: Observation,
+        root: Observation,
         cells: Sequence[int],
         top: int,
         scratchpad: Scratchpad,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> Reply:
-        """Score at most `top` of these cells of the masked root."""
-        call = ProbeCall(self.question, search_task, seen, tuple(cells), top, scratchpad)
-        return self._ask(call, max_attempts)
+        """Score at most `top` of these cells of the masked root grid."""
+        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad)
+        return self._complete(call, max_attempts)
 
     def review(
         self,
         search_task: str,
-        seen: Observation,
+        root: Observation,
         cells: Sequence[int],
         scratchpad: Scratchpad,
         max_attempts: int = MAX_ATTEMPTS,
     ) -> Reply:
-        """Judge the evidence: sufficient or not, where to look next, what to erase."""
+        """Judge the evidence: whether it suffices, where to look next, what to erase."""
         sheet = self.sheet(scratchpad)
-        between = gaps(sheet.scratchpad, seen.state.dead_zones, self.atlas.rules.duration_s)
+        between = gaps(sheet.scratchpad, root.state.dead_zones, self.atlas.rules.duration_s)
         left_out = len(scratchpad) - len(sheet.scratchpad)
-        call = ReviewCall(self.question, search_task, sheet, seen, tuple(cells), between, left_out)
-        return self._ask(call, max_attempts)
+        call = ReviewCall(self.question, search_task, sheet, root, tuple(cells), between, left_out)
+        return self._complete(call, max_attempts)
 
     def decide(
-        self, scratchpad: Scratchpad, seen: Observation | None = None, max_attempts: int = MAX_ATTEMPTS
+        self, scratchpad: Scratchpad, root: Observation | None = None, max_attempts: int = MAX_ATTEMPTS
     ) -> Reply:
-        """Answer from the evidence frames; or from what of the masked root is `seen`, where there are none."""
-        if seen is not None:
-            return self._ask(GlanceCall(self.question, seen), max_attempts)
+        """Answer from the evidence frames, or from the masked root grid if `root` is given."""
+        if root is not None:
+            return self._complete(GlanceCall(self.question, root), max_attempts)
         sheet, duration_s = self.sheet(scratchpad), self.atlas.rules.duration_s
         left_out = len(scratchpad) - len(sheet.scratchpad)
-        return self._ask(DecisionCall(self.question, duration_s, sheet, left_out), max_attempts)
+        return self._complete(DecisionCall(self.question, duration_s, sheet, left_out), max_attempts)
 
     def cite(self, cells: Sequence[int], dead_zones: DeadZones, scratchpad: Scratchpad) -> Scratchpad:
-        """Ground the cells that a glance at the root cites, leaving out any whose frame cannot be decoded or is dead.
+        """Return a scratchpad with the root cells that an answer cites as evidence.
 
-        The scratchpad is empty, but for the labels that were given and erased again.
+        Cells whose frame is dead or cannot be decoded are left out.
+
+        Args:
+            cells: Indices of the cited cells.
+            dead_zones: The run's dead zones.
+            scratchpad: An empty scratchpad. It still knows which labels were given and erased, so
+                that no label is given twice.
         """
         state = self.atlas.start(dead_zones=dead_zones, scratchpad=scratchpad)
         for cell in dict.fromkeys(cells):
             try:
                 state = self.atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
             except IllegalAction:
-                continue  # said in the grid itself: the cell is marked unreadable
+                continue  # the grid itself shows that the cell is dead or unreadable
         return state.scratchpad
 
-    def _ask(self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int) -> Reply:
+    def observe_root(self, dead_zones: DeadZones) -> Observation:
+        """Return the root grid, masked by dead zones."""
+        return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
+
+    def sheet(self, scratchpad: Scratchpad) -> Sheet:
+        """Return the image of the evidence: at most MAX_SHEET_ITEMS items, the most confident."""
+        return Sheet(
+            self.atlas.video, scratchpad.surest(MAX_SHEET_ITEMS), self.atlas.cell, self.atlas.fit, self.atlas.cache
+        )
+
+    def _complete(
+        self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int
+    ) -> Reply:
         return self.model.complete(
             call.request(), max_attempts=max_attempts, deadline_s=self.deadline_s, cancel=self.cancel
         )
 
-    def look(self, dead_zones: DeadZones) -> Observation:
-        """Return the masked root."""
-        return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
-
-    def sheet(self, scratchpad: Scratchpad) -> Sheet:
-        """Return the scratchpad as an image: its surest items, since what is shown to a model must end somewhere."""
-        return Sheet(self.atlas.video, scratchpad.surest(MOST_SHOWN), self.atlas.cell, self.atlas.fit, self.atlas.cache)
-
 
 def prediction(question: Question, answer: Any) -> Answered:
-    """Return what a validated decision predicts: the index of a choice, an interval, a number or words.
+    """Return what a validated decision predicts: a choice's index, an interval, a number or words.
 
-    An interval told backwards is that interval: no grammar can keep a model from it.
+    The ends of an interval are sorted, because no schema can force a model to give the start first.
     """
     if question.kind == "when":
         return min(answer.start_s, answer.end_s), max(answer.start_s, answer.end_s)
     return answer.answer.strip() if isinstance(answer.answer, str) else int(answer.answer)
+
+
+def cited_cells(answer: Any) -> list[int]:
+    """Return the root cells that a decision made from the root grid rests on."""
+    judged = [weighed for weighed in getattr(answer, "weighed", ()) if weighed.choice == answer.answer] or [answer]
+    return [cell for each in judged for cell in getattr(each, "supporting", ())]

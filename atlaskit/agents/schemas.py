@@ -1,8 +1,11 @@
-"""The form of each answer, made from what is legal at that moment: a pydantic model of its shape, and the cells in it.
+"""The schema of each answer, made from what is legal at that moment.
 
-A cell that is not visible and open is not in the schema, and so not in the grammar that a server decodes by: an agent
-cannot select what it cannot see. What a schema asks for first is what a model should think of first; the choice comes
-last. Knows nothing of the words around it.
+A schema is a pydantic model (its shape) and the cells or labels that may appear in it. It lists
+only cells that are visible and open, and a server decodes by it: an agent cannot select what it
+cannot see. Fields come in the order in which a model should think: reasoning first, choice last.
+
+Names, fields and docstrings of the answer classes are part of the schemas that reach a model, and
+so of cache keys: they must not change. This module knows nothing of prompts.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Annotated, Any, Literal, ParamSpec, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
-from atlaskit.environment.mdp import (
+from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
     Backtrack,
@@ -21,32 +24,31 @@ from atlaskit.environment.mdp import (
     Expand,
     Finished,
     Investigate,
-    LegalSet,
     MarkPromising,
-    Traversal,
     Zoom,
 )
+from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.question import Kind
 from atlaskit.models.schema import ParametricSchema, among
 
 P = ParamSpec("P")
 
 LONGEST_TEXT = 600
-"""Characters of free text in a reply; more is cut, so that a chatty endpoint costs no second call."""
+"""Characters of free text in a reply; the rest is cut, so that a long text costs no second call."""
 MOST_ITEMS = 8
-"""Evidence items in one action, suggestions in one review."""
+"""Items in one list of cells, evidence or labels to erase."""
 MOST_CITED = 64
-"""Frames cited in one judgement."""
+"""Labels or cells cited in one list."""
 MOST_INTERVALS = 4
-"""Stretches of time that one review may name."""
+"""Intervals that one review may name."""
 MOST_COUNTED = 10_000
-"""The largest number that answers a question of how many."""
+"""The largest answer to a count question."""
 
 Text = Annotated[
     str, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else v), Field(max_length=LONGEST_TEXT)
 ]
 Words = Annotated[Text, Field(min_length=1), AfterValidator(lambda v: v if v.strip() else _blank())]
-"""Text that says something."""
+"""Text that is not blank."""
 Confidence = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -74,24 +76,24 @@ class CaptionAnswer(Answer):
     caption: Words
 
 
-def kept(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
-    """Keep the shapes of a function: there are few of them, and to make one takes milliseconds."""
+def cached_shape(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
+    """Cache the shapes that a function makes: there are few, and making one takes milliseconds."""
     return lru_cache(maxsize=1024, typed=True)(make)  # type: ignore[return-value]  # it hides the parameters
 
 
 def probe_schema(open_cells: tuple[int, ...], top: int) -> ParametricSchema:
-    """Return the schema of a ranking of cells, at most `top` of them, and none where nothing stands out."""
+    """Return the schema of a probe: none to `top` of the open cells, each with a score."""
     return ParametricSchema(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
 
 
-@kept
+@cached_shape
 def _probe_shape(top: int) -> type[BaseModel]:
     ranked = reply_model("RankedCell", cell=among("cells"), score=Confidence)
     return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 0, top))
 
 
 def step_schema(legal: LegalSet) -> ParametricSchema:
-    """Return the schema of a worker's step: one variant an action, with the cells it may name."""
+    """Return the schema of a step: a variant for each legal action, with the cells it may name."""
     cells = {
         "expand": legal.expand,
         "zoom": legal.zoom,
@@ -104,7 +106,7 @@ def step_schema(legal: LegalSet) -> ParametricSchema:
     return ParametricSchema(_step_shape(frozenset(name for name, _ in values), legal.backtrack), values)
 
 
-@kept
+@cached_shape
 def _step_shape(names: frozenset[str], backtrack: bool) -> type[BaseModel]:
     variants = [
         reply_model(name.title(), action=Literal[name], cell=among(name))
@@ -135,7 +137,7 @@ def _step_shape(names: frozenset[str], backtrack: bool) -> type[BaseModel]:
 
 
 def to_action(answer: Any) -> Action:
-    """Return the action that a validated worker's answer names."""
+    """Return the action that a validated answer to a step names."""
     chosen = answer.action
     match chosen.action:
         case "expand":
@@ -157,16 +159,22 @@ def to_action(answer: Any) -> Action:
 def review_schema(
     n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]
 ) -> ParametricSchema:
-    """Return the schema of an uncertainty analysis, of a question with some choices or none.
+    """Return the schema of a review (paper §3.2, uncertainty analysis).
 
-    To declare the evidence sufficient is to name the labels that prove the answer, and what was looked for that would
-    contradict it: there is no form that leaves them out.
+    An answer can declare the evidence sufficient only by naming the labels that prove it and what
+    the model looked for that would contradict it.
+
+    Args:
+        n_choices: How many choices the question has; 0 for a question without choices.
+        duration_s: The video's duration, which bounds the intervals an answer may name.
+        labels: Labels of the evidence that the review shows.
+        open_cells: Root cells that an answer may send workers to.
     """
     values = (("labels", labels), *((("cells", open_cells),) if open_cells else ()))
     return ParametricSchema(_review_shape(n_choices, duration_s, bool(open_cells)), values)
 
 
-@kept
+@cached_shape
 def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[BaseModel]:
     label = among("labels")
     second = Annotated[float, Field(ge=0, le=duration_s)]
@@ -199,15 +207,20 @@ def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[
 def decision_schema(
     kind: Kind, n_choices: int, duration_s: float, frames: tuple[int, ...] | tuple[str, ...]
 ) -> ParametricSchema:
-    """Return the schema of a final decision on a question of some kind.
+    """Return the schema of the decision on a question of some kind.
 
-    It cites frames by label or by cell; none where all is ruled out.
+    Args:
+        kind: The question's kind.
+        n_choices: How many choices it has.
+        duration_s: The video's duration, which bounds the interval that answers a when-question.
+        frames: The frames an answer can cite: labels of evidence, or indices of cells. If there
+            are none, the schema has no fields for citations.
     """
     shape = _decision_shape(kind, n_choices, duration_s, bool(frames))
     return ParametricSchema(shape, (("frames", frames),) if frames else ())
 
 
-@kept
+@cached_shape
 def _decision_shape(kind: Kind, n_choices: int, duration_s: float, can_cite: bool) -> type[BaseModel]:
     def cited(*names: str) -> dict[str, Any]:
         return {name: several(among("frames"), 0, MOST_CITED) for name in names} if can_cite else {}
@@ -241,24 +254,30 @@ def _blank() -> str:
 
 
 def reply_model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type[BaseModel]:
-    """Make the schema of one object, all of whose fields must be given."""
+    """Make a pydantic model with these fields, all of them required.
+
+    Args:
+        name: Name of the model. It reaches the JSON Schema, and so must not change.
+        checks: Functions that validate an instance.
+        fields: Types of the fields, by name.
+    """
     validators: dict[str, Any] = {check.__name__: model_validator(mode="after")(check) for check in checks}
-    required: dict[str, Any] = {field: (form, ...) for field, form in fields.items()}
+    required: dict[str, Any] = {field: (annotation, ...) for field, annotation in fields.items()}
     return create_model(name, __base__=Answer, __validators__=validators, **required)
 
 
 def one_of(values: Sequence[int] | Sequence[str]) -> Any:
-    """Return the form of one of these values."""
+    """Return the type of a field that takes one of these values."""
     return Annotated[Literal[tuple(values)], BeforeValidator(_no_boolean)]
 
 
 def _no_boolean(value: Any) -> Any:
-    """Refuse `true` where 1 is asked for: to Python they are equal."""
+    """Reject `true` in place of 1, which Python considers equal."""
     if isinstance(value, bool):
         raise ValueError("not a number")
     return value
 
 
 def several(item: Any, at_least: int, at_most: int) -> Any:
-    """Return the form of a list of items, of bounded length."""
+    """Return the type of a list with a bounded number of items."""
     return Annotated[list[item], Field(min_length=at_least, max_length=at_most)]

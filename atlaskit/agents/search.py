@@ -1,32 +1,34 @@
-"""Asking a question about a video: `ask` puts agents, budget and rounds together, and makes the result of them."""
+"""`ask`: answer a question about a video by Video-RLM, from options to a result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from inspect import signature
 from typing import Any, Literal
 
 from atlaskit.agents.budget import Budget, Meter
-from atlaskit.agents.loop import Limits, Search, name_of
-from atlaskit.agents.master import Master, prediction
-from atlaskit.agents.strategies import NAMES, STRATEGIES, Strategy
+from atlaskit.agents.dispatch import Dispatcher
+from atlaskit.agents.event_log import EventLog
+from atlaskit.agents.loop import Search, Stop
+from atlaskit.agents.master import Master, cited_cells, prediction
+from atlaskit.agents.options import CacheMode, GridSettings, SearchLimits
+from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
 from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.environment.atlas import Atlas, Cells
+from atlaskit.environment.observation import Cells
 from atlaskit.environment.question import Kind, Question, as_question
-from atlaskit.environment.render import Fit, Sheet
+from atlaskit.environment.render import Sheet
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
-from atlaskit.models.cached import Cached
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.presets import preset_for
-from atlaskit.models.protocol import Model
-from atlaskit.runs.archive import note
-from atlaskit.runs.events import Event, interval_s, seen_in
+from atlaskit.models.protocol import Model, Reply
+from atlaskit.runs.archive import save_manifest
+from atlaskit.runs.events import Event, interval_s, view_data
 from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
-from atlaskit.video.offline import keep
+from atlaskit.video.records import remember_video
 from atlaskit.video.video import Sampling, Video
 
 
@@ -60,145 +62,167 @@ def ask(
     on_event: Callable[[Event], None] | None = None,
     show: bool = False,
 ) -> Result:
-    """Ask a question about a video, by Video-RLM: a Master sends workers through the map and answers from frames.
+    """Answer a question about a video by Video-RLM (paper §3.2).
 
-    With `choices` the answer is one of them, without it is some words, unless `kind` says otherwise: "when", "count" or
-    "summary" (see `Question`).
+    A master probes the root grid and sends workers to explore regions of the video; it answers from
+    the frames that they put into the scratchpad.
 
-    A sheet has `k`×`k` cells of `cell` pixels. These, `steps` and `plateau`, where they are not given, are what suits
-    the model: 8×8 cells of 320 px and 12 steps for any, and what it was taught with for nano.
+    Every reply is cached at once. A run that was killed continues where it stopped when it is
+    started again, and running a finished one again makes no model call.
 
-    `workers` regions are explored in a round, in at most `steps` calls each; `plateau` steps in a row without new
-    evidence end a visit (if not given, half of the steps, and enough to go all the way down). `traversal` says how:
-    "dfs", "bfs", "beam", any function of `strategies`' form, or "auto" for the Master's choice by the question's words.
-    The evidence is not found sufficient before `min_rounds`. With `look_ahead` the next round's probe is made while the
-    workers are under way, where neither calls nor tokens are short: that saves time, and costs a call where the round
-    turns out to be the last.
+    Args:
+        video: The video.
+        question: The question, as text or as a `Question`.
+        choices: The possible answers; None for an answer in words.
+        vlm: The model that plays the master and the workers.
+        kind: The form of the answer, if not that implied by `choices`: "when", "count", "summary".
+        workers: The most regions explored in a round.
+        traversal: Which regions are explored, and how: "dfs", "bfs", "beam", a function of the form
+            that `strategies` describes, or "auto", for the master's choice from the question alone.
+        steps: The most calls of a worker in its region. None: what suits the model (12).
+        plateau: A visit ends after so many steps in a row without new evidence. None: what suits
+            the model, or else half of the steps but enough to reach the deepest level.
+        min_rounds: Rounds before the evidence may count as sufficient.
+        max_rounds: The most rounds; None for no limit.
+        look_ahead: Whether the next probe runs beside the workers, where the budget allows it. This
+            saves time, and wastes a call if no further round follows.
+        max_depth: How deep workers may go, from 0 (the root grid alone) to D_max; "auto" is the
+            first depth whose cells are shorter than a second.
+        budget: Limits on calls, tokens and seconds.
+        k: A grid has k×k cells. None: what suits the model (8; 4 for nano).
+        cell: Width and height of a cell in pixels. None: what suits the model (320; 128 for nano).
+        fit: How a frame fits its cell.
+        subtitles: Whether agents get the video's subtitles.
+        sampling: Which frame stands for a cell.
+        cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
+        threads: Workers that run at the same time; None for all of a round. The result does not
+            depend on it.
+        sample: Number of the sample, if a model with a temperature is asked several times; each
+            number has replies of its own in the cache.
+        refresh: Call the model even if the cache has a reply, and replace that reply.
+        replay: Never call the model; use the cache alone.
+        cache: Where replies and views are stored; None for the default cache.
+        on_event: Called with each event as it happens, from the thread in which it happens.
+        show: Draw the run while it happens: in a notebook as a map, in a terminal as one line. The
+            result does not depend on it, but for the decoded frames counted in `result.spent`.
 
-    `threads` workers run at once (all of a round, if not given); the result does not depend on it. `on_event` is called
-    with each event as it happens, from the thread it happens in. With `show` the run is drawn while it happens: in a
-    notebook as the map with what was found so far, which the result itself takes the place of, and in a terminal as a
-    line on stderr that goes away. The result does not depend on that either (frames that only the drawing decoded count
-    among `result.spent`, which is not part of it).
-
-    Every reply is kept in `cache` as it comes, so a run that was killed goes on where it was, and one that was finished
-    costs nothing. `sample` numbers several runs that a model with a temperature may answer differently, each with
-    replies of its own; `refresh` asks again and keeps the new replies; with `replay`, nothing is asked at all.
-
-    Raises InputError for what cannot be asked, Unreachable when the model does not answer at all, and Unrecorded where
-    a replay needs a reply that is not kept; a model that fails later costs steps, and the result says so.
+    Raises:
+        InputError: If an argument breaks a rule.
+        Unreachable: If the model never answers. A model that fails later costs steps; the result
+            says so.
+        Unrecorded: If a replay needs a reply that is not in the cache.
     """
     asked = as_question(question, choices, kind)
-    suits = preset_for(vlm)
-    k, cell = suits.k if k is None else k, suits.cell if cell is None else cell
-    steps = suits.steps if steps is None else steps
-    plateau = suits.plateau if plateau is None and steps == suits.steps else plateau
-    check_whole("workers", workers)
-    check_whole("steps", steps)
+    preset = preset_for(vlm)
+    steps = preset.steps if steps is None else steps
+    plateau = preset.plateau if plateau is None and steps == preset.steps else plateau
+    limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     check_whole("threads", workers if threads is None else threads)
     if not isinstance(budget, Budget):
-        raise InputError(f"budget is an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
-    strategy = _strategy(traversal)
-    kept = cache or default_cache()
-    cache = kept.watched()
-    model = CallLog(Cached(vlm, cache, sample=sample, refresh=refresh, replay=replay))
-    keep(video, cache)
-    atlas = Atlas(video, k, cell, max_depth, fit, subtitles=subtitles, sampling=sampling, cells=cells, cache=cache)
-    watch = RunObserver(video, kept, show, on_event)
+        raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
+    strategy = resolve_strategy(traversal)
+    grids = GridSettings(
+        preset.k if k is None else k, preset.cell if cell is None else cell, max_depth, fit, subtitles, sampling, cells
+    )
+    mode, store = CacheMode(sample, refresh, replay), cache or default_cache()
+    watched = store.watched()
+    model = CallLog(mode.open(vlm, watched))
+    remember_video(video, watched)
+    atlas = grids.open(video, watched)
+    observer = RunObserver(video, store, show, on_event)
     meter = Meter(budget)
-    if plateau is None:
-        plateau = min(steps - 1, max(steps // 2, atlas.rules.max_depth + 1))
-    limits = Limits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     search = Search(
         master=Master(atlas, model, asked, meter.deadline_s, meter.cancel),
-        explore=Worker(atlas, model, asked, watch.see).explore,
-        meter=meter,
-        limits=limits,
+        dispatcher=Dispatcher(Worker(atlas, model, asked, observer.on_event).explore, threads or workers, meter.cancel),
+        limits=limits.with_plateau(atlas.rules.max_depth),
         strategy=strategy,
-        threads=threads or workers,
-        emit=watch.see,
+        meter=meter,
+        log=EventLog(observer.on_event),
     )
-    settings = {
-        "method": "video-rlm",
-        "model": vlm.name,
-        "parameters": dict(vlm.parameters),
-        "sample": sample,
-        "video": video.fingerprint,
-        "k": k,
-        "cell": cell,
-        "fit": fit,
-        "max_depth": atlas.rules.max_depth,
-        "subtitles": subtitles,
-        "sampling": sampling,
-        "cells": cells,
-        "traversal": "auto" if strategy is None else name_of(strategy),
-        **vars(limits),
-        "budget": asdict(budget),
-    }
-    with watch:
-        result = watch.result = _run(search, settings, model, decoded=video.frames_decoded)
-        note(result.trace, cache)
+    settings = _settings(search, vlm, grids, mode)
+    with observer:
+        result = observer.result = _run(search, settings, model, frames_before=video.frames_decoded)
+        save_manifest(result.trace, watched)
     return result
 
 
-def _run(search: Search, settings: dict[str, Any], ledger: CallLog, decoded: int) -> Result:
-    """Search, decide, and put together what was found; `decoded` frames had been decoded before."""
-    question, atlas = search.master.question, search.master.atlas
-    search.log(Event("start", data={"question": question.to_json(), "settings": settings}))
+def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) -> dict[str, Any]:
+    """Return the settings of a run as its trace and its result hold them."""
+    atlas = search.master.atlas
+    return {
+        "method": "video-rlm",
+        "model": vlm.name,
+        "parameters": dict(vlm.parameters),
+        "sample": mode.sample,
+        "video": atlas.video.fingerprint,
+        "k": grids.k,
+        "cell": grids.cell,
+        "fit": grids.fit,
+        "max_depth": atlas.rules.max_depth,
+        "subtitles": grids.subtitles,
+        "sampling": grids.sampling,
+        "cells": grids.cells,
+        "traversal": "auto" if search.strategy is None else strategy_name(search.strategy),
+        **vars(search.limits),
+        "budget": asdict(search.meter.budget),
+    }
+
+
+def _run(search: Search, settings: dict[str, Any], model: CallLog, frames_before: int) -> Result:
+    """Search, decide, and return the result.
+
+    Args:
+        search: The search, before its first call.
+        settings: The settings of the run.
+        model: The model, with the log of its calls.
+        frames_before: How many frames of the video had been decoded before the run.
+    """
+    question = search.master.question
+    search.log.add(Event("start", data={"question": question.to_json(), "settings": settings}))
     stop = search.run()
     decision = search.decide()
-    evidence = search.scratchpad
-    if decision is not None and not len(evidence):
-        evidence = search.master.cite(_cited(decision.answer), search.dead_zones, evidence)
-        found = {
-            "view": seen_in(search.look()),
-            "interval_s": interval_s(atlas.root),
-            "found": [item.to_json() for item in evidence],
-        }
-        search.log(Event("cite", data=found))
-    search.log(Event("stop", data={"stop": stop, "rounds": search.rounds, "calls": search.meter.total.calls}))
-    bills = search.meter.by_role
+    if decision is not None and not len(search.state.scratchpad):
+        _cite(search, decision)
+    calls = search.meter.total.calls
+    search.log.add(Event("stop", data={"stop": stop, "rounds": search.rounds, "calls": calls}))
+    return _result(search, stop, decision, settings, model, frames_before)
+
+
+def _cite(search: Search, decision: Reply) -> None:
+    """Make evidence of the root cells that a decision without evidence rests on."""
+    state, master = search.state, search.master
+    state.scratchpad = master.cite(cited_cells(decision.answer), state.dead_zones, state.scratchpad)
+    data = {
+        "view": view_data(search.observe_root()),
+        "interval_s": interval_s(master.atlas.root),
+        "found": [item.to_json() for item in state.scratchpad],
+    }
+    search.log.add(Event("cite", data=data))
+
+
+def _result(
+    search: Search, stop: Stop, decision: Reply | None, settings: dict[str, Any], model: CallLog, frames_before: int
+) -> Result:
+    question, atlas, state = search.master.question, search.master.atlas, search.state
+    charges = search.meter.by_role
     return Result(
         question=question,
         prediction=None if decision is None else prediction(question, decision.answer),
         reasoning="" if decision is None else decision.answer.reasoning,
-        evidence=evidence,
-        dead_zones=search.dead_zones,
+        evidence=state.scratchpad,
+        dead_zones=state.dead_zones,
         stop=stop,
         failure=search.failure,
         rounds=search.rounds,
-        usage={role: bill.usage for role, bill in bills.items()},
+        usage={role: charge.usage for role, charge in charges.items()},
         settings=settings,
-        trace=Trace(tuple(search.events)),
-        sheet=Sheet(atlas.video, evidence, atlas.cell, atlas.fit, atlas.cache),
-        calls=tuple(ledger.calls),
+        trace=Trace(tuple(search.log.events)),
+        sheet=Sheet(atlas.video, state.scratchpad, atlas.cell, atlas.fit, atlas.cache),
+        calls=tuple(model.calls),
         spent=Spent(
-            calls=sum(bill.paid.calls for bill in bills.values()),
-            tokens=sum(bill.paid.tokens for bill in bills.values()),
-            frames_decoded=atlas.video.frames_decoded - decoded,
+            calls=sum(charge.paid.calls for charge in charges.values()),
+            tokens=sum(charge.paid.tokens for charge in charges.values()),
+            frames_decoded=atlas.video.frames_decoded - frames_before,
             seconds=search.meter.seconds,
         ),
     )
-
-
-def _cited(answer: Any) -> list[int]:
-    """Return the cells a decision from the root grid rests on."""
-    judged = [weighed for weighed in getattr(answer, "weighed", ()) if weighed.choice == answer.answer] or [answer]
-    return [cell for each in judged for cell in getattr(each, "supporting", ())]
-
-
-def _strategy(traversal: str | Strategy) -> Strategy | None:
-    """Return the strategy that is meant, None for the Master's choice; raise InputError for what is none."""
-    if isinstance(traversal, str) and traversal in NAMES:
-        return STRATEGIES.get(traversal)
-    if callable(traversal):
-        try:
-            signature(traversal).bind(None, workers=1, steps=1)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"A strategy is called as strategy(frontier, workers=…, steps=…), which {traversal!r:.80} cannot be "
-                f"({error}); a beam is ak.strategies.beam(width)."
-            ) from error
-        return traversal
-    names = ", ".join(map(repr, NAMES))
-    raise InputError(f"traversal is {names}, or a function of the form that strategies have; got {traversal!r:.80}.")

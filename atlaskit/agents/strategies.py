@@ -1,14 +1,14 @@
 """Strategies: which regions are explored next, and how. Each is one function of the frontier.
 
-`ask(…, traversal=)` takes a name in STRATEGIES, "auto" (the Master chooses between "dfs" and "bfs" from the words of
-the question), or any function of this form:
+`ask(…, traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from the
+words of the question), or any function of this form:
 
     def mine(frontier, *, workers, steps):
         return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
 
-It returns at most `workers` sorties, to different open regions; none at all ends the search. It is called once a
-round, when nothing is under way. That the result should not depend on threads asks of it that it depends on the
-frontier alone.
+The search calls the strategy once a round, when no worker is running. The strategy returns at most
+`workers` assignments, to different open regions; an empty list ends the search. A strategy must
+depend on the frontier alone, or the result depends on the timing of threads.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import count
 from typing import Protocol, get_args
 
@@ -25,63 +26,72 @@ from atlaskit.environment.mdp import Traversal
 from atlaskit.errors import InputError, check_whole
 
 SCAN_STEPS = 4
-"""Steps of a worker that scans one level and marks what should be opened."""
+"""Steps of a worker that scans one level and marks cells for later rounds."""
 BEAM_WIDTH = 8
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One worker's errand, as a strategy plans it."""
+    """A strategy's choice: a region and how a worker explores it.
+
+    Raises:
+        InputError: If the region is not a grid, the traversal is unknown, or there are no steps.
+    """
 
     region: Grid
     traversal: Traversal
-    """What the worker may do: open cells ("dfs"), or mark them for others ("bfs")."""
+    """What the worker may do: open cells ("dfs"), or mark them for later rounds ("bfs")."""
     steps: int
-    """Calls that it may make at most."""
+    """The most calls the worker may make."""
 
     def __post_init__(self) -> None:
-        check_whole("The steps of a sortie", self.steps)
+        check_whole("steps of an assignment", self.steps)
         if not isinstance(self.region, Grid):
-            raise InputError(f"A sortie goes to a region's grid, not to {self.region!r:.80}.")
+            raise InputError(f"The region of an assignment must be a Grid; got {self.region!r:.80}.")
         if self.traversal not in get_args(Traversal):
-            raise InputError(f'The traversal of a sortie is "dfs" or "bfs", got {self.traversal!r:.80}.')
+            raise InputError(f'The traversal of an assignment must be "dfs" or "bfs"; got {self.traversal!r:.80}.')
 
 
 class Strategy(Protocol):
-    """Anything that plans a round."""
+    """Any function that plans a round."""
 
     def __call__(self, frontier: Frontier, *, workers: int, steps: int) -> Sequence[Assignment]:
-        """Return the sorties of a round."""
+        """Return the assignments of a round, at most `workers`; none ends the search."""
 
 
 def dfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
-    """Depth-first: each worker opens cells of its region until it sees what it was sent for (paper §3.2)."""
+    """Search depth-first: workers open cells until they see the evidence (paper §3.2)."""
     return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
 
 
 def bfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
-    """Breadth-first: each worker scans one level of its region, and marks cells for later rounds (paper §3.2).
+    """Search breadth-first: workers scan one level and mark cells for later rounds.
 
-    What is marked stands in a first-in-first-out queue, which the Master's scores reorder.
+    Marked cells wait in a first-in-first-out queue, which the master's scores reorder (paper §3.2).
     """
     return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in frontier.best(workers)]
 
 
 def beam(width: int = BEAM_WIDTH) -> Strategy:
-    """Return a beam search: on each level the `width` best regions are scanned, and no others, before the next level.
+    """Return a beam search: it scans the `width` best regions of each level before the next level.
 
-    Where the beam has come to its end without sufficient evidence, it is widened by as much again.
-    Raises InputError for a width below 1.
+    When the beam reaches the deepest level without sufficient evidence, it continues with another
+    `width` regions a level.
+
+    Raises:
+        InputError: If the width is below 1.
     """
     check_whole("The width of a beam", width)
 
     def strategy(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
-        seen = Counter(grid.depth for grid in frontier.visited)
+        visits = Counter(grid.depth for grid in frontier.visited)
         levels = sorted({region.grid.depth for region in frontier.scored})
         if not levels:
             return []
-        level, wide = next((level, wide) for wide in count(width, width) for level in levels if seen[level] < wide)
-        chosen = frontier.best(min(workers, wide - seen[level]), lambda region: region.grid.depth == level)
+        level, limit = next(
+            (level, limit) for limit in count(width, width) for level in levels if visits[level] < limit
+        )
+        chosen = frontier.best(min(workers, limit - visits[level]), lambda region: region.grid.depth == level)
         return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in chosen]
 
     strategy.__name__ = f"beam({width})"
@@ -90,4 +100,49 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
 
 STRATEGIES: dict[str, Strategy] = {"dfs": dfs, "bfs": bfs, "beam": beam()}
 NAMES = ("auto", *STRATEGIES)
-"""What a traversal can be called."""
+"""The names that `traversal` can have."""
+
+
+def resolve_strategy(traversal: str | Strategy) -> Strategy | None:
+    """Return the strategy for a value of `traversal`, None for "auto".
+
+    Raises:
+        InputError: If the value is neither a name nor a function of a strategy's form.
+    """
+    if isinstance(traversal, str) and traversal in NAMES:
+        return STRATEGIES.get(traversal)
+    if not callable(traversal):
+        names = ", ".join(map(repr, NAMES))
+        raise InputError(f"traversal must be {names}, or a strategy function; got {traversal!r:.80}.")
+    try:
+        signature(traversal).bind(None, workers=1, steps=1)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"A strategy must be callable as strategy(frontier, workers=…, steps=…); {traversal!r:.80} is not "
+            f"({error}). For a beam, pass ak.strategies.beam(width)."
+        ) from error
+    return traversal
+
+
+def strategy_name(strategy: Strategy) -> str:
+    """Return the name of a strategy in results and traces."""
+    return str(getattr(strategy, "__name__", type(strategy).__name__))
+
+
+def plan_round(strategy: Strategy, frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
+    """Ask a strategy for the assignments of a round, and check them.
+
+    Raises:
+        InputError: If it does not return a list of assignments, at most `workers`, to different
+            open regions.
+    """
+    planned = strategy(frontier, workers=workers, steps=steps)
+    rule = f"The strategy {strategy_name(strategy)} must return"
+    if not isinstance(planned, Sequence) or not all(isinstance(each, Assignment) for each in planned):
+        raise InputError(f"{rule} a list of assignments; it returned {planned!r:.80}.")
+    if len(planned) > workers:
+        raise InputError(f"{rule} at most {workers} assignments; it returned {len(planned)}.")
+    regions, open_grids = [each.region for each in planned], {region.grid for region in frontier.open}
+    if len(set(regions)) < len(regions) or not set(regions) <= open_grids:
+        raise InputError(f"{rule} assignments to different regions of frontier.open; it returned {regions}.")
+    return list(planned)

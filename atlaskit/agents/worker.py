@@ -1,225 +1,129 @@
-"""Master and Worker (paper §3.2): show, ask, read the answer. No loops over rounds; those are `search`'s.
+"""Workers (paper §3.2): each explores one region, within its share of the budget.
 
-What goes wrong in a call costs a step: the evidence found before it is kept, and a region that failed stays open.
+A failed call costs a step, not the region: the worker goes on, evidence it found before is kept,
+and a region whose visit was cut short stays open.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from atlaskit.agents.budget import Allotment, Charge, PeakUsage
-from atlaskit.agents.prompts import (
-    StepCall,
-    after_action,
-    note_of,
-)
-from atlaskit.agents.schemas import to_action
+from atlaskit.agents.prompts import StepCall
+from atlaskit.agents.task import Task, WorkerResult, WorkerStop
+from atlaskit.agents.visit import Visit
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import Action, Expand, Traversal
-from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.environment.question import Question, Span
-from atlaskit.errors import IllegalAction, printable
+from atlaskit.environment.question import Question
 from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Message, Model, Reply
-from atlaskit.runs.events import Event, described, failed, interval_s, paid, seen_in, shown_in
+from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
+from atlaskit.runs.events import Event, failure_data, view_data
 
-WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
-"""Why a worker came back: it declared its region explored, found nothing new for too long, used up its own steps, was
-cut short by the budget of the whole run, or could not get answers."""
-
-LONGEST_NOTE = 200
-"""Characters of what a worker thought of a frame or scan, for when its conversation begins anew."""
-FAILURES_IN_A_ROW = 2
-"""A worker whose calls fail this often in a row gives up; its region stays open."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a worker is sent to do: all it may know, fixed before it starts."""
-
-    search_task: str
-    region: Grid
-    dead_zones: DeadZones
-    allotment: Allotment
-    round: int
-    worker: int
-    """Its number among the workers of the round."""
-    traversal: Traversal = "dfs"
-    plateau: int = 0
-    """It comes back after this many steps in a row without new evidence, or newly marked cells; 0 is never."""
-    kept: Scratchpad = Scratchpad()
-    """What was found in the region before."""
-
-
-@dataclass(frozen=True)
-class WorkerResult:
-    """What a worker brings back from a region."""
-
-    region: Grid
-    evidence: tuple[Evidence, ...]
-    """What it found, without what was known before."""
-    stop: WorkerStop
-    bill: Charge
-    events: tuple[Event, ...]
-    longest_s: float = 0.0
-    """Seconds of the longest call."""
-    marked: tuple[Grid, ...] = ()
-    """The cells that it put into the queue, first in, first out."""
-    largest: PeakUsage = PeakUsage()
-    got_no_answer: bool = False
-    """Whether nobody answered any call of the visit; to be refused is an answer."""
-
-    @property
-    def is_cut_short(self) -> bool:
-        """Whether the region was not searched as far as meant: it stays open."""
-        failed = any(event.kind == "failure" for event in self.events)
-        return self.stop in ("failed", "budget") or (self.stop in ("steps", "plateau") and failed)
-
-    @property
-    def unmarked_s(self) -> tuple[Span, ...]:
-        """The parts of the region that were not marked: where there is no evidence, they hold nothing."""
-        marked = DeadZones().add_all((grid.start_s, grid.end_s) for grid in self.marked)
-        return marked.outside(self.region.start_s, self.region.end_s)
+MAX_FAILURES_IN_A_ROW = 2
+"""A worker gives up after so many failed calls in a row; its region stays open."""
 
 
 @dataclass
 class Worker:
-    """Explores one region and reports: opens cells until it sees what it was sent for ("dfs"), or scans one level and
-    marks what others should open ("bfs")."""
+    """An agent that explores a region.
+
+    With traversal "dfs" it opens cells until it sees the evidence; with "bfs" it scans one level
+    and marks the cells that later rounds should open.
+    """
 
     atlas: Atlas
     model: Model
     question: Question
     emit: Callable[[Event], None] = lambda event: None
+    """Called with each event as it happens, from the worker's thread."""
 
-    def explore(self, errand: Task) -> WorkerResult:
-        """Search a region within its allotment of calls, tokens and time."""
-        visit, allotment = _Visit(self.atlas, errand), errand.allotment
-        bill, events, failures, longest_s = Charge(), list[Event](), 0, 0.0
-        largest, is_silent = PeakUsage(), True
-        stop: WorkerStop = "steps" if allotment.is_whole else "budget"
-        while bill.usage.calls < allotment.calls:
-            if allotment.is_spent(bill.usage, largest, longest_s):
-                stop = "budget"
-                break
-            left, began = allotment.calls - bill.usage.calls, time.monotonic()
-            call = visit.call(self.question, left)
-            try:
-                reply = self.model.complete(
-                    call.request(),
-                    max_attempts=min(left, MAX_ATTEMPTS),
-                    deadline_s=allotment.deadline_s,
-                    cancel=allotment.cancel,
-                )
-            except ModelError as error:
-                cost = Charge.of(error)
-                bill, largest = bill + cost, largest | cost.usage
-                failures += 1
-                is_silent = is_silent and not isinstance(error, Refused)
-                if isinstance(error, Refused | BadReply):  # the same again would fail again
-                    visit.begin_anew()
-                events.append(visit.event("failure", failed("step", error, cost.usage, {"view": seen_in(visit.seen)})))
-                self.emit(events[-1])
-                if failures == FAILURES_IN_A_ROW:
-                    stop = "failed"
-                    break
-                continue
-            bill, failures, is_silent = bill + Charge.of(reply), 0, False
-            largest, longest_s = largest | reply.usage, max(longest_s, time.monotonic() - began)
-            events.append(visit.act(reply, call, left - reply.usage.calls))
-            self.emit(events[-1])
-            if visit.state.finished:
-                stop = "finished"
-                break
-            if visit.without_gain == errand.plateau > 0:
-                stop = "plateau"
-                break
-        found = visit.state.scratchpad.items[len(errand.kept) :]
-        silent = is_silent and bool(events)
-        marked = visit.state.marked
-        return WorkerResult(errand.region, found, stop, bill, tuple(events), longest_s, marked, largest, silent)
+    def explore(self, task: Task) -> WorkerResult:
+        """Explore a region within its allotment of calls, tokens and time."""
+        visit, account = Visit(self.atlas, task, self.question), _Account(task.allotment)
+        while (stop := _stop_of(visit, account)) is None:
+            self._step(visit, account)
+        return WorkerResult(
+            region=task.region,
+            evidence=visit.evidence,
+            stop=stop,
+            charge=account.charge,
+            events=tuple(account.events),
+            longest_s=account.longest_s,
+            marked=visit.state.marked,
+            largest=account.largest,
+            got_no_reply=account.is_silent and bool(account.events),
+        )
+
+    def _step(self, visit: Visit, account: _Account) -> None:
+        """Make one call and take the action it returns; a failed call changes no state."""
+        left, started_s = account.calls_left, time.monotonic()
+        call = visit.next_call(left)
+        try:
+            reply = self._complete(call, left, visit.task.allotment)
+        except ModelError as error:
+            account.add_failure(error)
+            if isinstance(error, Refused | BadReply):  # the same messages would fail again
+                visit.restart_conversation()
+            shown = {"view": view_data(visit.observation)}
+            event = visit.event("failure", failure_data("step", error, Charge.of(error).usage, shown))
+        else:
+            account.add_reply(reply, time.monotonic() - started_s)
+            event = visit.act(reply, call, left - reply.usage.calls)
+        account.events.append(event)
+        self.emit(event)
+
+    def _complete(self, call: StepCall, calls_left: int, allotment: Allotment) -> Reply:
+        return self.model.complete(
+            call.request(),
+            max_attempts=min(calls_left, MAX_ATTEMPTS),
+            deadline_s=allotment.deadline_s,
+            cancel=allotment.cancel,
+        )
 
 
 @dataclass
-class _Visit:
-    """A worker's stay in its region: the state, the conversation about the current view, and what was done."""
+class _Account:
+    """What a visit has cost so far, and which of its calls failed."""
 
-    atlas: Atlas
-    errand: Task
-    conversation: tuple[Message, ...] = ()
-    done: tuple[Action, ...] = ()
-    notes: list[str] = field(default_factory=list)
-    opened: set[tuple[int, ...]] = field(default_factory=set)
-    """The paths of the cells that were opened."""
-    without_gain: int = 0
-    """Steps since something new was found or marked."""
+    allotment: Allotment
+    charge: Charge = Charge()
+    largest: PeakUsage = PeakUsage()
+    longest_s: float = 0.0
+    failures_in_a_row: int = 0
+    is_silent: bool = True
+    """Whether no call has reached the model so far."""
+    events: list[Event] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        errand = self.errand
-        self.state = self.atlas.start(errand.region, errand.dead_zones, errand.kept, errand.traversal)
-        self.seen = self.atlas.observe(self.state)
+    @property
+    def calls_left(self) -> int:
+        return self.allotment.calls - self.charge.usage.calls
 
-    def call(self, question: Question, steps_left: int) -> StepCall:
-        """Return the next question to the model. It is appended to what was said before about the same view."""
-        opened = tuple(sorted(path[-1] for path in self.opened if path[:-1] == self.state.grid.path))
-        call = StepCall(question, self.errand.search_task, self.seen, (), self.done, steps_left, opened)
-        if not self.conversation:
-            self.conversation = call.opening(self.notes)
-        *before, last = self.conversation  # which tells what is left of the steps, of which failures cost some too
-        self.conversation = (*before, call.told_anew(last))
-        return replace(call, earlier=self.conversation)
+    @property
+    def is_spent(self) -> bool:
+        """Whether another call would exceed the allotment's tokens or time."""
+        return self.allotment.is_spent(self.charge.usage, self.largest, self.longest_s)
 
-    def begin_anew(self) -> None:
-        """Drop the conversation, which may be too long; the notes tell what was done."""
-        self.conversation = ()
+    def add_failure(self, error: ModelError) -> None:
+        cost = Charge.of(error)
+        self.charge, self.largest = self.charge + cost, self.largest | cost.usage
+        self.failures_in_a_row += 1
+        self.is_silent = self.is_silent and not isinstance(error, Refused)
 
-    def act(self, reply: Reply, call: StepCall, steps_left: int) -> Event:
-        """Do what the model chose; what cannot be done costs the step and is told."""
-        before, action, problem = self.seen, to_action(reply.answer), ""
-        if before.looking_at and self.notes and reply.answer.thought:  # what it saw there, for a view that comes later
-            self.notes[-1] += f": {printable(reply.answer.thought, LONGEST_NOTE)}"
-        try:
-            self.state = self.atlas.act(self.state, action)
-        except IllegalAction as error:
-            problem = str(error)
-        after = self.seen = self.atlas.observe(self.state)
-        if after.view.grid == before.view.grid:
-            told = after_action(action, after, steps_left, problem)
-            earlier = call.opening(self.notes) if _is_full(self.conversation) else self.conversation
-            self.conversation = (*earlier, Message("assistant", (reply.text,)), told)
-        else:
-            self.conversation = ()
-        if not problem:
-            self.done = (*self.done, action)
-            if isinstance(action, Expand):
-                self.opened.add(after.view.grid.path)
-            self.notes.append(note_of(action, before))
-        found = self.state.scratchpad.items[len(before.state.scratchpad) :]
-        marked = self.state.marked[len(before.state.marked) :]
-        self.without_gain = 0 if found or marked else self.without_gain + 1
-        data = {
-            "view": seen_in(before),
-            "interval_s": interval_s(before.view.grid),
-            "depth": before.state.depth,
-            "action": described(action),
-            "problem": problem,
-            "shown": None if problem else shown_in(after),  # what could not be done shows nothing new
-            "found": [item.to_json() for item in found],
-            "marked": [list(grid.path) for grid in marked],
-            "thought": reply.answer.thought,
-            **paid(reply),
-        }
-        return self.event("step", data)
-
-    def event(self, kind: str, data: dict[str, Any]) -> Event:
-        """Return an event of this visit."""
-        return Event(kind, self.errand.round, self.errand.worker, data)
+    def add_reply(self, reply: Reply, seconds: float) -> None:
+        self.charge, self.largest = self.charge + Charge.of(reply), self.largest | reply.usage
+        self.longest_s = max(self.longest_s, seconds)
+        self.failures_in_a_row, self.is_silent = 0, False
 
 
-def _is_full(conversation: Sequence[Message]) -> bool:
-    """Tell whether a conversation has no room for another image."""
-    return sum(not isinstance(part, str) for message in conversation for part in message.parts) >= MOST_IMAGES
+def _stop_of(visit: Visit, account: _Account) -> WorkerStop | None:
+    """Return why a visit ends before its next call, None if it goes on."""
+    if account.failures_in_a_row == MAX_FAILURES_IN_A_ROW:
+        return "failed"
+    if visit.state.finished:
+        return "finished"
+    if visit.has_plateaued:
+        return "plateau"
+    if account.calls_left <= 0:
+        return "steps" if account.allotment.is_full else "budget"
+    return "budget" if account.is_spent else None

@@ -1,9 +1,10 @@
-"""A content-addressed cache: bytes and JSON by key, on disk or in memory. Knows nothing of grids or models.
+"""A content-addressed cache: bytes and JSON by key, on disk or in memory.
 
-A key is the hash of what a thing is made of (`recipe_key`), so nobody ever has to say what is out of date. Three things
-can be relied on: what comes out is what was put in (an entry carries the hash of its key and content; one that does not
-match is dropped, counted, told, and made again); what several want at once is made once, across threads and processes;
-nothing is evicted unless a limit was set, and then it is counted and told.
+A key is the hash of what an entry is made of (see `keys`), so nothing has to be invalidated. Three
+guarantees hold. The cache returns what was stored: an entry carries a hash of its key and content,
+and one that does not match is dropped, counted, reported and computed again. When several callers
+need one key, exactly one computes it, across threads and processes. Without a limit nothing is
+evicted; with one, evictions are counted and reported. This module knows nothing of grids or models.
 """
 
 from __future__ import annotations
@@ -17,24 +18,29 @@ import time
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from atlaskit.caching.disk import Entry, Forked, Policy, Store, Tampered, kind_of
-from atlaskit.caching.locks import KeyLocks, flights_in
+from atlaskit.caching.disk import Entry, Store
+from atlaskit.caching.folder import Forked
+from atlaskit.caching.keys import canonical_json, kind_of
+from atlaskit.caching.locks import KeyLocks, locks_in
+from atlaskit.caching.memory import MemoryStore, totals_by_kind
+from atlaskit.caching.rows import Policy, Tampered
 from atlaskit.errors import CacheWarning, InputError
 
 DIGEST_BYTES = 16
+"""Bytes of the hash that precedes the content of an entry."""
 
 
-_counting = threading.Lock()
+_counts_lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    global _counting
-    _counting = threading.Lock()
+    global _counts_lock
+    _counts_lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
@@ -42,21 +48,19 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
 
 
 class Transient(bytes):
-    """Bytes that are given to whoever waits for them and are not kept: made again, they may come out otherwise."""
+    """Bytes that `remember` returns but does not store: the next call may make others."""
 
 
 class Cache:
-    """Bytes and JSON by key, kept in `directory` (made if it is not there), in a folder private to the user.
+    """Bytes and JSON by key, in a directory or in memory.
 
-    A key begins with the kind of its entry and the version of the code that makes it (`view:2:…`).
+    A key starts with the kind of its entry and the version of the code that makes it: `view:2:…`.
+    Many threads and processes of one host can use one directory. On a network file system each host
+    gets a folder of its own.
 
-    Nothing is evicted, unless `size_limit` (bytes) is set: then entries go by `policy`, those that were paid for
-    (replies, and what little it takes to replay them) last. "least-recently-stored" is the quicker one;
-    "least-recently-used" makes each read a write.
-
-    Safe with many threads and processes of one host. On a network file system each host has a folder of its own.
-    `Cache(None)` keeps everything in memory, and is gone with it; so does, with a warning, one that is opened in a
-    forked process for a directory which was open before, since SQLite cannot be forked.
+    `Cache(None)` keeps its entries in memory, for as long as it lives. So does, with a warning, a
+    cache that a forked process opens in a directory that its parent had open: SQLite does not
+    survive a fork.
     """
 
     def __init__(
@@ -66,43 +70,72 @@ class Cache:
         size_limit: int | None = None,
         policy: Policy = "least-recently-stored",
     ) -> None:
-        """Open the cache; raise CacheError where the directory cannot be made or written, or is not the user's."""
+        """Open the cache.
+
+        Args:
+            directory: Where the entries are stored, in a folder private to the user; it is created
+                if needed. None means in memory.
+            size_limit: Maximum size in bytes; None means that nothing is evicted.
+            policy: Which entries are evicted first; replies, and the small entries that a replay
+                needs, always go last. "least-recently-stored" is faster: "least-recently-used"
+                turns each read into a write.
+
+        Raises:
+            CacheError: The directory cannot be created or written, or belongs to another user or
+                program.
+            InputError: The limit or the policy is invalid.
+        """
         self.directory = None if directory is None else Path(directory).absolute()
         if directory is None and size_limit is not None:
-            raise InputError("A cache in memory has no limit: leave size_limit out, or name a directory.")
-        self._store: Store | _Memory = _Memory()
+            raise InputError("A cache in memory has no size limit: leave size_limit out, or name a directory.")
+        self._store: Store | MemoryStore = MemoryStore()
         if self.directory is not None:
             try:
                 self._store = Store(self.directory, size_limit, policy)
             except Forked as error:
-                warnings.warn(f"{error} Until then, what it needs is kept in memory.", CacheWarning, stacklevel=2)
-        self._flights = flights_in(self._store.folder) if isinstance(self._store, Store) else KeyLocks(None)
+                warnings.warn(f"{error} Until then, this process caches in memory.", CacheWarning, stacklevel=2)
+        self._locks = locks_in(self._store.folder) if isinstance(self._store, Store) else KeyLocks(None)
         self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter()}
         self.touched: dict[str, str] | None = None
-        """What was found or stored through this cache, where that is watched (see `watched`): keys and digests."""
+        """Digest (hexadecimal) of each key that was used; None except in a cache from `watched`."""
         _opened_last[:] = [weakref.ref(self)]
 
     def watched(self) -> Cache:
-        """Return this cache as seen by one who notes in `touched` what is found or stored through it."""
-        seen = copy.copy(self)
-        seen.touched = {}
-        return seen
+        """Return the same cache in an object that records in `touched` what it reads and stores."""
+        watched = copy.copy(self)
+        watched.touched = {}
+        return watched
 
     def get(self, key: str) -> bytes | None:
-        """Return the bytes under a key, or None. A damaged entry is dropped, counted, told of, and is None."""
-        value = self._look(key)
+        """Return the bytes of a key, None if it has no entry.
+
+        A damaged entry is dropped and counted, with a `CacheWarning`, and is None too.
+
+        Raises:
+            CacheError: The cache cannot be read.
+        """
+        value = self._find(key)
         self._count("misses" if value is None else "hits", key)
         return value
 
     def put(self, key: str, value: bytes, *, paid: bool = False) -> None:
-        """Store bytes under a key; raise CacheError where they cannot be written. What was paid for is evicted last."""
+        """Store bytes under a key.
+
+        Args:
+            key: The key.
+            value: The bytes.
+            paid: Whether the entry cost model calls, so that it is evicted last.
+
+        Raises:
+            CacheError: The cache cannot be written.
+        """
         digest = _digest(key, value)
         self._store.write(key, digest + value, paid)
         if self.touched is not None:
             self.touched[key] = digest.hex()
 
     def get_json(self, key: str) -> Any | None:
-        """Return the JSON value under a key, or None; also where a stranger's cache holds what is no JSON."""
+        """Return the JSON value of a key, None if it has no entry or one that is not JSON."""
         entry = self.get(key)
         try:
             return None if entry is None else json.loads(entry)
@@ -110,7 +143,7 @@ class Cache:
             return None
 
     def put_json(self, key: str, value: Any, *, paid: bool = False) -> None:
-        """Store a JSON value under a key."""
+        """Store a value as JSON under a key; see `put`."""
         self.put(key, canonical_json(value).encode(), paid=paid)
 
     def remember(
@@ -122,11 +155,20 @@ class Cache:
         go_on: Callable[[], bool] = lambda: False,
         paid: bool = False,
     ) -> bytes:
-        """Return the bytes under a key; where there are none, make and store them.
+        """Return the bytes of a key; if it has no entry, make and store them.
 
-        Of threads and processes that miss a key together, one makes it and the others wait, unless `go_on` tells one
-        of them not to. What is there and does not fit, as in a stranger's cache, is made again. A `make` that raises,
-        or returns `Transient` bytes, stores nothing.
+        When several threads or processes need one key, exactly one makes it; the others wait.
+
+        Args:
+            key: The key.
+            make: Returns the bytes. Nothing is stored if it raises, or returns `Transient` bytes.
+            fits: Whether stored bytes are valid; if not, as a cache from elsewhere may hold
+                anything, they are made again.
+            go_on: Called while another caller makes the bytes; True means to make them too.
+            paid: Whether the entry costs model calls, so that it is evicted last.
+
+        Raises:
+            CacheError: The cache cannot be read or written.
         """
         (value,) = self.remember_all([key], lambda _: [make()], fits=fits, go_on=go_on, paid=paid)
         return value
@@ -140,21 +182,31 @@ class Cache:
         go_on: Callable[[], bool] = lambda: False,
         paid: bool = False,
     ) -> list[bytes]:
-        """Return the bytes under some keys; `make` returns those of the places it is given, in order."""
+        """Return the bytes of several keys; make and store those that are missing.
+
+        Args:
+            keys: The keys; duplicates are allowed.
+            make: Gets the positions of the missing keys in `keys`; returns their bytes in order.
+            fits: See `remember`.
+            go_on: See `remember`.
+            paid: See `remember`.
+
+        Raises:
+            CacheError: The cache cannot be read or written.
+        """
         found: dict[str, bytes] = {}
 
-        def look() -> list[str]:
-            """Find what is there; return the keys of the rest."""
+        def find_missing() -> list[str]:
             for key in dict.fromkeys(keys):
-                if key not in found and (value := self._look(key)) is not None and fits(value):
+                if key not in found and (value := self._find(key)) is not None and fits(value):
                     found[key] = value
                     self._count("hits", key)
             return [key for key in dict.fromkeys(keys) if key not in found]
 
-        missing = look()
+        missing = find_missing()
         if missing:
-            with self._flights.alone(missing, go_on):
-                missing = look()  # another may have made it
+            with self._locks.hold(missing, go_on):
+                missing = find_missing()  # another caller may have made some
                 for key in missing:
                     self._count("misses", key)
                 made = make([keys.index(key) for key in missing]) if missing else []
@@ -165,13 +217,14 @@ class Cache:
         return [found[key] for key in keys]
 
     def stats(self) -> dict[str, dict[str, int]]:
-        """Return for each kind of entry: how many there are and their bytes; hits and misses of this `Cache`; and how
-        many were found corrupt or were evicted since the cache was made, by any process.
+        """Return statistics by kind of entry; `pd.DataFrame(cache.stats()).T` is their table.
 
-        As a table: `pd.DataFrame(cache.stats()).T`.
+        Returns:
+            By kind: the number of `entries` and their `bytes`; `hits` and `misses` of this object;
+            and how many entries any process found `corrupt`, or `evicted`, so far.
         """
         held, lost = self._store.by_kind(), self._store.lost()
-        with _counting:
+        with _counts_lock:
             counts = {name: dict(counter) for name, counter in self._counts.items()}
         kinds = sorted({*held, *counts["hits"], *counts["misses"], *(kind for kind, _ in lost)})
         return {
@@ -187,17 +240,18 @@ class Cache:
         }
 
     def entries(self) -> Iterator[Entry]:
-        """Yield the key, time and size of each entry."""
+        """Yield the key, the time of storage and the size of each entry."""
         return self._store.entries()
 
     def verify(self) -> dict[str, int]:
-        """Read every entry; drop what is damaged, and what was left behind by processes that died.
+        """Read every entry; drop damaged ones, and files that processes left behind when they died.
 
-        Returns how many entries of each kind were dropped; "" stands for what was no entry at all.
+        Returns:
+            Number of dropped entries by kind. Kind "" counts rows and files that are no entries.
         """
-        dropped: Counter[str] = Counter({"": self._store.strangers()})
+        dropped: Counter[str] = Counter({"": self._store.remove_foreign()})
         for entry in self._store.entries():
-            if self._look(entry.key) is None:
+            if self._find(entry.key) is None:
                 dropped[kind_of(entry.key)] += 1
         return {kind: count for kind, count in dropped.items() if count}
 
@@ -209,33 +263,43 @@ class Cache:
         older_than_s: float = 0.0,
         to_bytes: int | None = None,
     ) -> dict[str, tuple[int, int]]:
-        """Remove, oldest first, what is not wanted, of some kinds (all, if none are named), written some seconds ago.
+        """Remove entries, oldest first.
 
-        With `to_bytes`, only until no more than that is left. Returns (entries, bytes) of each kind.
+        Args:
+            is_wanted: Returns whether the entry of a key must stay.
+            kinds: Kinds of entries to remove; None means all.
+            older_than_s: Minimum age of an entry to remove, in seconds.
+            to_bytes: Stop when the remaining entries take no more than this; None means no stop.
+
+        Returns:
+            Number of removed entries and their bytes, by kind.
         """
         removed: list[Entry] = []
-        before_s, there = time.time() - older_than_s, sorted(self._store.entries(), key=lambda entry: entry.stored_s)
-        left = sum(entry.size for entry in there)
-        for entry in there:
+        before_s = time.time() - older_than_s
+        entries = sorted(self._store.entries(), key=lambda entry: entry.stored_s)
+        left = sum(entry.size for entry in entries)
+        for entry in entries:
             if to_bytes is not None and left <= to_bytes:
                 break
-            is_named = kinds is None or kind_of(entry.key) in kinds
-            is_meant = is_named and entry.stored_s <= before_s and not is_wanted(entry.key)
-            if is_meant and self._store.drop(entry.key):
+            is_selected = (kinds is None or kind_of(entry.key) in kinds) and entry.stored_s <= before_s
+            if is_selected and not is_wanted(entry.key) and self._store.drop(entry.key):
                 removed.append(entry)
                 left -= entry.size
-        return _tally(removed)
+        return totals_by_kind(removed)
 
     def __repr__(self) -> str:
         return "Cache(None)" if self.directory is None else f"Cache({str(self.directory)!r})"
 
     def digest(self, key: str) -> str | None:
-        """Return the hash of what is under a key, None where there is nothing. It is not counted."""
-        value = self._look(key)
+        """Return the digest (hexadecimal) of a key's entry, None if there is none.
+
+        It does not count as a hit or a miss.
+        """
+        value = self._find(key)
         return None if value is None else _digest(key, value).hex()
 
-    def _look(self, key: str) -> bytes | None:
-        """Return the bytes under a key, or None, uncounted; drop what is damaged."""
+    def _find(self, key: str) -> bytes | None:
+        """Return the bytes of a key without counting a hit or miss; drop a damaged entry."""
         try:
             entry = self._store.read(key)
             if entry is None:
@@ -247,69 +311,34 @@ class Cache:
                 return value
             damage = "is damaged"
         except Tampered:
-            damage = "is none of ours (a pickle?) or has lost its file, and is never loaded"
+            damage = "was not written by atlaskit (a pickle?) or has lost its file, and is never loaded"
         self._store.drop(key, "corrupt")
         warnings.warn(
             f"An entry of kind {kind_of(key)!r} in the cache {self.directory} {damage}: it was dropped, and is made "
-            f"again when it is needed. `python -m atlaskit cache verify` looks through all of them.",
+            f"again when it is needed. `python -m atlaskit cache verify` checks all entries.",
             CacheWarning,
             stacklevel=3,
         )
         return None
 
     def _count(self, name: str, key: str) -> None:
-        with _counting:
+        with _counts_lock:
             self._counts[name][kind_of(key)] += 1
-
-
-class _Memory:
-    """What `Store` does, in memory and without a limit."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, tuple[bytes, float]] = {}
-
-    def read(self, key: str) -> bytes | None:
-        return self._held.get(key, (None, 0.0))[0]
-
-    def write(self, key: str, value: bytes, paid: bool) -> None:
-        self._held[key] = (value, time.time())
-
-    def drop(self, key: str, why: str = "") -> bool:
-        return self._held.pop(key, None) is not None
-
-    def entries(self) -> Iterator[Entry]:
-        yield from [Entry(key, stored_s, len(value)) for key, (value, stored_s) in list(self._held.items())]
-
-    def strangers(self) -> int:
-        return 0
-
-    def by_kind(self) -> dict[str, tuple[int, int]]:
-        return _tally(self.entries())
-
-    def lost(self) -> dict[tuple[str, str], int]:
-        return {}
-
-
-def _tally(entries: Iterable[Entry]) -> dict[str, tuple[int, int]]:
-    """Return (entries, bytes) of each kind."""
-    kinds: dict[str, tuple[int, int]] = {}
-    for entry in entries:
-        count, size = kinds.get(kind_of(entry.key), (0, 0))
-        kinds[kind_of(entry.key)] = (count + 1, size + entry.size)
-    return kinds
 
 
 _opened_last: list[weakref.ref[Cache]] = []
 
 
 def cache_in_use() -> Cache:
-    """Return the cache that was opened last, `./cache` where none is open: for what is only looked at, and is given
-    none. So to look at a thing makes no folder beside the one that its user has."""
+    """Return the cache that was opened last, or `./cache` if none is open.
+
+    Displays use it, so that looking at an object does not create a directory beside the user's.
+    """
     return (_opened_last[0]() if _opened_last else None) or default_cache()
 
 
 def default_cache() -> Cache:
-    """Return the cache in `./cache`, which everything uses that is not given another."""
+    """Return the cache in `./cache`, which is used wherever no other is given."""
     return _open_once(str(Path("cache").absolute()))
 
 
@@ -318,20 +347,6 @@ def _open_once(directory: str) -> Cache:
     return Cache(directory)
 
 
-def recipe_key(kind: str, version: int, **parts: Any) -> str:
-    """Return the key of something made by a recipe: its kind, the version of the code that makes it, and the hash of
-    all that it is made of.
-
-    With the version in it, what an older code made is never served.
-    """
-    recipe = canonical_json({"kind": kind, "version": version, **parts})
-    return f"{kind}:{version}:{hashlib.sha256(recipe.encode()).hexdigest()}"
-
-
-def canonical_json(value: Any) -> str:
-    """Return a value as JSON in its one canonical form: sorted names, no blanks, text as it is, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
 def _digest(key: str, value: bytes) -> bytes:
+    """Return the hash of a key and its value, so that no entry passes under another key."""
     return hashlib.blake2b(value, digest_size=DIGEST_BYTES, key=hashlib.sha256(key.encode()).digest()).digest()

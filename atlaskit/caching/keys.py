@@ -1,17 +1,18 @@
-"""Keys: for each kind of entry in the cache, what it is made of, in one function, and why the rest is left out.
+"""Keys: one function for each kind of entry, which lists what the entry is made of (its recipe).
 
-Left out of all of them: where files lie and what they are called, since their content decides; which reader, and which
-versions of PyAV, FFmpeg and Pillow made the pixels, since all of them show the same frame at the same second: that is
-what the tests hold them to. So a cache, or a recording of a run, serves another machine.
+A key is the kind, the version of the code that makes the entry, and the hash of the recipe:
+`view:2:…`. Each function says what it leaves out of the recipe. All of them leave out where files
+lie and how they are called, since the content decides; and which reader and which versions of PyAV,
+FFmpeg and Pillow made the pixels, since the tests hold all of them to the same frame at the same
+time. So a cache, or a recording of a run, serves other machines.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Sequence
 from typing import Any
-
-from atlaskit.caching.cache import recipe_key
-from atlaskit.caching.disk import kind_of
 
 VERSIONS = {
     "tile": 2,
@@ -29,16 +30,58 @@ VERSIONS = {
     "served": 1,
     "timing": 1,
 }
-"""One a kind, raised when the code that makes it makes it otherwise: what the old code made is then never served."""
+"""Version of each kind. Raise it when the code makes other entries: old ones are then unused."""
 
 IMAGES = frozenset({"tile", "view", "sheet", "still"})
-"""Kinds that can be made again from the video; the others were paid for, or say what the video is."""
+"""Kinds that can be rendered again from the video. The others cost calls, or describe the video."""
+
+
+def canonical_json(value: Any) -> str:
+    """Return a value as JSON in one canonical form: sorted names, no blanks, no escapes, no NaN.
+
+    Raises:
+        ValueError: The value holds NaN or an infinity.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def recipe_key(kind: str, version: int, **parts: Any) -> str:
+    """Return the key of an entry.
+
+    Args:
+        kind: Kind of the entry.
+        version: Version of the code that makes it.
+        **parts: The recipe, as values that JSON can hold.
+    """
+    recipe = canonical_json({"kind": kind, "version": version, **parts})
+    return f"{kind}:{version}:{hashlib.sha256(recipe.encode()).hexdigest()}"
+
+
+def entry_key(kind: str, **parts: Any) -> str:
+    """Return the key of an entry at the current version of its kind."""
+    return recipe_key(kind, VERSIONS[kind], **parts)
+
+
+def kind_of(key: str) -> str:
+    """Return the kind of entry that a key names."""
+    return key.partition(":")[0]
+
+
+def is_outdated(key: str) -> bool:
+    """Return whether an older version of atlaskit made the entry; this one never looks it up."""
+    kind, version = kind_of(key), key.split(":")[1]
+    return kind in VERSIONS and version.isdecimal() and int(version) < VERSIONS[kind]
 
 
 def tile_key(video: str, time_s: float, size: tuple[int, int]) -> str:
-    """Return the key of one frame at the size at which it stands in a cell. `video` is a file's fingerprint.
+    """Return the key of a tile: one frame, scaled to the size of a cell.
 
-    Left out: the playlist the file is in, and the grid that asks, so that all of them share it.
+    Left out: the playlist that the file is in, and the grid, so that all of them share the tile.
+
+    Args:
+        video: Fingerprint of the file.
+        time_s: Time in that file.
+        size: (width, height) of the scaled frame in pixels.
     """
     return entry_key("tile", video=video, time_us=_microseconds(time_s), size=list(size))
 
@@ -55,10 +98,9 @@ def view_key(
     dead: Collection[int],
     sampling: str,
 ) -> str:
-    """Return the key of a grid of frames.
+    """Return the key of a view.
 
-    Left out: the depth and the path of its cells, which the interval says; what the dead zones are beyond the cells
-    that they black out.
+    Left out: depth and path, which the interval determines; and dead zones beyond the dead cells.
     """
     return entry_key(
         "view",
@@ -76,67 +118,60 @@ def view_key(
 
 
 def sheet_key(video: str, items: Sequence[tuple[str, float, str]], cell: int, fit: str) -> str:
-    """Return the key of the scratchpad's image; each item is a label, a timestamp in seconds and a subtitle.
+    """Return the key of a sheet. Left out: descriptions and confidence, which it does not show.
 
-    Left out: descriptions and confidence, which the image does not show.
+    Args:
+        video: Fingerprint of the video.
+        items: Label, timestamp in seconds and subtitle of each item.
+        cell: Width and height of a frame in pixels.
+        fit: How a frame fills its square.
     """
     return entry_key("sheet", tiles=VERSIONS["tile"], video=video, items=[list(i) for i in items], cell=cell, fit=fit)
 
 
 def still_key(video: str, time_s: float) -> str:
-    """Return the key of one frame at full size. `video` is a file's fingerprint, as for a tile."""
+    """Return the key of a still, by the fingerprint of the file and the time in it."""
     return entry_key("still", video=video, time_us=_microseconds(time_s))
 
 
 def moments_key(video: str, *, start_s: float, end_s: float, k: int, sampling: str) -> str:
-    """Return the key of the seconds that stand for a grid's cells. Left out: how the grid is drawn."""
+    """Return the key of the times of a grid's representative frames. Left out: how it is drawn."""
     return entry_key("moments", video=video, start_s=start_s, end_s=end_s, k=k, sampling=sampling)
 
 
 def readable_key(video: str, time_s: float) -> str:
-    """Return the key of whether a frame can be decoded. Left out: at which size."""
+    """Return the key of whether a frame can be decoded. Left out: its size."""
     return entry_key("readable", video=video, time_us=_microseconds(time_s))
 
 
 def video_key(fingerprint: str) -> str:
-    """Return the key of a video's facts: its length, rate, size and name."""
+    """Return the key of a video's metadata: duration, frame rate, size and name."""
     return entry_key("video", video=fingerprint)
 
 
 def lines_key(fingerprint: str) -> str:
-    """Return the key of subtitles, by the fingerprint of what is said when. Left out: the video."""
+    """Return the key of a subtitle track, by the fingerprint of its lines. Left out: the video."""
     return entry_key("lines", lines=fingerprint)
 
 
 def asked_key(fingerprint: str) -> str:
-    """Return the key of which subtitles a video had when it was last asked about."""
+    """Return the key of the subtitle track that a video had when `ask` last used it."""
     return entry_key("asked", video=fingerprint)
 
 
 def run_key(trace: Sequence[dict[str, Any]]) -> str:
-    """Return the key of the list of what a run needs, by all that happened in it: its events.
+    """Return the key of the list of entries that a run needs, by the events of its trace.
 
-    Its question and settings alone would not tell two runs apart that saw other subtitles, or other replies.
+    Question and settings are not enough: two runs may differ in subtitles or replies alone.
     """
     return entry_key("run", trace=trace)
 
 
 def served_key(address: str) -> str:
-    """Return the key of the model that was last served at an address."""
+    """Return the key of the name of the model that an address last served."""
     return entry_key("served", address=address)
 
 
-def is_outdated(key: str) -> bool:
-    """Tell whether an older version of atlaskit made an entry, so that this one never looks for it."""
-    kind, version = kind_of(key), key.split(":")[1]
-    return kind in VERSIONS and version.isdecimal() and int(version) < VERSIONS[kind]
-
-
-def entry_key(kind: str, **parts: Any) -> str:
-    """Return the key of an entry of a kind, at the version that the kind has now."""
-    return recipe_key(kind, VERSIONS[kind], **parts)
-
-
 def _microseconds(time_s: float) -> int:
-    """Return a time as videos tell it apart, so that a sum of lengths, rounded otherwise, is still the same moment."""
+    """Return a time in whole microseconds, so that rounding errors of sums do not change a key."""
     return round(time_s * 1_000_000)

@@ -1,7 +1,8 @@
-"""Single flight: what several want at once, one of them makes, across the threads and processes of a host.
+"""Locks by key: when several callers need one key, exactly one computes it (single flight).
 
-A key is held by a lock of this process, and by a byte of a lock file, at a place that the key's hash names. The kernel
-lets go of that byte when a process dies, however it dies. Knows nothing of what is made.
+A lock holds a key against the threads of this process, and a byte of a lock file, at an offset that
+the key's hash gives, against the other processes of the host. The kernel releases that byte when
+the process dies. This module knows nothing of what the callers compute.
 """
 
 from __future__ import annotations
@@ -19,49 +20,58 @@ from atlaskit.errors import CacheError, reason
 
 try:
     import fcntl
-except ModuleNotFoundError:  # Windows: threads are held apart there, processes are not
+except ModuleNotFoundError:  # Windows: locks hold between threads only
     fcntl = None  # type: ignore[assignment]
 
-LOOK_S = 0.2
-"""How long at most nobody looks whether a key is still waited for."""
-FIRST_NAP_S, LONGEST_NAP_S = 0.001, 0.05
-"""How long to sleep between two looks at a key that another process holds."""
-
+POLL_S = 0.2
+"""Seconds between two checks of whether a thread must go on without the key."""
+MIN_SLEEP_S, MAX_SLEEP_S = 0.001, 0.05
+"""Seconds to sleep between two attempts to lock a key that another process holds."""
 
 _all: WeakSet[KeyLocks] = WeakSet()
 
 
 class KeyLocks:
-    """Who holds which keys. All who use a directory in this process share one: see `flights_in`."""
+    """Locks by key. All users of a directory in this process share one object: see `locks_in`."""
 
     def __init__(self, path: Path | None) -> None:
-        """Name the lock file, which is made when it is first needed; None is for threads alone."""
+        """Make the locks, all of them free.
+
+        Args:
+            path: Lock file, created on first use. None means locks between threads only.
+        """
         self._path, self._file = path, -1
         self.clear()
         _all.add(self)
 
     def clear(self) -> None:
-        """Forget who holds what: in a forked process, none of them is there.
+        """Forget all holders; a forked process calls it, since their threads do not exist there.
 
-        The file is not closed there: another thread may have been at it, and its number may be another's by now.
+        It does not close the lock file, whose descriptor another file may have taken meanwhile.
         """
         self._file, self._holders = -1, 0
         self._guard = threading.Lock()
         self._held: dict[str, tuple[threading.Lock, int]] = {}
 
     @contextmanager
-    def alone(self, keys: Iterable[str], go_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
-        """Hold some keys against everyone else, or go on beside them when that is called for.
+    def hold(self, keys: Iterable[str], go_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Hold some keys against all other threads and processes.
 
-        Keys are taken in their order, so that two who want some of the same never wait for each other.
+        Args:
+            keys: The keys. They are locked in sorted order, so that two callers never wait for each
+                other.
+            go_on: Called while a key is not free; True means to go on without that key.
+
+        Raises:
+            CacheError: The lock file cannot be opened or locked.
         """
         with ExitStack() as stack:
             for key in sorted(set(keys)):
-                stack.enter_context(self._alone(key, go_on))
+                stack.enter_context(self._hold_one(key, go_on))
             yield
 
     @contextmanager
-    def _alone(self, key: str, go_on: Callable[[], bool]) -> Iterator[None]:
+    def _hold_one(self, key: str, go_on: Callable[[], bool]) -> Iterator[None]:
         with self._guard:
             lock, users = self._held.get(key, (threading.Lock(), 0))
             self._held[key] = (lock, users + 1)
@@ -69,36 +79,39 @@ class KeyLocks:
         try:
             holds = lock.acquire(blocking=False)
             while not holds and not go_on():
-                holds = lock.acquire(timeout=LOOK_S)
-            with self._among_processes(key, go_on) if holds else ExitStack():
+                holds = lock.acquire(timeout=POLL_S)
+            with self._hold_in_file(key, go_on) if holds else ExitStack():
                 yield
         finally:
             if holds:
                 lock.release()
             with self._guard:
-                lock, users = self._held.pop(key, (lock, 1))  # it is gone where this was forked meanwhile
+                lock, users = self._held.pop(key, (lock, 1))  # a fork has cleared it
                 if users > 1:
                     self._held[key] = (lock, users - 1)
 
     @contextmanager
-    def _among_processes(self, key: str, go_on: Callable[[], bool]) -> Iterator[None]:
+    def _hold_in_file(self, key: str, go_on: Callable[[], bool]) -> Iterator[None]:
         if self._path is None or fcntl is None:
             yield
             return
-        place, nap_s = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2, FIRST_NAP_S
-        with self._opened(self._path) as file:
-            while not (holds := _lock(file, place)) and not go_on():
-                time.sleep(nap_s)
-                nap_s = min(2 * nap_s, LONGEST_NAP_S)
+        offset, sleep_s = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2, MIN_SLEEP_S
+        with self._lock_file(self._path) as file:
+            while not (holds := _lock(file, offset)) and not go_on():
+                time.sleep(sleep_s)
+                sleep_s = min(2 * sleep_s, MAX_SLEEP_S)
             try:
                 yield
             finally:
                 if holds:
-                    fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+                    fcntl.lockf(file, fcntl.LOCK_UN, 1, offset)
 
     @contextmanager
-    def _opened(self, path: Path) -> Iterator[int]:
-        """Give the lock file, one descriptor for all: to close any drops every lock that the process has on it."""
+    def _lock_file(self, path: Path) -> Iterator[int]:
+        """Give the descriptor of the lock file; all threads share it.
+
+        If a process closes any descriptor of a file, it loses all of its locks on that file.
+        """
         with self._guard:
             if not self._holders:
                 try:
@@ -118,36 +131,36 @@ class KeyLocks:
                     self._file = -1
 
 
-_flights: dict[Path, KeyLocks] = {}
-_flights_lock = threading.Lock()
+_locks: dict[Path, KeyLocks] = {}
+_locks_guard = threading.Lock()
 
 
-def flights_in(directory: Path) -> KeyLocks:
-    """Return this process's flights in a directory."""
-    with _flights_lock:
-        place = directory.resolve()
-        return _flights.setdefault(place, KeyLocks(place / "flights.lock"))
+def locks_in(directory: Path) -> KeyLocks:
+    """Return this process's locks for a directory."""
+    with _locks_guard:
+        path = directory.resolve()
+        return _locks.setdefault(path, KeyLocks(path / "flights.lock"))
 
 
 def _after_fork() -> None:
-    global _flights_lock
-    _flights_lock = threading.Lock()
-    for flights in list(_all):
-        flights.clear()
+    global _locks_guard
+    _locks_guard = threading.Lock()
+    for locks in list(_all):
+        locks.clear()
 
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _lock(file: int, place: int) -> bool:
-    """Lock a byte; tell whether it could be had at once."""
+def _lock(file: int, offset: int) -> bool:
+    """Try to lock a byte of a file; return whether it was free."""
     try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
     except BlockingIOError:
         return False
     except OSError as error:
         raise CacheError(
-            f"Keys cannot be locked in the cache's directory ({reason(error)}): name one on a local disk."
+            f"Keys cannot be locked in the directory of the cache ({reason(error)}): name one on a local disk."
         ) from error
     return True

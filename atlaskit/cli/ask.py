@@ -25,41 +25,59 @@ LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 
 
 def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `ask` to the commands."""
-    asking = commands.add_parser("ask", help="ask a question about a video")
-    asking.set_defaults(run=_ask)
-    asking.add_argument("video", type=Path)
-    asking.add_argument("question")
-    asking.add_argument(
+    """Add the `ask` subcommand to the parser."""
+    parser = commands.add_parser("ask", help="ask a question about a video")
+    parser.set_defaults(run=_ask)
+    parser.add_argument("video", type=Path, help="a video file")
+    parser.add_argument("question", help="the question, as one argument")
+    parser.add_argument(
         "--choice",
         action="append",
         default=[],
-        help="a possible answer; at least two, or none at all",
+        help="a possible answer; give at least two, or none for an open question",
     )
-    kinds = asking.add_mutually_exclusive_group()
+    kinds = parser.add_mutually_exclusive_group()
     for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
-        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"ask for {wanted}")
-    asking.add_argument("--subtitles", metavar="FILE", help="SRT, VTT, ASS or JSON; or the word embedded")
-    asking.add_argument(
-        "--model", nargs=2, metavar=("URL", "NAME"), help=f"default: the model served at {LOCAL_SERVER}"
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"the answer is {wanted}")
+    parser.add_argument(
+        "--subtitles", metavar="FILE", help="SRT, VTT, ASS or JSON file, or embedded for the track inside the video"
     )
-    asking.add_argument("--workers", type=int, default=4, help="regions explored at once (4)")
-    asking.add_argument("--traversal", choices=NAMES, default="auto", help="how regions are searched (auto)")
-    asking.add_argument("--max-depth", type=_depth, default="auto", help='"auto" or 0 … D_max')
-    asking.add_argument("--calls", type=int, default=200, help="at most this many model calls (200)")
-    asking.add_argument("--tokens", type=int, help="at most this many tokens")
-    asking.add_argument("--seconds", type=float, help="at most this long")
-    asking.add_argument("--sample", type=int, default=0, metavar="N", help="which of several answers, by number (0)")
-    paying = asking.add_mutually_exclusive_group()
-    paying.add_argument("--refresh", action="store_true", help="ask again what is kept")
-    paying.add_argument("--replay", action="store_true", help="ask nothing: only what is kept counts")
-    asking.add_argument("--fingerprint", help="of a video that was asked about before: its file may be missing")
-    asking.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
-    asking.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
-    asking.add_argument("--html", type=Path, metavar="FILE", help="write the run as a page to walk through, offline")
-    asking.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short film, MP4 or GIF")
-    add_grid_options(asking)
-    asking.set_defaults(k=None, cell=None)  # what suits the model
+    parser.add_argument(
+        "--model",
+        nargs=2,
+        metavar=("URL", "NAME"),
+        help=f"OpenAI-compatible endpoint and model (default: the model served at {LOCAL_SERVER})",
+    )
+    parser.add_argument("--workers", type=int, default=4, help="regions explored in each round (default 4)")
+    parser.add_argument(
+        "--traversal", choices=NAMES, default="auto", help="search strategy (default auto: the model chooses)"
+    )
+    parser.add_argument(
+        "--max-depth",
+        type=_depth,
+        default="auto",
+        help="deepest grid to open: auto (cells below a second) or 0 to D_max (default auto)",
+    )
+    parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
+    parser.add_argument("--tokens", type=int, help="budget: tokens at most")
+    parser.add_argument("--seconds", type=float, help="budget: seconds at most")
+    parser.add_argument(
+        "--sample",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of an independent sample, for models with a temperature (default 0)",
+    )
+    paying = parser.add_mutually_exclusive_group()
+    paying.add_argument("--refresh", action="store_true", help="ignore cached replies and cache the new ones")
+    paying.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
+    parser.add_argument("--fingerprint", help="fingerprint of a video the cache knows; its file may be missing")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
+    parser.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the run as an offline HTML walkthrough")
+    parser.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
+    add_grid_options(parser)
+    parser.set_defaults(k=None, cell=None)  # the preset of the model
 
 
 def _ask(options: argparse.Namespace) -> int:
@@ -67,11 +85,11 @@ def _ask(options: argparse.Namespace) -> int:
     question = Question(options.question, tuple(options.choice), kind)
     budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
     if options.movie:
-        movie.check_path(options.movie)  # told before anything is paid
+        movie.check_path(options.movie)  # before any model call is paid
     cache = Cache(options.cache)
     video = open_video(options.video, options.subtitles, fingerprint=options.fingerprint, cache=cache)
     if options.k is not None:
-        Grid(0.0, video.duration_s, options.k)  # a wrong K is told before a model is looked for
+        Grid(0.0, video.duration_s, options.k)  # check K before looking for a model
     vlm = VLM(*options.model) if options.model else _local_model(cache, options.replay)
     result = ask(
         video,
@@ -108,11 +126,16 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 def _local_model(cache: Cache, is_replay: bool) -> VLM:
-    """Return the model that is served on this machine; where it is gone, or not to be asked, the last one."""
+    """Return the model served on this machine.
+
+    If the server is gone, or this is a replay, it is the model that was served last.
+    """
     key = served_key(LOCAL_SERVER)
     last = cache.get_json(key)
     if is_replay and not isinstance(last, str):
-        raise InputError("Name the model whose replies are to be replayed: --model URL NAME; the URL is not asked.")
+        raise InputError(
+            "--replay needs the name of the model whose replies to replay: --model URL NAME (the URL is not contacted)."
+        )
     if is_replay:
         return VLM(LOCAL_SERVER, last)
     try:
@@ -127,5 +150,5 @@ def _local_model(cache: Cache, is_replay: bool) -> VLM:
 
 def _depth(text: str) -> int | str:
     if text != "auto" and not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'a depth is "auto" or a whole number, got {text!r}')
+        raise argparse.ArgumentTypeError(f'must be "auto" or a whole number; got {text!r}')
     return text if text == "auto" else int(text)

@@ -1,4 +1,4 @@
-"""`python -m atlaskit cache …`: what there is in a cache, whether it is whole, what can go, and carrying runs over."""
+"""`atlaskit cache`: inspect, verify and prune a cache; export runs and import recordings."""
 
 from __future__ import annotations
 
@@ -16,50 +16,68 @@ MEGABYTE = 1e6
 
 
 def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `cache` and what it does to the commands of the command line."""
-    looking = commands.add_parser("cache", help="look after a cache, or carry runs from one to another")
-    actions = looking.add_subparsers(required=True, metavar="action")
+    """Add the `cache` subcommand and its actions to the parser."""
+    cache_parser = commands.add_parser(
+        "cache", help="inspect, verify and prune a cache; export runs and import recordings"
+    )
+    actions = cache_parser.add_subparsers(required=True, metavar="action")
 
-    telling = actions.add_parser("stats", help="say what there is")
-    telling.set_defaults(run=_stats)
+    stats_parser = actions.add_parser("stats", help="print the number and size of entries, by kind")
+    stats_parser.set_defaults(run=_stats)
 
-    verifying = actions.add_parser("verify", help="read all of it, and drop what is damaged")
-    verifying.set_defaults(run=_verify)
+    verify_parser = actions.add_parser("verify", help="read every entry and drop damaged ones")
+    verify_parser.set_defaults(run=_verify)
 
-    pruning = actions.add_parser(
+    prune_parser = actions.add_parser(
         "prune",
-        help="remove what older versions made; or images, oldest first",
-        description="Without options, what was made by older versions of atlaskit is removed, since this one never "
-        "looks for it. With options, images are; what was paid for goes only where its kind is named.",
+        help="remove entries of older versions, or images, oldest first",
+        description="Without options, removes entries that older versions of atlaskit made, which this version "
+        "never reads. With options, removes images; removes other kinds (which cost model calls) only with --kind.",
     )
-    pruning.set_defaults(run=_prune)
-    pruning.add_argument("--kind", action="append", choices=sorted(VERSIONS), help="of this kind (all images)")
-    pruning.add_argument("--older-than", type=float, metavar="DAYS", help="written longer ago than that")
-    pruning.add_argument("--to", type=float, metavar="MB", help="oldest first, until no more than that is left in all")
-
-    exporting = actions.add_parser("export", help="pack what runs need into one file")
-    exporting.set_defaults(run=_export)
-    exporting.add_argument("out", type=Path, help="a .zip file")
-    exporting.add_argument(
-        "--run", type=Path, nargs="+", dest="runs", metavar="FILE", help="saved results or traces (all that there is)"
+    prune_parser.set_defaults(run=_prune)
+    prune_parser.add_argument(
+        "--kind",
+        action="append",
+        choices=sorted(VERSIONS),
+        help="remove entries of this kind (default: all kinds of images)",
     )
-    exporting.add_argument("--images", action="store_true", help="with the pictures, too")
+    prune_parser.add_argument(
+        "--older-than", type=float, metavar="DAYS", help="remove entries older than this many days"
+    )
+    prune_parser.add_argument(
+        "--to", type=float, metavar="MB", help="remove the oldest entries until at most this many megabytes remain"
+    )
 
-    importing = actions.add_parser("import", help="merge such files into the cache, after checking them")
-    importing.set_defaults(run=_import)
-    importing.add_argument("recordings", type=Path, nargs="+")
+    export_parser = actions.add_parser("export", help="pack the entries that runs need into one recording")
+    export_parser.set_defaults(run=_export)
+    export_parser.add_argument("out", type=Path, help="a .zip file")
+    export_parser.add_argument(
+        "--run",
+        type=Path,
+        nargs="+",
+        dest="runs",
+        metavar="FILE",
+        help="saved results or traces (default: the whole cache)",
+    )
+    export_parser.add_argument("--images", action="store_true", help="include images")
 
-    for parser in (telling, verifying, pruning, exporting, importing):
+    import_parser = actions.add_parser("import", help="check recordings and merge them into the cache")
+    import_parser.set_defaults(run=_import)
+    import_parser.add_argument("recordings", type=Path, nargs="+", help="recordings (.zip files)")
+
+    for parser in (stats_parser, verify_parser, prune_parser, export_parser, import_parser):
         add_cache_option(parser)
 
 
 def add_cache_option(parser: argparse._ActionsContainer) -> None:
-    """Add the directory of its cache to what a command takes."""
-    parser.add_argument("--cache", type=Path, default=Path("cache"), metavar="DIRECTORY")
+    """Add the `--cache` option to a parser or option group."""
+    parser.add_argument(
+        "--cache", type=Path, default=Path("cache"), metavar="DIRECTORY", help="the cache (default ./cache)"
+    )
 
 
 def _stats(options: argparse.Namespace) -> int:
-    cache = _opened(options.cache)
+    cache = _open(options.cache)
     print(f"{'kind':<10}{'entries':>10}{'MB':>10}{'corrupt':>10}{'evicted':>10}")
     for kind, row in cache.stats().items():
         megabytes = row["bytes"] / MEGABYTE
@@ -68,19 +86,19 @@ def _stats(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    cache = _opened(options.cache)
+    cache = _open(options.cache)
     dropped = cache.verify()
-    _tell("damaged and dropped", ((kind, count, None) for kind, count in dropped.items()))
+    _print_counts("damaged and dropped", ((kind, count, None) for kind, count in dropped.items()))
     if not dropped:
-        print(f"{sum(row['entries'] for row in cache.stats().values())} entries, all whole")
+        print(f"{sum(row['entries'] for row in cache.stats().values())} entries, none damaged")
     return 1 if dropped else 0
 
 
 def _prune(options: argparse.Namespace) -> int:
     for name, value in (("--older-than", options.older_than), ("--to", options.to)):
         if value is not None and not 0 <= value < 1e12:
-            raise InputError(f"{name} is a number from 0, got {value}.")
-    cache = _opened(options.cache)
+            raise InputError(f"{name} must be a number of at least 0; got {value}.")
+    cache = _open(options.cache)
     if options.kind is None and options.older_than is None and options.to is None:
         removed = cache.prune(is_wanted=lambda key: not is_outdated(key))
     else:
@@ -89,15 +107,15 @@ def _prune(options: argparse.Namespace) -> int:
             older_than_s=DAY_S * (options.older_than or 0.0),
             to_bytes=None if options.to is None else round(MEGABYTE * options.to),
         )
-    _tell("removed", ((kind, count, size) for kind, (count, size) in removed.items()))
+    _print_counts("removed", ((kind, count, size) for kind, (count, size) in removed.items()))
     if not removed:
         print("nothing to remove")
     return 0
 
 
 def _export(options: argparse.Namespace) -> int:
-    packed = export(options.out, options.runs, images=options.images, cache=_opened(options.cache))
-    _tell("packed", _rows(packed))
+    packed = export(options.out, options.runs, images=options.images, cache=_open(options.cache))
+    _print_counts("packed", _rows(packed))
     print(f"{options.out}: {options.out.stat().st_size / MEGABYTE:.2f} MB")
     return 0
 
@@ -105,16 +123,16 @@ def _export(options: argparse.Namespace) -> int:
 def _import(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     for recording in options.recordings:
-        came = import_(recording, cache=cache)
-        print(f"{recording}: {sum(came.values())} new entries")
-        _tell("new", _rows(came))
+        imported = import_(recording, cache=cache)
+        print(f"{recording}: {sum(imported.values())} new entries")
+        _print_counts("new", _rows(imported))
     return 0
 
 
-def _opened(directory: Path) -> Cache:
-    """Open a cache that is there: to look at one that is not would make it."""
+def _open(directory: Path) -> Cache:
+    """Open an existing cache; opening a missing one would create it."""
     if not any(directory.glob("entries*")):
-        raise InputError(f"There is no cache {directory}: name its directory with --cache.")
+        raise InputError(f"There is no cache in {directory}; name its directory with --cache.")
     return Cache(directory)
 
 
@@ -122,7 +140,7 @@ def _rows(counts: Mapping[str, int]) -> Iterable[tuple[str, int, None]]:
     return ((kind, count, None) for kind, count in sorted(counts.items()))
 
 
-def _tell(what: str, rows: Iterable[tuple[str, int, int | None]]) -> None:
+def _print_counts(what: str, rows: Iterable[tuple[str, int, int | None]]) -> None:
     for kind, count, size in rows:
         megabytes = "" if size is None else f" ({size / MEGABYTE:.2f} MB)"
-        print(f"{count:>8} {printable(kind, 40) or 'rows and files that are no entries'} {what}{megabytes}")
+        print(f"{count:>8} {printable(kind, 40) or 'rows and files that are not entries'} {what}{megabytes}")

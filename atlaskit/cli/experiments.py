@@ -12,43 +12,51 @@ from atlaskit.experiments.runner import run_all
 
 
 def add_experiments_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `experiments` to the commands of the command line."""
-    running = commands.add_parser(
+    """Add the `experiments` subcommand to the parser."""
+    parser = commands.add_parser(
         "experiments",
-        help="run all notebooks headless, on one server, and make a page of them",
-        description="Killed, the same command goes on where it was: what was asked is in the cache.",
+        help="run all notebooks headless against one server and write a results page",
+        description="If it is interrupted, run the same command again: it continues from the cached replies.",
     )
-    running.set_defaults(run=_experiments)
-    running.add_argument("--notebooks", type=Path, default=Path("notebooks"), help="their folder (notebooks)")
-    running.add_argument("--out", type=Path, default=Path("figures"), help="where all of it goes (figures)")
-    running.add_argument("--scale", default="small", help="smoke, small or full (small)")
-    running.add_argument("--only", default="", metavar="03,08", help="those whose names begin so")
-    running.add_argument(
+    parser.set_defaults(run=_experiments)
+    parser.add_argument(
+        "--notebooks", type=Path, default=Path("notebooks"), help="folder of the notebooks (default notebooks)"
+    )
+    parser.add_argument("--out", type=Path, default=Path("figures"), help="output folder (default figures)")
+    parser.add_argument("--scale", default="small", help="smoke, small or full (default small)")
+    parser.add_argument("--only", default="", metavar="03,08", help="run only notebooks whose names start so")
+    parser.add_argument(
         "--model",
         default="",
-        help="for all of them: oracle, or what vLLM serves: nano, a folder, a name, an address (each its own)",
+        help="model for all notebooks: oracle, or what vLLM serves (nano, a folder, a hub id), or a server's address "
+        "(default: each notebook's own)",
     )
-    running.add_argument(
-        "--data", default="", metavar="FOLDER", help="of LongVideoBench or Video-MME, for the benchmarks"
+    parser.add_argument(
+        "--data",
+        default="",
+        metavar="FOLDER",
+        help="folder of LongVideoBench or Video-MME, for the benchmarks notebook",
     )
-    running.add_argument("--workers", type=int, help="regions explored at once, in each search")
-    running.add_argument("--replay", action="store_true", help="ask no model: only what is recorded counts")
+    parser.add_argument("--workers", type=int, help="regions explored in each round")
+    parser.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
 
 
 def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `run` to the commands."""
-    running = commands.add_parser("run", help="run notebooks headless")
-    running.set_defaults(run=_run)
-    running.add_argument("notebooks", type=Path, nargs="+")
-    running.add_argument("--out", type=Path, default=Path("figures"), help="where executed notebooks go (figures)")
-    running.add_argument(
+    """Add the `run` subcommand to the parser."""
+    parser = commands.add_parser("run", help="run notebooks headless with papermill")
+    parser.set_defaults(run=_run)
+    parser.add_argument("notebooks", type=Path, nargs="+", help="notebook files")
+    parser.add_argument(
+        "--out", type=Path, default=Path("figures"), help="folder for the executed notebooks (default figures)"
+    )
+    parser.add_argument(
         "-p",
         nargs=2,
         action="append",
         default=[],
         dest="parameters",
         metavar=("NAME", "VALUE"),
-        help="a parameter, which all of them must declare",
+        help="set a parameter, which every notebook must declare",
     )
 
 
@@ -64,7 +72,7 @@ def _experiments(options: argparse.Namespace) -> int:
         replay=options.replay,
     )
     failed = [each for each in ran if each.failure]
-    print(f"{len(ran) - len(failed)} of {len(ran)} notebooks ran to their ends: {options.out / 'index.html'}")
+    print(f"{len(ran) - len(failed)} of {len(ran)} notebooks finished: {options.out / 'index.html'}")
     if failed:
         raise AtlasError(" ".join(each.failure for each in failed))
     return 0

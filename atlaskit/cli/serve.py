@@ -10,21 +10,25 @@ from atlaskit.models.serving.server import USUAL_PORT, serve
 
 
 def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `serve` to the commands."""
-    serving = commands.add_parser("serve", help="serve a model by vLLM on this machine, until Ctrl-C")
-    serving.set_defaults(run=_serve)
-    serving.add_argument("model", help="a name on the Hugging Face hub, or a folder")
-    serving.add_argument("--port", type=int, default=USUAL_PORT, help=f"on 127.0.0.1 ({USUAL_PORT})")
-    serving.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy (1)")
-    serving.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (1)")
-    serving.add_argument("--vllm", default="", metavar="ARGUMENTS", help='of vLLM itself: --vllm="--max-num-seqs 8"')
+    """Add the `serve` subcommand to the parser."""
+    parser = commands.add_parser("serve", help="serve a model with vLLM on this machine until Ctrl-C")
+    parser.set_defaults(run=_serve)
+    parser.add_argument("model", help="a model id on the Hugging Face hub, nano, or a folder of weights")
+    parser.add_argument("--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})")
+    parser.add_argument(
+        "--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy of the model (default 1)"
+    )
+    parser.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (default 1)")
+    parser.add_argument(
+        "--vllm", default="", metavar="ARGUMENTS", help='further arguments of vLLM: --vllm="--max-num-seqs 8"'
+    )
 
 
 def _serve(options: argparse.Namespace) -> int:
     try:
         arguments = shlex.split(options.vllm)
     except ValueError as error:
-        raise InputError(f"The arguments of vLLM cannot be read ({error}): {options.vllm}") from error
+        raise InputError(f"--vllm cannot be split into arguments ({error}); got {options.vllm}") from error
     server = serve(
         options.model,
         port=options.port,
@@ -35,10 +39,10 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         with server as vlm:
             if not server.is_ours:
-                print(f"{vlm.name} answers at {vlm.base_url} already; it was not started here, nor is it stopped here.")
+                print(f"{vlm.name} is already served at {vlm.base_url}; this command neither started nor stops it.")
                 return 0
-            print(f"{vlm.name} answers at {vlm.base_url}; Ctrl-C stops it. Its log is {server.log}.", flush=True)
+            print(f"{vlm.name} is served at {vlm.base_url}; Ctrl-C stops it. Its log is {server.log}.", flush=True)
             server.wait()
     except KeyboardInterrupt:
-        print("The server is stopped.")
+        print("The server has stopped.")
     return 0

@@ -8,37 +8,40 @@ from pathlib import Path
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.render import LazyImage, Still, View
+from atlaskit.environment.image import LazyImage
+from atlaskit.environment.render import Still, View
 from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import SAMPLINGS
 
 
 def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `view` and `frame` to the commands."""
-    viewing = commands.add_parser("view", help="write a video's contact sheet to an image file")
-    viewing.set_defaults(run=_view)
-    viewing.add_argument("video", type=Path)
-    viewing.add_argument("out", type=Path, help="a .jpg or .png file")
-    viewing.add_argument(
-        "--open", type=int, nargs="*", default=[], metavar="CELL", help="cells to open, one inside the other"
+    """Add the `view` and `frame` subcommands to the parser."""
+    view_parser = commands.add_parser("view", help="write a view (the contact sheet of a grid) to an image file")
+    view_parser.set_defaults(run=_view)
+    view_parser.add_argument("video", type=Path, help="a video file")
+    view_parser.add_argument("out", type=Path, help="a .jpg or .png file")
+    view_parser.add_argument(
+        "--open", type=int, nargs="*", default=[], metavar="CELL", help="cells to expand, each inside the one before"
     )
-    add_grid_options(viewing)
+    add_grid_options(view_parser)
 
-    framing = commands.add_parser("frame", help="write the frame shown at a second to an image file")
-    framing.set_defaults(run=_frame)
-    framing.add_argument("video", type=Path)
-    framing.add_argument("seconds", type=float)
-    framing.add_argument("out", type=Path, help="a .jpg or .png file")
-    add_cache_option(framing)
+    frame_parser = commands.add_parser("frame", help="write the frame shown at a time to an image file")
+    frame_parser.set_defaults(run=_frame)
+    frame_parser.add_argument("video", type=Path, help="a video file")
+    frame_parser.add_argument("seconds", type=float, help="time from the start of the video, in seconds")
+    frame_parser.add_argument("out", type=Path, help="a .jpg or .png file")
+    add_cache_option(frame_parser)
 
 
 def add_grid_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a grid is drawn."""
-    parser.add_argument("--k", type=int, default=8, help="a grid has K×K cells (8; nano reads 4)")
-    parser.add_argument("--cell", type=int, default=320, help="pixels of a cell's side (320; nano reads 128)")
+    """Add the options that define a grid and its view, and `--cache`."""
+    parser.add_argument("--k", type=int, default=8, help="K: a grid has K×K cells (default 8; nano: 4)")
     parser.add_argument(
-        "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame stands for a cell (midpoint)"
+        "--cell", type=int, default=320, help="width and height of a cell in pixels (default 320; nano: 128)"
+    )
+    parser.add_argument(
+        "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame represents a cell (default midpoint)"
     )
     add_cache_option(parser)
 
@@ -67,13 +70,17 @@ def _frame(options: argparse.Namespace) -> int:
     return 0
 
 
-def write_image(picture: LazyImage, path: Path) -> None:
-    """Write an image to a .jpg or .png file; raise InputError where that cannot be done."""
-    forms = {".jpg": picture.jpeg, ".jpeg": picture.jpeg, ".png": picture.png}
-    form = forms.get(path.suffix.lower())
-    if form is None:
-        raise InputError(f"{path} should end in .jpg or .png.")
+def write_image(image: LazyImage, path: Path) -> None:
+    """Write an image to a file.
+
+    Raises:
+        InputError: The suffix is neither .jpg, .jpeg nor .png, or the file cannot be written.
+    """
+    encoders = {".jpg": image.jpeg, ".jpeg": image.jpeg, ".png": image.png}
+    encode = encoders.get(path.suffix.lower())
+    if encode is None:
+        raise InputError(f"{path} must end in .jpg or .png.")
     try:
-        path.write_bytes(form())
+        path.write_bytes(encode())
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}.") from error

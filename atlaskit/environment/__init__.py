@@ -1,1 +1,1 @@
-"""VideoAtlas, the Markov decision process over a video (paper §3.1)."""
+"""VideoAtlas: the Markov decision process over a video (paper §3.1)."""

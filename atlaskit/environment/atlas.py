@@ -1,4 +1,4 @@
-"""The environment: `Atlas` binds the MDP to one video and returns what each state shows."""
+"""`Atlas`: the Markov decision process of `mdp`, bound to one video and one way to draw it."""
 
 from __future__ import annotations
 
@@ -7,135 +7,62 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.environment.grid import Cell, Grid, deepest, sub_second_depth
-from atlaskit.environment.mdp import (
-    Action,
-    AddToScratchpad,
-    Investigate,
-    LegalSet,
-    Rules,
-    State,
-    Traversal,
-    Zoom,
-    dead_cells,
-    scan_interval,
-    transition,
-)
-from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.render import WIDEST_PX, Fit, Labels, LazyImage, Still, View, are_readable
+from atlaskit.environment import grid as geometry
+from atlaskit.environment.actions import Action, AddToScratchpad, Zoom
+from atlaskit.environment.grid import Cell, Grid
+from atlaskit.environment.mdp import Rules, State, Traversal, transition
+from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
+from atlaskit.environment.observation import Cells, Observation, ViewSettings, observe, view_of
+from atlaskit.environment.render import Labels, Sheet
+from atlaskit.environment.tiles import Fit, are_readable
 from atlaskit.errors import IllegalAction, InputError
-from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Sampling, Video
-
-Cells = Literal["compact", "full"]
-"""How cells are told of beside the picture: only what it does not show, or one by one as in the paper."""
-
-
-SCAN_K = 3
-"""A context scan shows SCAN_K² frames."""
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What an agent is shown."""
-
-    state: State
-    view: View
-    """The current grid, dead cells black."""
-    subtitles: tuple[Line, ...]
-    """Every line spoken during the grid's interval."""
-    legal: LegalSet
-    looking_at: LazyImage | None = None
-    """The frame or the context scan that the last action asked for."""
-    cells: Cells = "compact"
-
-    def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
-        return (self.looking_at or self.view)._repr_jpeg_()
-
-
-@dataclass(frozen=True)
-class ViewSettings:
-    """How grids are drawn."""
-
-    cell: int = 320
-    fit: Fit = "contain"
-    labels: Labels = "index"
-    subtitles: bool = True
-    """Whether agents are given the subtitles."""
-    sampling: Sampling = "midpoint"
-    """Which frame stands for a cell."""
-    cells: Cells = "compact"
-
-
-def observe(state: State, video: Video, look: ViewSettings, cache: Cache) -> Observation:
-    """Return what a state shows of a video."""
-    grid, view = state.grid, view_of(state, video, look, cache)
-    return Observation(
-        state=state,
-        view=view,
-        subtitles=video.subtitles.between(grid.start_s, grid.end_s) if look.subtitles else (),
-        legal=state.legal,
-        looking_at=_looking_at(state, view),
-        cells=look.cells,
-    )
-
-
-def view_of(state: State, video: Video, look: ViewSettings, cache: Cache) -> View:
-    """Return a state's grid as a picture."""
-    return View(video, state.grid, look.cell, look.fit, look.labels, state.dead_cells, look.sampling, cache)
-
-
-def _looking_at(state: State, view: View) -> LazyImage | None:
-    match state.looking_at:
-        case Zoom(cell):
-            return Still(view.video, view.moments[cell], view.cache)
-        case Investigate(cell, direction):
-            start_s, end_s = scan_interval(view.cells[cell], direction, view.video.duration_s)
-            grid = Grid(start_s, end_s, SCAN_K)
-            cell_px = min(view.cell, WIDEST_PX // SCAN_K)
-            return replace(view, grid=grid, cell=cell_px, labels="time", dead=dead_cells(grid, state.dead_zones))
-        case _:
-            return None
 
 
 @dataclass
 class Atlas:
-    """One video as an environment: `reset`, then `step` with actions, each giving an observation.
+    """One video as an environment: `reset`, then `step` with actions (paper §3.1).
 
-    `max_depth` bounds the exploration: 0 is the root grid alone, "auto" the first depth whose cells are shorter than
-    a second, and D_max the depth at which they are no longer than a frame. No agent opens a cell that is shorter than a
-    second: what happens in one is seen by zooming and investigating.
+    `reset` and `step` move the atlas's own `state`. `start`, `act` and `observe` do the same with a
+    state that the caller holds; they change nothing in the atlas.
+
+    Raises:
+        InputError: An option is unknown, or `max_depth` exceeds the D_max of the video.
     """
 
     video: Video
     k: int = 8
+    """Cells in a row and in a column of a grid."""
     cell: int = 320
+    """Width and height of a cell in pixels."""
     max_depth: int | Literal["auto"] = "auto"
+    """Depth of the deepest grid that an agent may expand to, from 0 (the root grid alone) to D_max.
+    "auto" is the first depth whose cells span less than a second. At any setting an agent cannot
+    expand a cell shorter than a second; it can zoom and investigate there."""
     fit: Fit = "contain"
     labels: Labels = "index"
     subtitles: bool = True
+    """Whether observations and evidence carry subtitle lines."""
     traversal: Traversal = "dfs"
     sampling: Sampling = "midpoint"
+    """Which frame represents a cell: see `Video.moment`."""
     cells: Cells = "compact"
     cache: Cache = field(default_factory=default_cache)
     state: State = field(init=False)
+    """The state that `reset` and `step` change."""
+
+    # Arithmetic of depths that needs no video: `ak.Atlas.deepest(36_000, fps=25, k=8)`.
+    deepest = staticmethod(geometry.deepest)
+    resolution_s = staticmethod(geometry.resolution_s)
+    sub_second_depth = staticmethod(geometry.sub_second_depth)
 
     def __post_init__(self) -> None:
-        bottom = deepest(self.video.duration_s, self.video.fps, self.k)
-        if self.max_depth == "auto":
-            depth = sub_second_depth(self.video.duration_s, self.k)
-        elif isinstance(self.max_depth, int) and 0 <= self.max_depth <= bottom:
-            depth = self.max_depth
-        else:
-            raise InputError(
-                f'max_depth is "auto" or a number from 0 to D_max, which is {bottom} here; got {self.max_depth!r}.'
-            )
         if self.traversal not in get_args(Traversal):
-            raise InputError(f'traversal is "dfs" or "bfs", got {self.traversal!r}.')
+            raise InputError(f'traversal is "dfs" or "bfs"; got {self.traversal!r}.')
         if self.cells not in get_args(Cells):
-            raise InputError(f'cells is "compact" or "full", got {self.cells!r}.')
+            raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
         self.root = Grid(0.0, self.video.duration_s, self.k)
-        self.rules = Rules(self.video.duration_s, depth, self.traversal)
+        self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
         self.look = ViewSettings(self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells)
         self.state = self.start()
 
@@ -146,71 +73,112 @@ class Atlas:
         scratchpad: Scratchpad = Scratchpad(),
         traversal: Traversal | None = None,
     ) -> State:
-        """Return the state of an agent that is sent to a region (the whole video if none is named).
+        """Return the first state of an agent that is sent to a region.
 
-        It knows the dead zones and the evidence it is given, and may do what a traversal allows (the atlas's own if
-        none is named). Raises InputError for a grid that is no region of this video.
+        Args:
+            region: The grid to explore; None means the root grid.
+            dead_zones: The dead zones that the agent knows.
+            scratchpad: The evidence that the agent knows.
+            traversal: How the agent explores; None means as the atlas does.
+
+        Raises:
+            InputError: The region was not expanded from this atlas's root grid.
         """
         grid = region or self.root
         if replace(grid, path=()) != self.root:
-            raise InputError(f"{grid} is not a region of {self.video.name}: open it from the atlas's own root.")
+            raise InputError(f"{grid} is not a region of {self.video.name}: expand it from atlas.root.")
         rules = replace(self.rules, traversal=traversal or self.rules.traversal)
         return State(grid, rules, region_depth=grid.depth, dead_zones=dead_zones, scratchpad=scratchpad)
 
     def observe(self, state: State) -> Observation:
-        """Return what a state shows."""
+        """Return the observation of a state."""
         return observe(state, self.video, self.look, self.cache)
 
     def act(self, state: State, action: Action) -> State:
-        """Return the state after an action, its evidence grounded in the video; raise IllegalAction if not legal.
+        """Return the state after an action. Evidence gets the time and subtitles of its cell.
 
-        A frame that cannot be decoded is never evidence, and cannot be zoomed into. Where another frame than the
-        middle one stands for a cell, one that is kept already or ruled out is no evidence either.
+        Raises:
+            IllegalAction: The action is not in the legal set, a frame that it names cannot be
+                decoded, a frame to add lies in a dead zone, or all frames to add are in the
+                scratchpad.
         """
         state.legal.check(action)
         match action:
             case AddToScratchpad(items):
-                moments = self._check_readable(state, [item.cell for item in items])
-                self._check_new(state, moments)
+                times_s = self._readable_times(state, [item.cell for item in items])
+                self._check_new(state, times_s)
                 cells = state.grid.cells
                 grounded = (
-                    replace(item, subtitle=self._said(cells[item.cell]), timestamp_s=moment_s)
-                    for item, moment_s in zip(items, moments, strict=True)
+                    replace(item, subtitle=self._spoken_in(cells[item.cell]), timestamp_s=time_s)
+                    for item, time_s in zip(items, times_s, strict=True)
                 )
                 action = AddToScratchpad(tuple(grounded))
             case Zoom(cell):
-                self._check_readable(state, [cell])
+                self._readable_times(state, [cell])
         return transition(state, action)
 
     def reset(self, region: Grid | None = None) -> Observation:
-        """Begin anew, at the root or at a region."""
+        """Start again at a region, None for the root grid; return the observation."""
         self.state = self.start(region)
         return self.observe(self.state)
 
     def step(self, action: Action) -> Observation:
-        """Act, and return what is seen then."""
+        """Apply an action to the atlas's state; return the new observation.
+
+        Raises:
+            IllegalAction: See `act`. The state does not change.
+        """
         self.state = self.act(self.state, action)
         return self.observe(self.state)
 
-    def _check_readable(self, state: State, indices: Sequence[int]) -> list[float]:
-        """Return the seconds of some cells' frames; raise IllegalAction for one that cannot be decoded."""
-        moments = view_of(state, self.video, self.look, self.cache).moments
-        times_s = [moments[index] for index in indices]
+    def sheet(self, scratchpad: Scratchpad | None = None, *, cell: int | None = None) -> Sheet:
+        """Return the sheet of a scratchpad: its evidence frames as one image (paper §3.1).
+
+        Args:
+            scratchpad: The evidence; None means that of the atlas's state. Of more than
+                `MAX_SHEET_ITEMS` items the sheet shows the most confident.
+            cell: Width and height of a frame in pixels; None means as in the atlas's views.
+        """
+        shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(MAX_SHEET_ITEMS)
+        return Sheet(self.video, shown, cell or self.cell, self.fit, self.cache)
+
+    def _depth_limit(self) -> int:
+        """Return `max_depth` as a number."""
+        if self.max_depth == "auto":
+            return geometry.sub_second_depth(self.video.duration_s, self.k)
+        d_max = geometry.deepest(self.video.duration_s, self.video.fps, self.k)
+        if isinstance(self.max_depth, int) and 0 <= self.max_depth <= d_max:
+            return self.max_depth
+        raise InputError(
+            f'max_depth is "auto" or an integer from 0 to D_max, which is {d_max} for this video; '
+            f"got {self.max_depth!r}."
+        )
+
+    # A model reads the messages below: their text is part of the keys of recorded replies.
+
+    def _readable_times(self, state: State, indices: Sequence[int]) -> list[float]:
+        """Return the times of some cells' frames; raise IllegalAction if one cannot be decoded."""
+        moments_s = view_of(state, self.video, self.look, self.cache).moments
+        times_s = [moments_s[index] for index in indices]
         readable = are_readable(self.video, times_s, self.cell, self.fit, self.cache)
         for index, is_readable in zip(indices, readable, strict=True):
             if not is_readable:
                 raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")
         return times_s
 
-    def _check_new(self, state: State, moments_s: Sequence[float]) -> None:
-        """Raise IllegalAction where some moments are ruled out, or are all in the evidence."""
-        dead = [moment_s for moment_s in moments_s if state.dead_zones.hold(moment_s)]
-        if dead:
-            raise IllegalAction(f"The frame at {dead[0]:.2f} s lies in time that is ruled out.")
-        if {item.timestamp_s for item in state.scratchpad} >= set(moments_s):
+    def _check_new(self, state: State, times_s: Sequence[float]) -> None:
+        """Raise IllegalAction if a frame lies in a dead zone, or all frames are in the scratchpad.
+
+        The legal set checks midpoints; with another `sampling` the frames lie elsewhere.
+        """
+        dead_s = [time_s for time_s in times_s if state.dead_zones.contain(time_s)]
+        if dead_s:
+            raise IllegalAction(f"The frame at {dead_s[0]:.2f} s lies in time that is ruled out.")
+        if {item.timestamp_s for item in state.scratchpad} >= set(times_s):
             raise IllegalAction("What these cells show is kept already.")
 
-    def _said(self, cell: Cell) -> str:
+    def _spoken_in(self, cell: Cell) -> str:
+        """Return the text of the subtitle lines during a cell."""
         if not self.subtitles:
             return ""
         return " ".join(line.text for line in self.video.subtitles.between(cell.start_s, cell.end_s))

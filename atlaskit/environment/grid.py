@@ -1,8 +1,9 @@
-"""Geometry of the map: an interval of time cut into K×K cells, each of which opens into a grid of its own.
+"""Geometry of the hierarchy of grids: time intervals, each divided into K×K cells (paper §3.1).
 
-Pure arithmetic; knows nothing of videos, pixels or agents. Boundaries are exact rational numbers until the moment
-they are shown, so the children of a cell tile it without gaps or overlaps at any depth, for any K and duration:
-a boundary that two grids share is the same rational, and so rounds to the same float.
+This module is pure arithmetic; it knows nothing of videos, pixels or agents. Boundaries are exact
+rational numbers that are rounded once, to a float, when they are read. A boundary that two grids
+share is the same rational and so the same float: the children of a cell tile it without gaps or
+overlaps, at any depth, for any K and any duration.
 """
 
 from __future__ import annotations
@@ -15,58 +16,68 @@ from functools import cached_property
 from atlaskit.errors import InputError
 
 SUB_SECOND = 1.0
-"""Seconds; exploration is fine enough once a cell is shorter than this (paper §4.4)."""
+"""Span in seconds below which a cell is not expanded (paper §4.4)."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its place in the grid, row by row, and the half-open interval `[start_s, end_s)` it stands for."""
+    """One cell of a grid: the half-open interval `[start_s, end_s)` of the video."""
 
     index: int
+    """Index in row-major order, from 0 to K² − 1."""
     start_s: float
     end_s: float
     midpoint_s: float
-    """The time whose frame represents the cell."""
+    """Middle of the cell in seconds: the time of its representative frame by default."""
 
     @property
     def span_s(self) -> float:
-        """Length of the cell in seconds."""
+        """Span of the cell in seconds."""
         return self.end_s - self.start_s
 
     def overlaps(self, start_s: float, end_s: float) -> bool:
-        """Tell whether the cell shares time with `[start_s, end_s)`."""
+        """Return whether the cell overlaps `[start_s, end_s)`."""
         return self.start_s < end_s and start_s < self.end_s
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A K×K grid over the part of `[root_start_s, root_end_s)` reached by opening the cells of `path` in turn."""
+    """A K×K grid, named by the root interval and the cells that lead to it.
+
+    Raises:
+        InputError: K is below 2, the root interval is empty, negative or not finite, or the path
+            holds an index that is no cell.
+    """
 
     root_start_s: float
+    """Start of the root grid in seconds."""
     root_end_s: float
+    """End of the root grid in seconds, exclusive."""
     k: int
+    """Cells in a row and in a column."""
     path: tuple[int, ...] = ()
+    """Indices of the cells that were expanded, from the root grid down to this one."""
 
     def __post_init__(self) -> None:
         if self.k < 2:
-            raise InputError(f"A grid needs at least 2×2 cells, and got K = {self.k}.")
+            raise InputError(f"A grid needs at least 2×2 cells; got K = {self.k}.")
         if not (math.isfinite(self.root_start_s) and math.isfinite(self.root_end_s)):
-            raise InputError(f"A grid needs finite times, got [{self.root_start_s}, {self.root_end_s}) s.")
+            raise InputError(f"A grid needs finite times; got [{self.root_start_s}, {self.root_end_s}) s.")
         if self.root_start_s < 0:
-            raise InputError(f"Times are not negative, got a grid that starts at {self.root_start_s} s.")
+            raise InputError(f"A grid must not start before 0 s; got {self.root_start_s} s.")
         if self.root_end_s <= self.root_start_s:
-            raise InputError(f"A grid needs a span, got [{self.root_start_s}, {self.root_end_s}) s.")
+            raise InputError(f"A grid must end after its start; got [{self.root_start_s}, {self.root_end_s}) s.")
         for index in self.path:
-            self._check(index)
+            self._check_index(index)
 
     @property
     def depth(self) -> int:
-        """0 for the root grid, one more for each cell opened."""
+        """Number of expansions that lead from the root grid to this grid."""
         return len(self.path)
 
     @property
     def size(self) -> int:
-        """The number of cells, K²."""
+        """Number of cells, K²."""
         return self.k**2
 
     @cached_property
@@ -76,50 +87,62 @@ class Grid:
 
     @cached_property
     def end_s(self) -> float:
-        """End of the grid in seconds, not included."""
+        """End of the grid in seconds, exclusive."""
         return self._boundary(2 * self.size)
 
     @property
     def span_s(self) -> float:
-        """Length of the grid in seconds."""
+        """Span of the grid in seconds."""
         return self.end_s - self.start_s
 
     @property
     def centre_s(self) -> float:
-        """The middle of the grid in seconds."""
+        """Middle of the grid in seconds."""
         return self._boundary(self.size)
 
     @property
     def resolution_s(self) -> float:
-        """Length of one cell in seconds: Δt_d of the paper's §3.1."""
-        return float(self._unit)
+        """Span of one cell in seconds, Δt_d (paper §3.1)."""
+        return float(self._cell_span)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """The K² cells, row by row, that is in order of time."""
+        """The K² cells in row-major order, which is the order of time."""
         halves = [self._boundary(half) for half in range(2 * self.size + 1)]
         return tuple(Cell(i, halves[2 * i], halves[2 * i + 2], halves[2 * i + 1]) for i in range(self.size))
 
     def expand(self, index: int) -> Grid:
-        """Open cell `index`: the grid over exactly that cell's interval, one level deeper."""
-        self._check(index)
+        """Return the grid of exactly one cell's interval, one depth further down.
+
+        Raises:
+            InputError: The grid has no cell of this index.
+        """
+        self._check_index(index)
         return Grid(self.root_start_s, self.root_end_s, self.k, (*self.path, index))
 
     def parent(self) -> Grid:
-        """Return the grid this one was opened from; raise InputError at the root."""
+        """Return the grid that this one was expanded from.
+
+        Raises:
+            InputError: This is the root grid.
+        """
         if not self.path:
             raise InputError("The root grid has no parent.")
         return Grid(self.root_start_s, self.root_end_s, self.k, self.path[:-1])
 
     def cell_at(self, time_s: float) -> Cell:
-        """Return the cell that holds a time; raise InputError outside the grid."""
+        """Return the cell that contains a time in seconds.
+
+        Raises:
+            InputError: The time lies outside the grid.
+        """
         for cell in self.cells:
             if cell.start_s <= time_s < cell.end_s:
                 return cell
-        raise InputError(f"{time_s} s lies outside this grid, [{self.start_s}, {self.end_s}) s.")
+        raise InputError(f"The grid spans [{self.start_s}, {self.end_s}) s; {time_s} s lies outside.")
 
     @cached_property
-    def _unit(self) -> Fraction:
+    def _cell_span(self) -> Fraction:
         root = Fraction(self.root_end_s) - Fraction(self.root_start_s)
         return root / Fraction(self.size ** (self.depth + 1))
 
@@ -128,39 +151,60 @@ class Grid:
         return Fraction(self.root_start_s)
 
     @cached_property
-    def _first_cell(self) -> int:
-        """Place of this grid's first cell among all cells of its depth, counted from the root's start."""
-        place = 0
+    def _first_cell_number(self) -> int:
+        """Number of the first cell among all cells of its depth, counted from the root's start."""
+        number = 0
         for index in self.path:
-            place = (place + index) * self.size
-        return place
+            number = (number + index) * self.size
+        return number
 
     @cached_property
-    def _halves(self) -> tuple[int, int, int]:
-        """Whole numbers (a, b, c) with which the boundary after `n` half cells lies at (a + b·n) / c."""
+    def _boundary_terms(self) -> tuple[int, int, int]:
+        """Integers (a, b, c): the boundary after `n` half cells is (a + b·n) / c seconds."""
         start, end = self.root_start_s.as_integer_ratio(), self.root_end_s.as_integer_ratio()
-        parts, halves = math.lcm(start[1], end[1]), 2 * self.size ** (self.depth + 1)
-        first, last = start[0] * (parts // start[1]), end[0] * (parts // end[1])
-        return first * halves + 2 * (last - first) * self._first_cell, last - first, parts * halves
+        denominator, half_cells = math.lcm(start[1], end[1]), 2 * self.size ** (self.depth + 1)
+        first, last = start[0] * (denominator // start[1]), end[0] * (denominator // end[1])
+        offset = 2 * (last - first) * self._first_cell_number
+        return first * half_cells + offset, last - first, denominator * half_cells
 
     def _boundary(self, half_cells: int) -> float:
-        """Return a boundary, rounded once: to divide whole numbers is exact until then, and much quicker than to add
-        fractions."""
-        a, b, c = self._halves
+        """Return the boundary after so many half cells, in seconds."""
+        # A quotient of integers rounds once, and is much faster than a sum of Fractions.
+        a, b, c = self._boundary_terms
         return (a + b * half_cells) / c
 
-    def _check(self, index: int) -> None:
+    def _check_index(self, index: int) -> None:
         if not 0 <= index < self.size:
-            raise InputError(f"There is no cell {index} in a {self.k}×{self.k} grid: cells are 0 to {self.size - 1}.")
+            raise InputError(
+                f"There is no cell {index} in a {self.k}×{self.k} grid; its cells are 0 to {self.size - 1}."
+            )
 
 
 def resolution_s(duration_s: float, k: int, depth: int) -> float:
-    """Return Δt_d = T / K^(2(d+1)), the length in seconds of a cell at a depth (paper §3.1)."""
+    """Return the span of a cell in seconds, Δt_d = T / K^(2(d+1)) (paper §3.1).
+
+    Args:
+        duration_s: Duration T of the video.
+        k: Cells in a row and in a column.
+        depth: Depth d; 0 is the root grid.
+
+    Raises:
+        InputError: K is below 2, or the duration is not a positive, finite number.
+    """
     return float(Fraction(duration_s) / Grid(0.0, duration_s, k).size ** (depth + 1))
 
 
 def deepest(duration_s: float, fps: float, k: int) -> int:
-    """Return D_max = ⌈log_{K²}(T·fps)⌉: that many steps reach any single frame (paper §3.1)."""
+    """Return D_max = ⌈log_{K²}(T·fps)⌉: so many steps reach any single frame (paper §3.1).
+
+    Args:
+        duration_s: Duration T of the video.
+        fps: Frames a second.
+        k: Cells in a row and in a column.
+
+    Raises:
+        InputError: K is below 2, or the duration is not a positive, finite number.
+    """
     frames = Fraction(duration_s) * Fraction(fps)
     size, depth = Grid(0.0, duration_s, k).size, 0
     while size**depth < frames:
@@ -169,7 +213,15 @@ def deepest(duration_s: float, fps: float, k: int) -> int:
 
 
 def sub_second_depth(duration_s: float, k: int) -> int:
-    """Return the first depth whose cells are shorter than a second: `max_depth="auto"` (paper §4.4)."""
+    """Return the first depth whose cells span less than a second: `max_depth="auto"` (paper §4.4).
+
+    Args:
+        duration_s: Duration T of the video.
+        k: Cells in a row and in a column.
+
+    Raises:
+        InputError: K is below 2, or the duration is not a positive, finite number.
+    """
     depth = 0
     while resolution_s(duration_s, k, depth) >= SUB_SECOND:
         depth += 1
@@ -177,28 +229,36 @@ def sub_second_depth(duration_s: float, k: int) -> int:
 
 
 def regions_over(root: Grid, start_s: float, end_s: float, max_depth: int) -> tuple[Grid, ...]:
-    """Return the regions that an interval of time becomes: the grids of the smallest cells that are as long as it.
+    """Return the regions that cover an interval: the deepest grids that span no less.
 
-    So these are two at most, or as many of the root's cells as a longer interval meets. The interval is clipped to the
-    root, and nothing deeper than `max_depth`, or in a cell shorter than a second, is returned; an interval that is
-    empty, or that lies outside, becomes none.
+    These are one or two grids, or all cells of the root grid that a longer interval overlaps. No
+    region spans less than a second, or lies deeper than `max_depth`.
+
+    Args:
+        root: The root grid.
+        start_s: Start of the interval in seconds.
+        end_s: End of the interval in seconds, exclusive. The interval is clipped to the root grid.
+        max_depth: Maximum depth of a region.
+
+    Returns:
+        The regions in order of time; none for an interval that is empty or outside the root grid.
     """
     start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)
     if max_depth < 1 or root.resolution_s < SUB_SECOND or not start_s < end_s:
         return ()
-    levels = [root]
-    while len(levels) < max_depth and levels[-1].expand(0).resolution_s >= max(end_s - start_s, SUB_SECOND):
-        levels.append(levels[-1].expand(0))
-    unit = levels[-1]._unit
-    first = (Fraction(start_s) - root._origin) // unit
-    last = -((root._origin - Fraction(end_s)) // unit) - 1
-    return tuple(_at_place(root, len(levels), place) for place in range(first, last + 1))
+    grids = [root]
+    while len(grids) < max_depth and grids[-1].expand(0).resolution_s >= max(end_s - start_s, SUB_SECOND):
+        grids.append(grids[-1].expand(0))
+    cell_span = grids[-1]._cell_span
+    first = (Fraction(start_s) - root._origin) // cell_span
+    last = -((root._origin - Fraction(end_s)) // cell_span) - 1
+    return tuple(_grid_of_number(root, len(grids), number) for number in range(first, last + 1))
 
 
-def _at_place(root: Grid, depth: int, place: int) -> Grid:
-    """Return the grid at a depth by its place among all of that depth, counted from the root's start."""
+def _grid_of_number(root: Grid, depth: int, number: int) -> Grid:
+    """Return a grid by its number among all grids of its depth, counted from the root's start."""
     path: list[int] = []
     for _ in range(depth):
-        place, index = divmod(place, root.size)
+        number, index = divmod(number, root.size)
         path.append(index)
     return Grid(root.root_start_s, root.root_end_s, root.k, tuple(reversed(path)))

@@ -1,8 +1,11 @@
-"""VideoAtlas as a Markov decision process (paper §3.1): states, actions, the legal set, and what is seen.
+"""VideoAtlas as a Markov decision process: states, the legal set and the transition (paper §3.1).
 
-`transition` and `legal_set` are pure functions of a frozen state and know no pixels; `observe` adds the picture.
-`Atlas` binds them to one video and one setting. An agent names cells, never times, and only cells that the legal set
+`legal_set` and `transition` are pure functions of an immutable state; this module knows nothing of
+pixels. `Atlas` binds the process to one video. An agent can name only the cells that the legal set
 lists: it cannot select what it cannot see.
+
+The messages of `IllegalAction` are returned to the model, so they are part of the keys of recorded
+replies: do not change their text.
 """
 
 from __future__ import annotations
@@ -12,138 +15,95 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from atlaskit.environment.actions import (
+    Action,
+    AddToScratchpad,
+    Backtrack,
+    Claim,
+    Direction,
+    Expand,
+    Finished,
+    Investigate,
+    MarkPromising,
+    Zoom,
+)
 from atlaskit.environment.grid import SUB_SECOND, Cell, Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
 
-Direction = Literal["before", "after"]
 Traversal = Literal["dfs", "bfs"]
-
-
-@dataclass(frozen=True)
-class Expand:
-    """Open a cell: the next view is the grid of exactly that cell's interval."""
-
-    cell: int
-
-
-@dataclass(frozen=True)
-class Backtrack:
-    """Go back to the grid this one was opened from."""
-
-
-@dataclass(frozen=True)
-class MarkPromising:
-    """Put cells into the queue of places to look at later (breadth-first workers only)."""
-
-    cells: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Zoom:
-    """Look at a cell's frame at full size."""
-
-    cell: int
-
-
-@dataclass(frozen=True)
-class Investigate:
-    """Look at the frames just before or just after a cell."""
-
-    cell: int
-    direction: Direction
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What an agent says of a visible cell: its frame, it claims, is evidence."""
-
-    cell: int
-    description: str
-    confidence: float = 1.0
-    subtitle: str = ""
-    """What is said during the cell; filled in by the environment, never by an agent."""
-    timestamp_s: float | None = None
-    """When the cell's frame is shown, if not at its midpoint; filled in by the environment, never by an agent."""
-
-
-@dataclass(frozen=True)
-class AddToScratchpad:
-    """Keep the frames of some visible cells as evidence."""
-
-    items: tuple[Claim, ...]
-
-
-@dataclass(frozen=True)
-class Finished:
-    """Declare the region explored."""
-
-
-Action = Expand | Backtrack | MarkPromising | Zoom | Investigate | AddToScratchpad | Finished
+"""How a worker explores: "dfs" expands and backtracks, "bfs" marks cells for later visits."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What stays fixed while a region is explored."""
+    """The constants of one exploration."""
 
     duration_s: float
+    """Duration of the video in seconds."""
     max_depth: int
+    """Depth of the deepest grid that an agent may expand to."""
     traversal: Traversal = "dfs"
     min_span_s: float = SUB_SECOND
-    """A cell shorter than this is not opened."""
+    """Span in seconds below which a cell cannot be expanded."""
 
 
 @dataclass(frozen=True)
 class State:
-    """Where an agent is and what it remembers: S = (position, depth, M+, M−, stack) of the paper's §3.1."""
+    """Position and memory of an agent: S = (position, depth, M+, M−, stack) (paper §3.1)."""
 
     grid: Grid
+    """The current grid."""
     rules: Rules
     region_depth: int = 0
-    """Depth of the grid this agent was sent to: its own root, above which it cannot go."""
+    """Depth of the agent's region, above which it cannot backtrack."""
     scratchpad: Scratchpad = Scratchpad()
     dead_zones: DeadZones = DeadZones()
     marked: tuple[Grid, ...] = ()
-    """First-in-first-out queue of the cells marked promising."""
+    """Grids of the cells marked promising: a first-in, first-out queue."""
     looking_at: Zoom | Investigate | None = None
-    """What the last action asked to see beside the grid."""
+    """The last action, if it asks for a frame or a context scan."""
     finished: bool = False
+    """Whether the agent declared the region explored."""
 
     @property
     def position(self) -> tuple[float, float]:
-        """(centre, span) of the current grid, in seconds."""
+        """(centre, span) of the current grid in seconds."""
         return self.grid.centre_s, self.grid.span_s
 
     @property
     def depth(self) -> int:
-        """Depth of the current grid in the hierarchy."""
+        """Depth of the current grid."""
         return self.grid.depth
 
     @property
     def region(self) -> Grid:
-        """The grid this agent was sent to."""
+        """The grid that the agent was sent to explore."""
         return replace(self.grid, path=self.grid.path[: self.region_depth])
 
     @property
     def stack(self) -> tuple[Grid, ...]:
-        """σ: the grids opened on the way from the region to the current grid, the region first."""
+        """Navigation stack σ: the grids from the region down to the parent of the current grid."""
         return tuple(replace(self.grid, path=self.grid.path[:d]) for d in range(self.region_depth, self.depth))
 
     @cached_property
     def dead_cells(self) -> frozenset[int]:
-        """The cells of the current grid that lie wholly in dead zones."""
+        """Indices of the cells of the current grid that lie wholly in dead zones."""
         return dead_cells(self.grid, self.dead_zones)
 
     @cached_property
     def legal(self) -> LegalSet:
-        """What it allows."""
+        """The actions that the state allows."""
         return legal_set(self)
 
 
 @dataclass(frozen=True)
 class LegalSet:
-    """The actions a state allows, each with the cells it may name. A replying model's schema is made from it."""
+    """The actions that a state allows, each with the indices of the cells it may name.
+
+    The JSON Schema of a model's reply is made from it.
+    """
 
     expand: tuple[int, ...]
     backtrack: bool
@@ -155,7 +115,11 @@ class LegalSet:
     finished: bool
 
     def check(self, action: Action) -> None:
-        """Raise IllegalAction, naming the rule, for an action that is not in the set."""
+        """Raise an error unless the action is in the set.
+
+        Raises:
+            IllegalAction: The set lacks the action, or one of the cells it names.
+        """
         match action:
             case Expand(cell):
                 _require("Expand", [cell], self.expand)
@@ -178,6 +142,7 @@ class LegalSet:
 
 
 def _require(name: str, cells: Sequence[int], legal: Sequence[int]) -> None:
+    """Raise IllegalAction unless an action names at least one cell, and only legal ones."""
     if not cells:
         raise IllegalAction(f"{name} names no cell.")
     wrong = [cell for cell in cells if cell not in legal]
@@ -187,40 +152,56 @@ def _require(name: str, cells: Sequence[int], legal: Sequence[int]) -> None:
 
 
 def legal_set(state: State) -> LegalSet:
-    """Return what a state allows: nothing that is dead, too short, too deep, above the region, or marked before.
+    """Return the actions that a state allows.
 
-    A cell that is dead in part can be opened; it is no evidence if the moment that it shows is ruled out.
+    Dead cells allow nothing. Cells to expand or mark are not too short, too deep or marked before.
+    Cells to add are not in the scratchpad, and their midpoint is not in a dead zone. A cell that is
+    dead only in part can be expanded.
     """
-    rules, cells = state.rules, state.grid.cells
     if state.finished:
         return LegalSet((), False, (), (), (), (), (), False)
-    dead = state.dead_cells
-    open_cells = [cell for cell in cells if cell.index not in dead]
-    deeper = state.depth < rules.max_depth
-    expandable = tuple(c.index for c in open_cells if deeper and c.span_s >= rules.min_span_s)
+    rules = state.rules
+    alive = [cell for cell in state.grid.cells if cell.index not in state.dead_cells]
+    expandable = _expandable(state, alive)
     marked = {grid.path for grid in state.marked}
-    taken = {item.timestamp_s for item in state.scratchpad}
-    kept = {(item.start_s, item.end_s) for item in state.scratchpad}
+    is_dfs, is_bfs = rules.traversal == "dfs", rules.traversal == "bfs"
     return LegalSet(
-        expand=expandable if rules.traversal == "dfs" else (),
-        backtrack=rules.traversal == "dfs" and state.depth > state.region_depth,
-        mark=tuple(i for i in expandable if (*state.grid.path, i) not in marked) if rules.traversal == "bfs" else (),
-        zoom=tuple(c.index for c in open_cells),
-        investigate_before=tuple(c.index for c in open_cells if c.start_s > 0),
-        investigate_after=tuple(c.index for c in open_cells if c.end_s < rules.duration_s),
-        add=tuple(
-            c.index
-            for c in open_cells
-            if c.midpoint_s not in taken
-            and (c.start_s, c.end_s) not in kept
-            and not state.dead_zones.hold(c.midpoint_s)
-        ),
+        expand=expandable if is_dfs else (),
+        backtrack=is_dfs and state.depth > state.region_depth,
+        mark=tuple(i for i in expandable if (*state.grid.path, i) not in marked) if is_bfs else (),
+        zoom=tuple(cell.index for cell in alive),
+        investigate_before=tuple(cell.index for cell in alive if cell.start_s > 0),
+        investigate_after=tuple(cell.index for cell in alive if cell.end_s < rules.duration_s),
+        add=_addable(state, alive),
         finished=True,
     )
 
 
+def _expandable(state: State, alive: Sequence[Cell]) -> tuple[int, ...]:
+    if state.depth >= state.rules.max_depth:
+        return ()
+    return tuple(cell.index for cell in alive if cell.span_s >= state.rules.min_span_s)
+
+
+def _addable(state: State, alive: Sequence[Cell]) -> tuple[int, ...]:
+    """Return the cells whose frame is not in the scratchpad, nor in a dead zone."""
+    timestamps_s = {item.timestamp_s for item in state.scratchpad}
+    intervals_s = {(item.start_s, item.end_s) for item in state.scratchpad}
+    return tuple(
+        cell.index
+        for cell in alive
+        if cell.midpoint_s not in timestamps_s
+        and (cell.start_s, cell.end_s) not in intervals_s
+        and not state.dead_zones.contain(cell.midpoint_s)
+    )
+
+
 def transition(state: State, action: Action) -> State:
-    """Return the state after an action; raise IllegalAction for one outside the legal set."""
+    """Return the state after an action.
+
+    Raises:
+        IllegalAction: The action is not in the state's legal set.
+    """
     state.legal.check(action)
     state = replace(state, looking_at=None)
     match action:
@@ -241,7 +222,7 @@ def transition(state: State, action: Action) -> State:
 
 
 def _evidence(cell: Cell, claim: Claim) -> Evidence:
-    """Ground a claim: the time is the cell's own, whatever the agent believes."""
+    """Return a claim as evidence; interval and time come from the cell, not from the agent."""
     return Evidence(
         timestamp_s=cell.midpoint_s if claim.timestamp_s is None else claim.timestamp_s,
         start_s=cell.start_s,
@@ -253,13 +234,16 @@ def _evidence(cell: Cell, claim: Claim) -> Evidence:
 
 
 def dead_cells(grid: Grid, zones: DeadZones) -> frozenset[int]:
-    """Return the cells of a grid that lie wholly in dead zones."""
+    """Return the indices of the cells that lie wholly in dead zones."""
     return frozenset(cell.index for cell in grid.cells if zones.covers(cell.start_s, cell.end_s))
 
 
 def scan_interval(cell: Cell, direction: Direction, duration_s: float) -> Span:
-    """Return the time a context scan covers: as long as the cell but at least a second, cut at the video's ends."""
-    span = max(cell.span_s, SUB_SECOND)
+    """Return the interval of a context scan in seconds, clipped to the video.
+
+    It spans as much as the cell, and at least a second.
+    """
+    span_s = max(cell.span_s, SUB_SECOND)
     if direction == "before":
-        return max(0.0, cell.start_s - span), cell.start_s
-    return cell.end_s, min(duration_s, cell.end_s + span)
+        return max(0.0, cell.start_s - span_s), cell.start_s
+    return cell.end_s, min(duration_s, cell.end_s + span_s)

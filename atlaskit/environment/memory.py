@@ -1,7 +1,8 @@
-"""What the agents remember: evidence found (M+) and time ruled out (M−), as in the paper's §3.1.
+"""The agents' memory: the scratchpad of evidence (M+) and the dead zones (M−) (paper §3.1).
 
-Both are values: adding returns a new one, so a state of the environment can be kept, compared and replayed.
-Knows nothing of pixels: the image of an evidence item is, by definition, the frame at its timestamp.
+Both are immutable values: `add` returns a new one, so that states can be stored, compared and
+replayed. This module knows nothing of pixels: the image of an evidence item is, by definition, the
+frame at its timestamp.
 """
 
 from __future__ import annotations
@@ -16,82 +17,101 @@ from typing import Any
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
 
+MAX_SHEET_ITEMS = 256
+"""Maximum number of evidence frames on one sheet."""
+
 
 @dataclass(frozen=True)
 class Evidence:
-    """One item of M+: (image, subtitle, timestamp, confidence, description).
+    """One item of M+: (image, subtitle, timestamp, confidence, description) (paper §3.1).
 
-    The image is the frame at `timestamp_s`, the representative frame of the cell `[start_s, end_s)` that the
-    agent named while it was visible; an agent names cells, never times.
+    The image is the frame at `timestamp_s`, the representative frame of a cell. The agent named the
+    cell while it was visible; it cannot name a time.
+
+    Raises:
+        InputError: The confidence lies outside [0, 1], or the timestamp outside the cell.
     """
 
     timestamp_s: float
     start_s: float
+    """Start of the cell in seconds."""
     end_s: float
+    """End of the cell in seconds, exclusive."""
     description: str
     confidence: float
+    """The agent's confidence, in [0, 1]."""
     subtitle: str = ""
+    """Text of the subtitle lines during the cell."""
     label: str = ""
-    """The letters burned into the scratchpad's image; given when the item enters the Master's scratchpad."""
+    """Label on the sheet (A, B, …); the scratchpad assigns it when it adds the item."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:
-            raise InputError(f"A confidence lies in [0, 1], got {self.confidence}.")
+            raise InputError(f"A confidence lies in [0, 1]; got {self.confidence}.")
         if not 0.0 <= self.start_s <= self.timestamp_s <= self.end_s:
             raise InputError(
-                f"Evidence at {self.timestamp_s} s lies outside its cell, [{self.start_s}, {self.end_s}) s."
+                f"The timestamp of evidence, {self.timestamp_s} s, lies outside its cell, "
+                f"[{self.start_s}, {self.end_s}) s."
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the item as plain JSON values."""
+        """Return the fields as values that JSON can hold."""
         return vars(self).copy()
 
 
 @dataclass(frozen=True)
 class Scratchpad:
-    """M+, the visual scratchpad: evidence in the order it was found, each item under a label that never changes."""
+    """M+, the visual scratchpad: labelled evidence in the order in which it was added (paper §3.1).
+
+    Iteration yields the items, `len` counts them, and `scratchpad["A"]` is the item with label A.
+    """
 
     items: tuple[Evidence, ...] = ()
     labelled: int = 0
-    """How many labels were ever given, so that an erased label is not used again."""
+    """Number of labels ever assigned, so that the label of an erased item is not reused."""
 
     def add(self, found: Iterable[Evidence]) -> Scratchpad:
-        """Return the scratchpad with the items added and labelled.
+        """Return the scratchpad with more items, each under the next free label.
 
-        Two items at one timestamp are one frame: the first keeps its place and label, the more confident
-        description wins.
+        Items with equal timestamps show the same frame and become one item: it keeps the position
+        and the label of the first, and the description of the most confident.
         """
         items, labelled = list(self.items), self.labelled
-        places = {item.timestamp_s: place for place, item in enumerate(items)}
+        positions = {item.timestamp_s: position for position, item in enumerate(items)}
         for item in found:
-            place = places.get(item.timestamp_s)
-            if place is None:
-                places[item.timestamp_s] = len(items)
+            position = positions.get(item.timestamp_s)
+            if position is None:
+                positions[item.timestamp_s] = len(items)
                 items.append(replace(item, label=label_of(labelled)))
                 labelled += 1
-            elif item.confidence > items[place].confidence:
-                items[place] = replace(item, label=items[place].label)
+            elif item.confidence > items[position].confidence:
+                items[position] = replace(item, label=items[position].label)
         return Scratchpad(tuple(items), labelled)
 
     def erase(self, labels: Iterable[str]) -> Scratchpad:
-        """Return the scratchpad without the labelled items; a label that is not there is ignored."""
-        gone = set(labels)
-        return Scratchpad(tuple(item for item in self.items if item.label not in gone), self.labelled)
+        """Return the scratchpad without the items of these labels. Unknown labels are ignored."""
+        erased = set(labels)
+        return Scratchpad(tuple(item for item in self.items if item.label not in erased), self.labelled)
 
     def within(self, start_s: float, end_s: float) -> Scratchpad:
-        """Return the items whose frame lies in `[start_s, end_s)`."""
+        """Return the scratchpad of the items whose timestamp lies in `[start_s, end_s)`."""
         return Scratchpad(tuple(i for i in self.items if start_s <= i.timestamp_s < end_s), self.labelled)
 
     def surest(self, count: int) -> Scratchpad:
-        """Return the `count` items of the highest confidence, the newer of equals, in the order they were found in."""
+        """Return the scratchpad of the most confident items, in the order in which they were added.
+
+        Args:
+            count: Maximum number of items. Of equally confident items the newer one is preferred.
+        """
         if len(self.items) <= count:
             return self
-        best = sorted(range(len(self.items)), key=lambda place: (-self.items[place].confidence, -place))[:count]
-        return Scratchpad(tuple(self.items[place] for place in sorted(best)), self.labelled)
+        positions = range(len(self.items))
+        best = sorted(positions, key=lambda position: (-self.items[position].confidence, -position))[:count]
+        return Scratchpad(tuple(self.items[position] for position in sorted(best)), self.labelled)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels in use."""
+        """Labels of the items, in their order."""
         return tuple(item.label for item in self.items)
 
     def __iter__(self) -> Iterator[Evidence]:
@@ -104,26 +124,33 @@ class Scratchpad:
         for item in self.items:
             if item.label == label:
                 return item
-        raise InputError(f"There is no evidence [{label}]; there is {', '.join(self.labels) or 'none'}.")
+        known = ", ".join(self.labels) or "none"
+        raise InputError(f"There is no evidence [{label}]; the scratchpad has {known}.")
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Time between two frames of evidence that follow one another, or from the video's start or to its end."""
+    """An interval without evidence, between two items or an item and an end of the video."""
 
     start_s: float
     end_s: float
+    """End in seconds, exclusive."""
     after: str = ""
-    """Label of the evidence before it; empty at the video's start."""
+    """Label of the item that precedes the gap; empty at the start of the video."""
     before: str = ""
-    """Label of the evidence behind it; empty at the video's end."""
+    """Label of the item that follows the gap; empty at the end of the video."""
 
 
 def gaps(scratchpad: Scratchpad, zones: DeadZones, duration_s: float) -> tuple[Gap, ...]:
-    """Return what is not ruled out of the gaps between evidence anchors, in order of time (paper §3.2).
+    """Return the gaps between evidence anchors, without dead zones, in order of time (paper §3.2).
 
-    What is next to look at often lies there: between two events, or before the first and after the last. A gap that is
-    ruled out in part is several.
+    The next frames to find often lie in a gap: between two events, before the first or after the
+    last. A dead zone inside a gap splits it.
+
+    Args:
+        scratchpad: The evidence.
+        zones: The dead zones.
+        duration_s: Duration of the video.
     """
     anchors = sorted(scratchpad, key=lambda item: item.timestamp_s)
     edges = [(0.0, ""), *((item.end_s, item.label) for item in anchors)]
@@ -137,68 +164,75 @@ def gaps(scratchpad: Scratchpad, zones: DeadZones, duration_s: float) -> tuple[G
 
 
 def label_of(number: int) -> str:
-    """Return the label of the item with this number: A … Z, AA, AB …"""
+    """Return the label with this number, counted from 0: A … Z, AA, AB …"""
     label = ""
     number += 1
     while number:
-        number, letter = divmod(number - 1, 26)
-        label = string.ascii_uppercase[letter] + label
+        number, digit = divmod(number - 1, 26)
+        label = string.ascii_uppercase[digit] + label
     return label
 
 
 @dataclass(frozen=True)
 class DeadZones:
-    """M−: the time that was explored and holds nothing, as sorted intervals that neither touch nor overlap."""
+    """M−: intervals that were explored without findings (paper §3.1)."""
 
     intervals: tuple[Span, ...] = ()
+    """Sorted intervals `[start_s, end_s)` in seconds; they neither touch nor overlap."""
 
     def add(self, start_s: float, end_s: float) -> DeadZones:
-        """Return the zones with `[start_s, end_s)` ruled out too."""
+        """Return the dead zones with `[start_s, end_s)` added.
+
+        Raises:
+            InputError: The interval is empty or starts before 0 s.
+        """
         if not 0.0 <= start_s < end_s:
-            raise InputError(f"[{start_s}, {end_s}) s is not an interval of time.")
+            raise InputError(
+                f"[{start_s}, {end_s}) s is not an interval: it must start at 0 s or later and end after its start."
+            )
         apart = [span for span in self.intervals if span[1] < start_s or end_s < span[0]]
         touching = [span for span in self.intervals if span not in apart]
         merged = (min([start_s, *(a for a, _ in touching)]), max([end_s, *(b for _, b in touching)]))
         return DeadZones(tuple(sorted([*apart, merged])))
 
     def add_all(self, spans: Iterable[Sequence[float]]) -> DeadZones:
-        """Return the zones with several intervals ruled out too."""
+        """Return the dead zones with several intervals `[start_s, end_s)` added."""
         zones = self
         for start_s, end_s in spans:
             zones = zones.add(start_s, end_s)
         return zones
 
     def covers(self, start_s: float, end_s: float) -> bool:
-        """Tell whether all of `[start_s, end_s)` is ruled out."""
-        last = self._last(start_s)
+        """Return whether one dead zone covers all of `[start_s, end_s)`."""
+        last = self._last_starting_by(start_s)
         return last is not None and end_s <= last[1]
 
     def within(self, start_s: float, end_s: float) -> DeadZones:
-        """Return the part of the zones that lies in `[start_s, end_s)`."""
+        """Return the dead zones, clipped to `[start_s, end_s)`."""
         clipped = ((max(a, start_s), min(b, end_s)) for a, b in self.intervals)
         return DeadZones(tuple((a, b) for a, b in clipped if a < b))
 
     def outside(self, start_s: float, end_s: float) -> tuple[Span, ...]:
-        """Return the parts of `[start_s, end_s)` that the zones leave open, in order."""
+        """Return the parts of `[start_s, end_s)` that no dead zone covers, in order of time."""
         edges = [start_s, *(edge for span in self.within(start_s, end_s).intervals for edge in span), end_s]
         return tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b)
 
-    def hold(self, time_s: float) -> bool:
-        """Tell whether a moment is ruled out."""
-        last = self._last(time_s)
+    def contain(self, time_s: float) -> bool:
+        """Return whether a time in seconds lies in a dead zone."""
+        last = self._last_starting_by(time_s)
         return last is not None and time_s < last[1]
 
-    def _last(self, time_s: float) -> Span | None:
-        """Return the last interval that begins at a time or before."""
-        place = bisect_right(self.intervals, (time_s, math.inf))
-        return self.intervals[place - 1] if place else None
+    def _last_starting_by(self, time_s: float) -> Span | None:
+        """Return the last interval that starts at or before a time."""
+        position = bisect_right(self.intervals, (time_s, math.inf))
+        return self.intervals[position - 1] if position else None
 
     def coverage(self, start_s: float, end_s: float) -> float:
-        """Return the fraction of `[start_s, end_s)` that is ruled out, in [0, 1]."""
+        """Return the fraction of `[start_s, end_s)` that is dead, in [0, 1].
+
+        Raises:
+            InputError: The interval is empty.
+        """
         if end_s <= start_s:
-            raise InputError(f"[{start_s}, {end_s}) s is not an interval of time.")
+            raise InputError(f"[{start_s}, {end_s}) s is not an interval: it must end after its start.")
         return min(1.0, sum(b - a for a, b in self.within(start_s, end_s).intervals) / (end_s - start_s))
-
-
-MOST_SHOWN = 256
-"""Frames of evidence on one sheet."""

@@ -1,4 +1,4 @@
-"""How times and lists of cells are written, for people and for models."""
+"""Notation for times and lists of cells, the same for people and for models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def clock(time_s: float) -> str:
-    """Return a time as people read it, to a tenth of a second: 1:26.3 or 1:02:03.5."""
+    """Return a time in seconds as a clock shows it, cut to a tenth: 1:26.3 or 1:02:03.5."""
     tenths = math.floor(time_s * 10 + 1e-6)
     minutes, tenths = divmod(tenths, 600)
     hours, minutes = divmod(minutes, 60)
@@ -16,7 +16,7 @@ def clock(time_s: float) -> str:
 
 
 def listed(cells: Sequence[int]) -> str:
-    """Write a list of cells with runs shortened: 0–5, 9, 11–63."""
+    """Return a list of cell indices with consecutive ones joined: 0–5, 9, 11–63."""
     runs: list[list[int]] = []
     for cell in sorted(cells):
         if runs and cell == runs[-1][1] + 1:

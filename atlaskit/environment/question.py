@@ -1,115 +1,132 @@
-"""A question about a video, the forms its answer can take, and how an answer is scored.
+"""A question about a video, the form of its answer, and the score of a prediction.
 
-Knows nothing of videos, models or benchmarks. The score is the reward of the MDP (paper §3.1).
+The score is the reward of the MDP (paper §3.1). This module knows nothing of videos, models or
+benchmarks.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from atlaskit.environment.scoring import rouge_l, temporal_iou, token_f1
 from atlaskit.errors import InputError
 
 Kind = Literal["choice", "open", "when", "count", "summary"]
 Span = tuple[float, float]
-"""A half-open interval of seconds, `[start_s, end_s)`."""
+"""A half-open interval in seconds, `[start_s, end_s)`."""
 Answered = int | Span | str
-"""An answer: the index of a choice or a number, an interval, or words."""
-
-ARTICLES = {"a", "an", "the"}
+"""Value of an answer: the index of a choice, a count, an interval, or text."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question, and the form of its answer.
+    """One question, its kind and, where known, its true answer.
 
-    | kind | answered by | score, in [0, 1] |
+    | kind | answer | score, in [0, 1] |
     |---|---|---|
-    | choice | the index of one of `choices` | 1 if it is the right one |
-    | open | some words | token F1 with the true words, as in SQuAD |
-    | when | an interval in seconds (temporal grounding) | temporal IoU with the true one |
-    | count | a whole number | 1 if it is the right one |
-    | summary | some sentences, in order | ROUGE-L F1 with the true ones |
+    | choice | the index of one of `choices` | 1 for the true index, else 0 |
+    | open | text | token F1 with the true text, as in SQuAD |
+    | when | an interval in seconds (temporal grounding) | temporal IoU with the true interval |
+    | count | an integer | 1 for the true integer, else 0 |
+    | summary | sentences in order of time | ROUGE-L F1 with the true sentences |
 
-    `answer` is the truth, where it is known. `positions_s` are the intervals that hold the evidence, where they are
-    known. `category` is the benchmark's own code for the sort of question (LongVideoBench's S2O, O3O, …).
+    Raises:
+        InputError: The text or a choice is empty, two choices are equal, or the answer does not fit
+            the kind.
     """
 
     text: str
     choices: tuple[str, ...] = ()
     kind: Kind = "choice"
     answer: Answered | None = None
+    """The true answer; None where it is not known."""
     id: str = ""
     category: str = ""
+    """The benchmark's code for the type of question, such as LongVideoBench's S2O."""
     positions_s: tuple[Span, ...] = ()
+    """Intervals that hold the evidence; empty where they are not known."""
     misleading_subtitle: bool = field(default=False, kw_only=True)
+    """Whether a subtitle line suggests a wrong answer."""
 
     def __post_init__(self) -> None:
         if isinstance(self.choices, str) or not isinstance(self.choices, Sequence):
-            raise InputError(f"Choices are a list of texts, in order; got {self.choices!r:.80}.")
+            raise InputError(f"Choices must be a list of texts; got {self.choices!r:.80}.")
         object.__setattr__(self, "choices", tuple(self.choices))
-        object.__setattr__(self, "answer", _as_span(self.answer))
-        for words in (self.text, *self.choices):
-            if not isinstance(words, str):
-                raise InputError(f"Questions and choices are texts, got {words!r:.80}.")
-            if not _is_text(words):
-                raise InputError(f"{words!r} holds bytes that are no text: write it in UTF-8.")
+        object.__setattr__(self, "answer", _list_as_tuple(self.answer))
+        for text in (self.text, *self.choices):
+            if not isinstance(text, str):
+                raise InputError(f"Questions and choices must be texts; got {text!r:.80}.")
+            if not _is_text(text):
+                raise InputError(f"{text!r} holds bytes that are not UTF-8: encode it as UTF-8.")
         if not self.text.strip():
-            raise InputError("The question is empty: ask something, in words.")
+            raise InputError("The question is empty: give it a text.")
         if self.kind not in get_args(Kind):
-            raise InputError(f"A question is of kind {', '.join(get_args(Kind))}; got {self.kind!r}.")
-        if self.kind != "choice" and self.choices:
-            raise InputError(f"A question of kind {self.kind!r} has no choices to pick from: leave them out.")
-        if self.kind == "choice" and len(self.choices) < 2:
-            raise InputError(f"A question needs at least two choices, and got {len(self.choices)}.")
-        if len(set(self.choices)) < len(self.choices):
-            raise InputError(f"Two choices are the same, so no answer could be told apart: {list(self.choices)}.")
-        if any(not choice.strip() for choice in self.choices):
-            raise InputError(f"A choice is empty: {list(self.choices)}.")
+            raise InputError(f"The kind of a question is one of {', '.join(get_args(Kind))}; got {self.kind!r}.")
+        self._check_choices()
         if self.answer is not None:
-            self._check("answer", self.answer)
+            self._check_answer("answer", self.answer)
+
+    def _check_choices(self) -> None:
+        if self.kind != "choice" and self.choices:
+            raise InputError(f"A question of kind {self.kind!r} has no choices: leave them out.")
+        if self.kind == "choice" and len(self.choices) < 2:
+            raise InputError(f"A question of kind 'choice' needs at least two choices; got {len(self.choices)}.")
+        if len(set(self.choices)) < len(self.choices):
+            raise InputError(f"Two choices are the same: {list(self.choices)}. Make each one different.")
+        if any(not choice.strip() for choice in self.choices):
+            raise InputError(f"A choice is empty: {list(self.choices)}. Give each one a text.")
 
     def score(self, prediction: Answered | None) -> float:
-        """Return the score of a prediction, in [0, 1]; no prediction scores 0.
+        """Return the score of a prediction, in [0, 1].
 
-        The words of a choice stand for its index if they are exactly its words: nothing is ever matched in part.
-        Raises InputError where the truth is not known, or where the prediction is of another kind.
+        Args:
+            prediction: The predicted answer; None scores 0. For kind "choice" the exact text of a
+                choice is accepted in place of its index; partial matches score 0.
+
+        Raises:
+            InputError: The true answer is not known, or the prediction does not fit the kind.
         """
         if self.answer is None:
-            raise InputError(f"The true answer of {self.text!r} is not known, so nothing can be scored.")
+            raise InputError(f"The true answer to {self.text!r} is not known, so a prediction cannot be scored.")
         if prediction is None:
             return 0.0
-        prediction = _as_span(prediction)
+        prediction = _list_as_tuple(prediction)
         if self.kind == "choice" and isinstance(prediction, str):
             return float(prediction == self.choices[int(self.answer)])  # type: ignore[arg-type]
-        self._check("prediction", prediction)
+        self._check_answer("prediction", prediction)
         match self.answer, prediction:
             case tuple(truth), tuple(span):
                 return temporal_iou(truth, span)
-            case str(truth), str(words):
-                return rouge_l(truth, words) if self.kind == "summary" else token_f1(truth, words)
+            case str(truth), str(text):
+                return rouge_l(truth, text) if self.kind == "summary" else token_f1(truth, text)
         return float(prediction == self.answer)
 
     def is_right(self, prediction: Answered | None) -> bool:
-        """Tell whether a prediction counts as right: a score of at least 0.5."""
+        """Return whether a prediction scores at least 0.5."""
         return self.score(prediction) >= 0.5
 
     def without_choices(self) -> Question:
-        """Return the same question with nothing to pick from: a count if all choices are numbers, else an open one."""
+        """Return the question without its choices.
+
+        Its kind becomes "count" if all choices are numbers, else "open".
+
+        Raises:
+            InputError: The question is not of kind "choice".
+        """
         if self.kind != "choice":
-            raise InputError(f"{self.text!r} is of kind {self.kind!r}: it has no choices to do without.")
+            raise InputError(f"{self.text!r} is of kind {self.kind!r} and has no choices to remove.")
         if all(re.fullmatch("[0-9]+", choice) for choice in self.choices):
             truth = None if self.answer is None else int(self.choices[int(self.answer)])  # type: ignore[arg-type]
             return replace(self, kind="count", choices=(), answer=truth)
-        words = None if self.answer is None else self.choices[int(self.answer)]  # type: ignore[arg-type]
-        return replace(self, kind="open", choices=(), answer=words)
+        text = None if self.answer is None else self.choices[int(self.answer)]  # type: ignore[arg-type]
+        return replace(self, kind="open", choices=(), answer=text)
 
     def in_words(self, answered: Answered) -> str:
-        """Return an answer in words."""
+        """Return an answer as text: a choice by its text, an interval as "1.00–2.50 s"."""
         match answered:
             case tuple((start_s, end_s)):
                 return f"{start_s:.2f}–{end_s:.2f} s"
@@ -117,26 +134,26 @@ class Question:
                 return self.choices[index]
         return str(answered)
 
-    def _check(self, what: str, given: Answered) -> None:
-        """Raise InputError for an answer that is not of this question's kind."""
-        match self.kind, given:
-            case "choice", int(index) if not isinstance(given, bool) and 0 <= index < len(self.choices):
+    def _check_answer(self, role: str, value: Answered) -> None:
+        """Raise InputError unless a value fits the kind; its role is "answer" or "prediction"."""
+        match self.kind, value:
+            case "choice", int(index) if not isinstance(value, bool) and 0 <= index < len(self.choices):
                 return
-            case "count", int(number) if not isinstance(given, bool) and number >= 0:
+            case "count", int(number) if not isinstance(value, bool) and number >= 0:
                 return
             case "when", (float() | int() as start_s, float() | int() as end_s) if 0 <= start_s <= end_s < math.inf:
                 return
-            case "open" | "summary", str(words) if _is_text(words) and (what == "prediction" or words.strip()):
+            case "open" | "summary", str(text) if _is_text(text) and (role == "prediction" or text.strip()):
                 return
         form = {
             "choice": f"the index of one of {len(self.choices)} choices",
-            "count": "a whole number from 0",
+            "count": "an integer of at least 0",
             "when": "an interval (start_s, end_s) in seconds",
-        }.get(self.kind, "words")
-        raise InputError(f"The {what} to a question of kind {self.kind!r} is {form}, not {given!r}.")
+        }.get(self.kind, "text")
+        raise InputError(f"The {role} to a question of kind {self.kind!r} must be {form}; got {value!r}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
+        """Return the question as values that JSON can hold."""
         return {
             "id": self.id,
             "text": self.text,
@@ -150,7 +167,11 @@ class Question:
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Question:
-        """Read what `to_json` wrote; raise InputError for a row that lacks a field or breaks a rule."""
+        """Return the question that `to_json` wrote.
+
+        Raises:
+            InputError: A field is missing or breaks a rule.
+        """
         try:
             return cls(
                 text=row["text"],
@@ -163,73 +184,46 @@ class Question:
                 misleading_subtitle=bool(row["misleading_subtitle"]),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise InputError(f"This is not a question: {error!r} in {str(row)[:200]}.") from error
+            raise InputError(f"A row is not a question ({error!r}): {str(row)[:200]}.") from error
 
 
 def as_question(question: str | Question, choices: Sequence[str] | None, kind: Kind | None) -> Question:
-    """Return what is asked as a question; raise InputError for a question that is given choices or a kind again."""
+    """Return a `Question`, made from a text where one is given.
+
+    Args:
+        question: A question, or its text.
+        choices: Choices for a text; None if there are none.
+        kind: Kind for a text; None means "choice" with choices, "open" without.
+
+    Raises:
+        InputError: A `Question` comes together with choices or a kind.
+    """
     if not isinstance(question, Question):
         return Question(question, () if choices is None else choices, kind or ("choice" if choices else "open"))  # type: ignore[arg-type]
     if choices is not None or kind is not None:
-        raise InputError("This question has its own choices and kind: leave `choices` and `kind` out.")
+        raise InputError("A Question carries its own choices and kind: leave `choices` and `kind` out.")
     return question
 
 
-def _as_span(answer: Any) -> Any:
-    """Return an interval as a tuple, whatever it came as; anything else as it is."""
+def _list_as_tuple(answer: Any) -> Any:
+    """Return an interval that came as a list as a tuple; return any other value unchanged."""
     return tuple(answer) if isinstance(answer, list) else answer
 
 
-def _is_text(words: str) -> bool:
+def _is_text(text: str) -> bool:
+    """Return whether a string can be encoded as UTF-8."""
     try:
-        words.encode("utf-8")
-    except UnicodeEncodeError:  # the command line hands undecodable bytes through as lone surrogates
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # Python decodes invalid bytes on the command line to lone surrogates
         return False
     return True
 
 
-def temporal_iou(a: Span, b: Span) -> float:
-    """Return the overlap of two intervals over their union, in [0, 1]."""
-    overlap = max(0.0, min(a[1], b[1]) - max(a[0], b[0]))
-    union = (a[1] - a[0]) + (b[1] - b[0]) - overlap
-    return overlap / union if union > 0 else 0.0
-
-
-def token_f1(truth: str, words: str) -> float:
-    """Return the F1 of the words that two texts share, whatever their order, in [0, 1] (SQuAD)."""
-    a, b = _words(truth), _words(words)
-    return _f1((Counter(a) & Counter(b)).total(), a, b)
-
-
-def rouge_l(truth: str, words: str) -> float:
-    """Return the F1 of the longest run of words that two texts share in the same order, gaps allowed (ROUGE-L)."""
-    a, b = _words(truth), _words(words)
-    row = [0] * (len(b) + 1)
-    for word in a:
-        diagonal = 0
-        for place, other in enumerate(b, start=1):
-            above = row[place]
-            row[place] = diagonal + 1 if word == other else max(above, row[place - 1])
-            diagonal = above
-    return _f1(row[-1], a, b)
-
-
 def with_article(words: str) -> str:
-    """Return words with the "a" or "an" that belongs before them."""
+    """Return a noun phrase with its indefinite article: "an owl"."""
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
 def without_article(words: str) -> str:
-    """Return words without the "a" or "an" that they begin with: a choice as it is named elsewhere."""
+    """Return a noun phrase without its leading "a" or "an"."""
     return words.removeprefix("an ").removeprefix("a ")
-
-
-def _words(text: str) -> list[str]:
-    """Return a text's words as they are compared: lower case, without punctuation and articles."""
-    return [word for word in re.findall(r"\w+", text.casefold()) if word not in ARTICLES]
-
-
-def _f1(shared: int, a: Sequence[str], b: Sequence[str]) -> float:
-    if not a or not b:
-        return float(list(a) == list(b))
-    return 2 * shared / (len(a) + len(b))

@@ -1,6 +1,6 @@
-"""Run a notebook headless, as JupyterLab would: a fresh kernel, in the notebook's own folder.
+"""Run one notebook headless with papermill: in a fresh kernel, in the notebook's own folder.
 
-What papermill lets pass is refused here: a parameter that the notebook does not declare.
+Papermill only warns about a parameter that the notebook does not declare; here it is an error.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ CELL_TIMEOUT_S = 3600
 
 
 class NotebookError(AtlasError):
-    """A notebook that stopped at one of its cells."""
+    """A cell of a notebook failed, timed out, or its kernel died."""
 
 
 def declared_in(path: Path) -> dict[str, str]:
-    """Return the parameters that a notebook declares, and their values as they are written there; raise InputError for
-    what is no notebook."""
+    """Return the parameters that a notebook declares, by name, with their values as source text.
+
+    Raises:
+        InputError: The file is missing or is not a notebook.
+    """
     import papermill
 
     if not path.is_file():
@@ -30,15 +33,21 @@ def declared_in(path: Path) -> dict[str, str]:
     try:
         declared = papermill.inspect_notebook(str(path))
         return {name: str(each["default"]) for name, each in declared.items()}
-    except (ValueError, KeyError) as error:  # what is not JSON, not a notebook, or names no language
+    except (ValueError, KeyError) as error:  # not JSON, not a notebook, or without a kernel language
         raise InputError(f"{path} is not a notebook that can be run ({error}).") from error
 
 
 def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = None) -> Path:
-    """Execute a notebook; return where the executed copy is kept.
+    """Execute a notebook, print what its cells print, and return the path of the executed copy.
 
-    What its cells print is printed here too. Raises InputError for a notebook that is not there or a parameter it
-    does not declare, NotebookError (with the cell and the reason) when a cell fails.
+    Args:
+        path: The notebook.
+        out: Folder for the executed copy; created if missing.
+        parameters: Values that override those of the cell tagged `parameters`.
+
+    Raises:
+        InputError: The notebook is missing, or does not declare one of the parameters.
+        NotebookError: A cell failed; the message names the cell and the reason.
     """
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -64,15 +73,15 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
             stdout_file=sys.stdout,
             execution_timeout=CELL_TIMEOUT_S,
             store_widget_state=False,
-            extra_arguments=["--IPKernelApp.log_level=50"],  # else it tells of loopback, and of the signal that ends it
+            extra_arguments=["--IPKernelApp.log_level=50"],  # hides warnings about loopback and the final signal
         )
     except PapermillExecutionError as error:
         raise NotebookError(
-            f"{path.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} (kept in {executed})."
+            f"{path.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} (executed copy: {executed})."
         ) from error
     except (CellTimeoutError, DeadKernelError) as error:
         raise NotebookError(
-            f"{path.name} did not finish: {str(error).splitlines()[0]} (kept in {executed})."
+            f"{path.name} did not finish: {str(error).splitlines()[0]} (executed copy: {executed})."
         ) from error
     print(f"── {executed} ({time.monotonic() - began:.1f} s)", flush=True)
     return executed

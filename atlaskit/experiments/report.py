@@ -1,6 +1,6 @@
-"""A page of what notebooks made: figures, tables, settings and times, and each notebook as HTML.
+"""The results page: figures, tables, settings and times of notebooks, and each notebook as HTML.
 
-Opens without a network: pictures lie beside the page, and nothing else is loaded.
+The page opens without a network: images lie beside it and nothing else is loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from atlaskit.errors import InputError
 
 ROWS = 40
-"""Of a table on the page; the rest is in its file."""
+"""Rows of a table shown on the page; the file has all of them."""
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1d2126; background: #fff; max-width: 62rem; margin: 2rem auto;
   padding: 0 1rem }
@@ -34,37 +34,43 @@ th:first-child, td:first-child { text-align: left } .failed { color: #b00020; fo
 
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
-"""Of a notebook as HTML: nothing is loaded and no script runs. The template's own would only load what sets formulas,
-diagrams and widgets, one of them whatever the exporter is told."""
+"""Content security policy of a notebook as HTML: it loads nothing and runs no script.
+
+nbconvert's template would load scripts for formulas, diagrams and widgets; no option turns off the
+one for diagrams.
+"""
 HEAD = re.compile(r'(<head>\s*<meta charset="utf-8" ?/?>)')
-"""Where nbconvert's page begins to say what it is."""
+"""The place in nbconvert's page where the policy is inserted."""
 RECORD = "index.json"
-"""Beside the page: what is on it."""
+"""File beside the page that lists the runs on it."""
 
 
 @dataclass(frozen=True)
 class NotebookRun:
-    """One notebook that was run."""
+    """One execution of a notebook."""
 
     name: str
-    """Of its file, without the suffix."""
+    """Name of the notebook's file, without the suffix."""
     title: str
     when: str
     seconds: float
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of all that were run together."""
+    """Settings shared by all notebooks of one `run_all`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """What it was given of its own."""
+    """Parameters given to this notebook."""
     files: Sequence[str] = ()
-    """What it made, beside the page."""
+    """Names of the files it wrote, relative to the page."""
     failure: str = ""
-    """The cell and the reason, in a sentence; empty if all went well."""
+    """The failed cell and the reason, in a sentence; empty on success."""
 
 
 def write_html(executed: Path) -> Path:
-    """Write an executed notebook as an HTML file beside it that loads nothing and runs nothing; return its path.
+    """Write an executed notebook as an HTML file beside it and return the file's path.
 
-    Raises InputError where nbconvert's page begins otherwise than it did, and so cannot be given its policy.
+    The HTML loads nothing and runs no script.
+
+    Raises:
+        InputError: nbconvert's page starts in an unknown way, so the policy cannot be inserted.
     """
     import nbformat
     from nbconvert import HTMLExporter
@@ -77,25 +83,27 @@ def write_html(executed: Path) -> Path:
     policy = rf'\1<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     bound, count = HEAD.subn(policy, body, count=1)
     if not count:
-        raise InputError(f"The page that nbconvert makes of {executed.name} begins as no other: try nbconvert 7.")
+        raise InputError(f"nbconvert's page for {executed.name} has an unknown form; install nbconvert 7.")
     path = executed.with_suffix(".html")
     path.write_text(bound, encoding="utf-8")
     return path
 
 
-def write_index(out: Path, ran: Iterable[NotebookRun]) -> Path:
-    """Write `index.html` into a folder, and return its path: of each notebook its figures, tables, parameters and time,
-    or its failure. What was on the page before stays there, unless it was run again.
+def write_index(out: Path, runs: Iterable[NotebookRun]) -> Path:
+    """Write `index.html` into a folder and return its path.
+
+    The page shows figures, tables, parameters and time of each notebook, or its failure. Sections
+    of earlier runs stay until the same notebook runs again.
     """
-    found = {each.name: each for each in (*_recorded(out / RECORD), *ran)}
-    done = [found[name] for name in sorted(found)]
+    by_name = {each.name: each for each in (*_listed_runs(out / RECORD), *runs)}
+    done = [by_name[name] for name in sorted(by_name)]
     (out / RECORD).write_text(json.dumps([asdict(each) for each in done], indent=1) + "\n", encoding="utf-8")
     versions = ", ".join(f"{name} {version(name)}" for name in ("atlaskit", "numpy", "pillow", "av"))
     failed = sum(bool(each.failure) for each in done)
     body = [
         "<h1>Experiments</h1>",
         f"<p>{len(done)} notebooks in {sum(each.seconds for each in done):,.0f} s"
-        + (f", <span class='failed'>{failed} of them failed</span>" if failed else "")
+        + (f", <span class='failed'>{failed} failed</span>" if failed else "")
         + f'.<br><span class="small">{escape(versions)}; Python {platform.python_version()}, '
         f"{escape(platform.machine())}.</span></p>",
         "<ul>",
@@ -113,8 +121,8 @@ def write_index(out: Path, ran: Iterable[NotebookRun]) -> Path:
     return path
 
 
-def _recorded(path: Path) -> list[NotebookRun]:
-    """Return what is on the page; nothing where there is none, or its record is of another form: it is made again."""
+def _listed_runs(path: Path) -> list[NotebookRun]:
+    """Return the runs listed beside the page; none if the list is missing or unreadable."""
     try:
         return [NotebookRun(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):
@@ -122,32 +130,35 @@ def _recorded(path: Path) -> list[NotebookRun]:
 
 
 def made_since(out: Path, name: str, since_s: float) -> list[str]:
-    """Return the files in a folder that a notebook of that name wrote after some time, by the clock of files: what
-    begins with its name."""
+    """Return the names of the files in `out` that a notebook wrote since a time.
+
+    A file belongs to the notebook if its name starts with the notebook's; `since_s` is in seconds
+    since the epoch, compared with modification times.
+    """
     files = (path for path in out.glob(f"{name}*") if path.stem == name or path.stem.startswith(f"{name}_"))
     return sorted(path.name for path in files if path.stat().st_mtime >= since_s)
 
 
 def title(notebook: Path) -> str:
-    """Return a notebook's first heading; its name, if it has none."""
+    """Return a notebook's first heading, or its name if it has none."""
     cells = json.loads(notebook.read_text(encoding="utf-8")).get("cells", ())
     text = "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "markdown")
     found = re.search(r"^# (.+)$", text, re.MULTILINE)
     return found[1] if found else notebook.stem
 
 
-def _section(out: Path, ran: NotebookRun) -> str:
-    files = [out / name for name in ran.files if (out / name).is_file()]
+def _section(out: Path, run: NotebookRun) -> str:
+    files = [out / name for name in run.files if (out / name).is_file()]
     settings, given = (
-        ", ".join(f"{key} {value}" for key, value in told.items()) for told in (ran.settings, ran.parameters)
+        ", ".join(f"{key} {value}" for key, value in values.items()) for values in (run.settings, run.parameters)
     )
     links = [path for path in files if path.suffix in (".html", ".ipynb", ".svg", ".csv")]
     linked = " · ".join(f'<a href="{escape(path.name)}">{escape(path.name)}</a>' for path in links)
     parts = [
-        f'<h2 id="{escape(ran.name)}">{escape(ran.title)}</h2>',
-        f'<p class="small">{escape(ran.when)}, {ran.seconds:,.1f} s; {escape(settings)}'
+        f'<h2 id="{escape(run.name)}">{escape(run.title)}</h2>',
+        f'<p class="small">{escape(run.when)}, {run.seconds:,.1f} s; {escape(settings)}'
         f"{f' ({escape(given)})' if given else ''}<br>{linked}</p>",
-        f'<p class="failed">{escape(ran.failure)}</p>' if ran.failure else "",
+        f'<p class="failed">{escape(run.failure)}</p>' if run.failure else "",
         *(f'<p><img src="{escape(p.name)}" alt="{escape(p.stem)}"></p>' for p in files if p.suffix == ".png"),
         *(_table(path) for path in files if path.suffix == ".csv"),
     ]
@@ -158,13 +169,13 @@ def _table(path: Path) -> str:
     with path.open(newline="", encoding="utf-8") as file:
         head, *rows = list(csv.reader(file)) or [[]]
     lines = "".join(f"<tr>{''.join(f'<td>{escape(_short(cell))}</td>' for cell in row)}</tr>" for row in rows[:ROWS])
-    more = f'<p class="small">and {len(rows) - ROWS} rows more in the file</p>' if len(rows) > ROWS else ""
+    more = f'<p class="small">and {len(rows) - ROWS} more rows in the file</p>' if len(rows) > ROWS else ""
     named = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     return f'<p class="small">{escape(path.name)}</p><table><tr>{named}</tr>{lines}</table>{more}'
 
 
 def _short(cell: str) -> str:
-    """Return a number of a table with four digits; other text as it is."""
+    """Return a number with four significant digits; other text unchanged."""
     if not re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", cell):
         return cell
     value = float(cell)

@@ -1,7 +1,7 @@
-"""All notebooks in their order, against one server, and a page of what came of them: `make experiments`.
+"""Run all notebooks against one server and collect their results on one page: `make experiments`.
 
-A notebook that fails stops nothing: the others run, and the page says what failed. What was asked before comes out of
-the cache, so that a run that was killed goes on where it was.
+A notebook that fails does not stop the others; the page shows the failure. Replies are cached, so
+an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SCALES: dict[str, dict[str, Any]] = {
     "small": {},
     "full": {"worlds": 30, "questions": 12, "minutes": [10, 60, 180, 300, 600], "worker_counts": [1, 3, 5, 7, 16]},
 }
-"""Parameters of a scale, for those notebooks that have them; at `small` each keeps its own."""
+"""Parameters of each scale, for notebooks that declare them; `small` is the notebooks' own."""
 
 
 def run_all(
@@ -47,16 +47,28 @@ def run_all(
     workers: int | None = None,
     replay: bool = False,
 ) -> list[NotebookRun]:
-    """Run the notebooks of a folder in the order of their names, and write `index.html` beside what they made; what is
-    not run this time stays on the page as it was.
+    """Run the notebooks of a folder in the order of their names and write `index.html` beside them.
 
-    `only` names some by how their names begin. `model` is served once for all of them; without it, each asks whom it
-    names itself. Of an oracle, which is a program, nothing has to be recorded, so `replay` is for what else is asked.
-    Raises InputError before anything runs: for an unknown scale, no such notebook, or a parameter that none has;
-    ServerError where the model cannot be served.
+    Notebooks that are not run this time keep their earlier section on the page.
+
+    Args:
+        folder: Folder of the notebooks.
+        out: Folder for executed notebooks, figures, tables and the page.
+        scale: Name of a set of parameters in `SCALES`.
+        only: Prefixes of the names of the notebooks to run; empty for all.
+        model: Served once for all notebooks; empty to let each notebook use its own.
+        data: Folder of a dataset, for notebooks that have a parameter `data`.
+        workers: Regions explored in each round, for notebooks that have a parameter `workers`.
+        replay: Use cached replies only. Notebooks that ask an oracle ignore it: an oracle is a
+            program that runs again.
+
+    Raises:
+        InputError: Before anything runs, for an unknown scale, a prefix that matches no notebook,
+            or a parameter that no notebook has.
+        ServerError: The model cannot be served.
     """
     if scale not in SCALES:
-        raise InputError(f"A scale is {', '.join(SCALES)}, got {scale!r:.40}.")
+        raise InputError(f"scale must be {', '.join(SCALES)}; got {scale!r:.40}.")
     if workers is not None:
         check_whole("workers", workers)
     notebooks = _chosen(folder, only)
@@ -64,20 +76,20 @@ def run_all(
     given: dict[str, Any] = {"data": data} if data else {}
     given |= {} if workers is None else {"workers": workers}
     if missing := [name for name in given if not any(name in names for names in declared.values())]:
-        raise InputError(f"None of these notebooks has {missing[0]}, so it cannot be set for them.")
-    ran = []
-    with _served(model, replay) as address:
+        raise InputError(f"None of these notebooks has a parameter {missing[0]}.")
+    runs = []
+    with _serving(model, replay) as address:
         for number, notebook in enumerate(notebooks, start=1):
             own = declared[notebook]
             parameters = {**SCALES[scale], **given, **({"model": address} if model else {})}
             parameters = {name: value for name, value in parameters.items() if name in own}
             asks_oracle = parameters.get("model", own.get("model", "").strip("\"'")) == ORACLE
             parameters |= {"replay": True} if replay and "replay" in own and not asks_oracle else {}
-            done = _run(notebook, out, parameters, {"scale": scale, "model": model or "its own", "replay": replay})
-            ran.append(done)
-            write_index(out, [done])  # at once: who is killed finds what was done
-            print(f"[{number}/{len(notebooks)}] {notebook.stem}: {_told(done)}", flush=True)
-    return ran
+            run = _run(notebook, out, parameters, {"scale": scale, "model": model or "its own", "replay": replay})
+            runs.append(run)
+            write_index(out, [run])  # after each notebook, in case this run is interrupted
+            print(f"[{number}/{len(notebooks)}] {notebook.stem}: {_summary(run)}", flush=True)
+    return runs
 
 
 def _chosen(folder: Path, only: Sequence[str]) -> list[Path]:
@@ -87,14 +99,16 @@ def _chosen(folder: Path, only: Sequence[str]) -> list[Path]:
     for start in only:
         if not any(notebook.name.startswith(start) for notebook in notebooks):
             names = ", ".join(notebook.stem for notebook in notebooks)
-            raise InputError(f"No notebook in {folder} begins with {start!r:.40}; there are {names}.")
+            raise InputError(f"No notebook in {folder} starts with {start!r:.40}; there are {names}.")
     return [notebook for notebook in notebooks if not only or notebook.name.startswith(tuple(only))]
 
 
 @contextmanager
-def _served(model: str, replay: bool) -> Iterator[str]:
-    """Serve a model while notebooks run; yield what they are told of it. Nothing is started for an oracle, for none, or
-    where all replies are recorded."""
+def _serving(model: str, replay: bool) -> Iterator[str]:
+    """Serve a model while notebooks run and yield its address.
+
+    For an oracle, no model or a replay, start nothing and yield the name as given.
+    """
     if model in (ORACLE, "") or replay:
         yield model
         return
@@ -117,10 +131,10 @@ def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Map
         time.monotonic() - began,
         settings,
         parameters,
-        made_since(out, notebook.stem, since_s),  # not what an earlier run left, where this one failed
+        made_since(out, notebook.stem, since_s),  # excludes what an earlier run left, if this one failed
         failure,
     )
 
 
-def _told(ran: NotebookRun) -> str:
-    return f"{ran.failure or 'done'} ({ran.seconds:.1f} s)"
+def _summary(run: NotebookRun) -> str:
+    return f"{run.failure or 'done'} ({run.seconds:.1f} s)"

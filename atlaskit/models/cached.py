@@ -17,8 +17,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from atlaskit.caching.cache import Cache, canonical_json
-from atlaskit.caching.keys import entry_key
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import canonical_json, entry_key
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request

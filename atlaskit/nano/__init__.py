@@ -1,7 +1,8 @@
-"""nano: a navigator VLM small enough to ship, and the recipe that makes it.
+"""nano: a navigator VLM small enough to ship, and the recipe that trains it.
 
-The kit writes the teaching material (`sights`, `expert`, `lessons`), and what learns from it (`learn/`) needs PyTorch,
-transformers, Pillow and NumPy alone, so that it runs wherever these are.
+`teacher` holds the policy that nano imitates and `data` writes training data from it. `learn`
+trains on that data: it needs only PyTorch, transformers, Pillow and NumPy, so it runs where
+atlaskit is not installed. `weights` holds the shipped model.
 """
 
 from atlaskit.nano.curves import curves

@@ -1,4 +1,4 @@
-"""How nano was taught: what was measured on the way, as one table."""
+"""nano's learning curves as one table."""
 
 from __future__ import annotations
 
@@ -12,23 +12,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STAGES = ("eyes", "mind", "practice")
+"""Training of the vision tower, of the language model, and further training of a finished model."""
 
 
 def curves(folder: str | Path | None = None) -> pd.DataFrame:
-    """Return the learning curves that lie beside some weights, or those that come with the kit: a row for each stage,
-    step and measure.
+    """Return the learning curves of a model, one row per stage, step and measure.
 
-    Columns: `stage`, `step`, `seconds` since the stage began, `measure` and `value`: the loss (mean cross-entropy, in
-    nats), or the share of answers that were right. Raises InputError for a folder without them.
+    Args:
+        folder: Folder of the model's weights; the shipped model by default.
+
+    Returns:
+        A table with the columns `stage` ("eyes": the vision tower, "mind": the language model,
+        "practice": further training, if the model had any), `step`, `seconds` since the stage
+        began, `measure` and `value`. The measure "loss" is the mean cross-entropy in nats; the
+        others are shares of correct predictions.
+
+    Raises:
+        InputError: The folder has no learning curves.
     """
     import pandas as pd
 
     folder = Path(folder or SHIPPED["nano"])
     paths = {stage: folder / f"{stage}.csv" for stage in STAGES}
-    if not paths["practice"].exists():  # a model that has had none
+    if not paths["practice"].exists():
         del paths["practice"]
     if missing := [path for path in paths.values() if not path.exists()]:
-        raise InputError(f"There is no {missing[0].name} in {folder}: name the folder of a nano that `make nano` made.")
+        raise InputError(
+            f"There is no {missing[0].name} in {folder}; pass the folder of a model that `make nano` made."
+        )
     columns = ["stage", "step", "seconds"]
     wide = pd.concat([pd.read_csv(path).assign(stage=stage) for stage, path in paths.items()])
     return wide.melt(columns, var_name="measure").dropna(subset="value", ignore_index=True)

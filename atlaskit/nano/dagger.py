@@ -1,7 +1,7 @@
-"""Practice: nano searches by itself, and its teacher says of each place that it comes to what to do there.
+"""DAgger: examples of the teacher's replies in the states that nano's own searches reach.
 
-Lessons of the teacher's own searches show few of the places that its pupil's slips lead to, so one slip leads to the
-next (Ross et al. 2011 call this DAgger). All of it is in worlds to learn from.
+The teacher's own trajectories contain few of the states that nano's mistakes lead to, so one
+mistake leads to the next (Ross et al. 2011). All searches are in training worlds.
 """
 
 from __future__ import annotations
@@ -21,72 +21,104 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
-from atlaskit.nano.data.shards import write_rows
-from atlaskit.nano.data.trajectories import TrajectoryRecorder, grouped
+from atlaskit.nano.data.examples import group_by_prefix
+from atlaskit.nano.data.shards import write_groups
+from atlaskit.nano.data.trajectories import TrajectoryRecorder
 from atlaskit.nano.teacher.labels import TRAINING_SEED
 from atlaskit.nano.teacher.teacher import SETTINGS, Expert
 from atlaskit.runs.result import Result
 
-FIRST = TRAINING_SEED + 950_000
-"""Of the worlds that are searched, from which nothing was learned yet."""
+FIRST_SEED = TRAINING_SEED + 950_000
+"""Seed of the first searched world; the recipe uses none of these worlds otherwise."""
 LENGTHS_S = (36_000, 600, 36_000, 600, 3600, 36_000, 600)
-"""Of the worlds, by turns."""
-QUESTIONS, MOST_CALLS = 10, 100
-"""About each world, and for each question."""
+"""Lengths of the worlds in seconds, world by world in turn."""
+QUESTIONS, MAX_CALLS = 10, 100
+"""Questions per world, and the limit on calls per question."""
 
 
 @dataclass
 class Student(TrajectoryRecorder):
-    """A model that answers by itself, with the recorder's notebook: what it said, or what its teacher would have."""
+    """A model that searches by itself while every call is recorded.
+
+    Attributes:
+        model: Gives the replies that the search follows.
+        records_teacher: Whether to record the teacher's reply to each call instead of the model's
+            own.
+    """
 
     model: Model = field(kw_only=True)
-    is_taught: bool = field(kw_only=True)
+    records_teacher: bool = field(kw_only=True)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Let the model answer, and write it down."""
+        """Return the model's reply; record it, or the teacher's."""
         reply = self.model.complete(request, **control)
-        self.lessons.append(self.lesson(request, self.expert.complete(request) if self.is_taught else reply))
+        target = self.teacher.complete(request) if self.records_teacher else reply
+        self.examples.append(self.example(request, target))
         return reply
 
 
-def pupil(vlm: Model, world: World, *, is_taught: bool) -> Student:
-    """Give a model its notebook, for one world."""
-    told: dict[str, Any] = {"name": vlm.name, "parameters": vlm.parameters}
-    return Student(Expert(world.script), 0.0, random.Random(0), **told, model=vlm, is_taught=is_taught)
+def make_student(vlm: Model, world: World, *, records_teacher: bool) -> Student:
+    """Return a student for one world."""
+    return Student(
+        Expert(world.script),
+        0.0,
+        random.Random(0),
+        name=vlm.name,
+        parameters=vlm.parameters,
+        model=vlm,
+        records_teacher=records_teacher,
+    )
 
 
-def searched(who: Student, world: World, question: Question, calls: int, **how: Any) -> Result:
-    """Let a pupil answer a question about its world, in so many calls at most."""
-    given = {**SETTINGS, "budget": Budget(calls=calls), "cache": Cache(None), **how}
-    return ask(world.drawn, question, vlm=who, **given)
+def search(student: Student, world: World, question: Question, max_calls: int, **settings: Any) -> Result:
+    """Let a student answer a question about its world, uncached.
+
+    `settings` are keyword arguments of `ask`.
+    """
+    arguments = {**SETTINGS, "budget": Budget(calls=max_calls), "cache": Cache(None), **settings}
+    return ask(world.drawn, question, vlm=student, **arguments)
 
 
-def write_practice(folder: Path, vlm: Model, worlds: int, *, questions: int = QUESTIONS, threads: int = 12) -> None:
-    """Write what the teacher says of a model's own searches, a world a shard; those that are there are left."""
+def write_dagger_examples(
+    folder: Path, vlm: Model, worlds: int, *, questions: int = QUESTIONS, threads: int = 12
+) -> None:
+    """Write the teacher's replies in a model's own searches, one world a shard.
+
+    Existing shards are kept.
+
+    Args:
+        folder: Folder to write to.
+        vlm: The model that searches.
+        worlds: Number of worlds.
+        questions: Questions per world.
+        threads: Searches at the same time.
+    """
     paths = [folder / f"lessons-{number:04d}.jsonl" for number in range(worlds)]
     missing = [number for number, path in enumerate(paths) if not path.exists()]
-    asked = [(world, pupil(vlm, world, is_taught=True)) for world in (_world(number, questions) for number in missing)]
+    drawn = [_world(number, questions) for number in missing]
+    students = [(world, make_student(vlm, world, records_teacher=True)) for world in drawn]
     with ThreadPoolExecutor(threads) as pool:
-        under_way = [
-            [pool.submit(searched, who, world, question, MOST_CALLS, traversal="dfs") for question in world.questions]
-            for world, who in asked
+        running = [
+            [pool.submit(search, student, world, question, MAX_CALLS, traversal="dfs") for question in world.questions]
+            for world, student in students
         ]
-        with tqdm(total=sum(map(len, under_way)), desc="practice", unit="search") as bar:
-            for number, (_, who), searches in zip(missing, asked, under_way, strict=True):
-                for search in searches:
-                    search.result()
+        with tqdm(total=sum(map(len, running)), desc="own searches", unit="search") as bar:
+            for number, (_, student), searches in zip(missing, students, running, strict=True):
+                for future in searches:
+                    future.result()
                     bar.update()
-                lessons = sorted(who.lessons, key=itemgetter("text", "reply"))  # the same whichever search was first
-                write_rows(paths[number], grouped(lessons))
+                # Sorted, so that the file does not depend on which search finished first.
+                write_groups(paths[number], group_by_prefix(sorted(student.examples, key=itemgetter("text", "reply"))))
+
+
+def link_synthetic(data: Path, folder: Path) -> None:
+    """Link all training data except the trajectories into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in data.resolve().iterdir():
+        if not path.name.startswith("lessons-") and not (folder / path.name).exists():
+            (folder / path.name).symlink_to(path)
 
 
 def _world(number: int, questions: int) -> World:
-    return atlasworld(FIRST + number, LENGTHS_S[number % len(LENGTHS_S)], questions=questions, size=(640, 360))
-
-
-def link_drills(material: Path, folder: Path) -> None:
-    """Put all of some teaching material but its lessons into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in material.resolve().iterdir():
-        if not path.name.startswith("lessons-") and not (folder / path.name).exists():
-            (folder / path.name).symlink_to(path)
+    length_s = LENGTHS_S[number % len(LENGTHS_S)]
+    return atlasworld(FIRST_SEED + number, length_s, questions=questions, size=(640, 360))

@@ -1,7 +1,7 @@
-"""Judges nano on worlds it never learned from: end to end, and call by call against its teacher.
+"""Evaluates nano on held-out worlds: its answers, and each of its calls against the teacher's.
 
-`python -m atlaskit.nano.evaluate MODEL --minutes 10 --questions 200` starts a server (or takes an address) and prints a
-table. Chance is one in four for questions with choices.
+`python -m atlaskit.nano.evaluate MODEL --minutes 10 --questions 200` starts a server (or uses an
+address) and prints a report. Chance is 25 % for questions with choices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import statistics
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,9 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import Action, AddToScratchpad
+from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.runner import evaluate
-from atlaskit.evaluation.statistics import interval
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.nano.teacher.goal import goal_of
@@ -42,66 +43,85 @@ METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
     "composite": (baselines.composite, SETTINGS),
     "uniform": (baselines.uniform, {"frames": 64, "size": SETTINGS["cell"]}),
 }
-"""What is judged: the search, and the same model without navigation."""
+"""The methods to evaluate with their settings: the search, and two baselines with the same
+model."""
+QUESTIONS_PER_WORLD = 10
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The result of an evaluation.
+
+    Attributes:
+        rows: One row per question, with the columns of `atlaskit.evaluate`'s table.
+        calls: Values of each measure of the calls.
+    """
+
+    rows: list[dict[str, Any]]
+    calls: dict[str, list[float]]
 
 
 @dataclass
 class ComparedModel(ModelWrapper):
-    """A model beside the teacher: each of its replies is held against what the teacher would have said."""
+    """A model whose replies are compared with the teacher's.
+
+    Attributes:
+        world: World of the questions.
+        measures: Receives the values of each measure.
+    """
 
     world: World
-    counts: dict[str, list[float]]
+    measures: dict[str, list[float]]
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Let the model answer, and compare."""
+        """Return the model's reply after comparing it with the teacher's."""
         began = time.monotonic()
         reply = self.model.complete(request, **control)
-        took_s = time.monotonic() - began
-        expert, call = Expert(self.world.script), request.facts
-        self._note("seconds a call", took_s)
-        if isinstance(call, FramesCall):  # which the teacher never answers
-            return reply
-        meant: Any = request.schema.model_validate(expert.answer(call))
-        told: dict[str, float] = {}
-        match call:
-            case ProbeCall():
-                wanted = {ranked.cell for ranked in meant.top}
-                named = {ranked.cell for ranked in reply.answer.top}
-                if wanted:
-                    told["probe recall"] = len(wanted & named) / len(wanted)
-            case StepCall():
-                does, should = to_action(reply.answer), to_action(meant)
-                told["action agrees"] = float(type(does) is type(should))
-                told["action is the same"] = float(_essence(does) == _essence(should))
-                if hasattr(does, "items"):
-                    sights, quest = expert.sights(call.observation), goal_of(call.question.text)
-                    for item in does.items:
-                        sight = sights[item.cell]
-                        is_right = (
-                            sight is not None
-                            and quest is not None
-                            and (quest.wants(sight) or bool(sight.object and quest.asks == "neighbour"))
-                        )
-                        self._note("false evidence", float(not is_right))
-            case ReviewCall():
-                told["sufficiency agrees"] = float(reply.answer.conclusion.action == meant.conclusion.action)
-            case DecisionCall():
-                told["decision agrees"] = float(getattr(reply.answer, "answer", None) == getattr(meant, "answer", None))
-        for name, value in told.items():
-            self._note(name, value)
+        values = [("seconds per call", time.monotonic() - began)]
+        if not isinstance(request.facts, FramesCall):  # a call that the teacher does not answer
+            values += compare(request, reply, Expert(self.world.script))
+        with self.lock:
+            for measure, value in values:
+                self.measures[measure].append(value)
         return reply
 
-    def _note(self, name: str, value: float) -> None:
-        with self.lock:
-            self.counts[name].append(value)
+
+def compare(request: Request, reply: Reply, teacher: Expert) -> Iterator[tuple[str, float]]:
+    """Yield measures of a reply's agreement with the teacher's, from 0 to 1."""
+    call: Any = request.facts
+    answer: Any = reply.answer
+    expected: Any = request.schema.model_validate(teacher.answer(call))
+    match call:
+        case ProbeCall():
+            if wanted := {ranked.cell for ranked in expected.top}:
+                yield "probe recall", len(wanted & {ranked.cell for ranked in answer.top}) / len(wanted)
+        case StepCall():
+            action, expected_action = to_action(answer), to_action(expected)
+            yield "same action type", float(type(action) is type(expected_action))
+            yield "same action", float(_without_wording(action) == _without_wording(expected_action))
+            if isinstance(action, AddToScratchpad):
+                yield from _compare_evidence(action, call, teacher)
+        case ReviewCall():
+            yield "same sufficiency", float(answer.conclusion.action == expected.conclusion.action)
+        case DecisionCall():
+            yield "same decision", float(getattr(answer, "answer", None) == getattr(expected, "answer", None))
 
 
-def _essence(action: Any) -> Any:
-    return sorted(item.cell for item in action.items) if hasattr(action, "items") else action
+def _compare_evidence(action: AddToScratchpad, call: StepCall, teacher: Expert) -> Iterator[tuple[str, float]]:
+    """Yield for each new item whether its frame shows nothing that the question looks for."""
+    contents, goal = teacher.contents(call.observation), goal_of(call.question)
+    for item in action.items:
+        content = contents[item.cell]
+        is_right = content is not None and (goal.matches(content) or bool(content.object and goal.type == "neighbour"))
+        yield "false evidence", float(not is_right)
 
 
-def judge(
+def _without_wording(action: Action) -> Any:
+    return sorted(item.cell for item in action.items) if isinstance(action, AddToScratchpad) else action
+
+
+def evaluate_nano(
     vlm: Model,
     duration_s: float,
     questions: int,
@@ -109,96 +129,112 @@ def judge(
     method: str = "video-rlm",
     first_seed: int = 0,
     in_flight: int = 6,
-) -> list[dict[str, Any]]:
-    """Ask so many questions about held-out worlds of a length; return a row a question, and last a row of the calls.
+) -> Evaluation:
+    """Ask questions about held-out worlds.
 
-    `method` is one of METHODS here. Short worlds are films, encoded and decoded again; those of hours are drawn when
-    they are looked at.
+    Worlds up to the length of one clip are encoded to files and decoded again; longer worlds are
+    rendered frame by frame on demand.
+
+    Args:
+        vlm: The model.
+        duration_s: Length of the worlds.
+        questions: Number of questions, `QUESTIONS_PER_WORLD` about each world.
+        method: One of `METHODS`.
+        first_seed: Seed of the first world.
+        in_flight: Questions at the same time.
     """
-    per_world = 10
     worlds = [
-        atlasworld(first_seed + number, duration_s, questions=per_world, size=(640, 360), directory="cache/atlasworld")
-        for number in range(math.ceil(questions / per_world))
+        atlasworld(
+            first_seed + number,
+            duration_s,
+            questions=QUESTIONS_PER_WORLD,
+            size=(640, 360),
+            directory="cache/atlasworld",
+        )
+        for number in range(math.ceil(questions / QUESTIONS_PER_WORLD))
     ]
-    counts: dict[str, list[float]] = defaultdict(list)
     is_drawn = duration_s > LONGEST_S
     if not is_drawn:
-        for world in tqdm(worlds, desc="films"):
-            _ = world.video  # filmed one after another, before they are asked about side by side
+        for world in tqdm(worlds, desc="videos"):
+            _ = world.video  # encode one after another, before questions are asked in parallel
     cases = [case for world in worlds for case in world.cases(drawn=is_drawn)][:questions]
-    answer, given = METHODS[method]
-    table = evaluate(
-        cases, answer, vlm=partial(ComparedModel, vlm, counts=counts), parallel=in_flight, cache=Cache(None), **given
-    )
-    rows = table.to_dict("records")
-    return [
-        *rows,
-        {"calls told": {name: (len(v), statistics.fmean(v), statistics.median(v)) for name, v in counts.items()}},
-    ]
+    answer, settings = METHODS[method]
+    measures: dict[str, list[float]] = defaultdict(list)
+    compared = partial(ComparedModel, vlm, measures=measures)
+    table = evaluate(cases, answer, vlm=compared, parallel=in_flight, cache=Cache(None), **settings)
+    return Evaluation(table.to_dict("records"), dict(measures))
 
 
-def summary(rows: list[dict[str, Any]]) -> dict[str, float | int]:
-    """Return what was found as one row: the share of choices that are right with its 95 % interval (a bootstrap over
-    worlds, since questions about one world are alike), the temporal IoU of when-questions, and the cost."""
-    asked = rows[:-1]
-    choices = [row for row in asked if row["category"] != "WHEN"]
-    spans = [row["score"] for row in asked if row["category"] == "WHEN"]
+def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
+    """Return accuracy and cost as one row.
+
+    Args:
+        rows: One row per question.
+
+    Returns:
+        The share of questions with choices that were answered correctly, with the bounds of its 95
+        % interval (bootstrap over worlds, because questions about one world are alike); the median
+        temporal IoU of the when-questions; and the median cost of a question.
+    """
+    choices = [row for row in rows if row["category"] != "WHEN"]
+    overlaps = [row["score"] for row in rows if row["category"] == "WHEN"]
     right, low, high = interval([row["score"] for row in choices], [row["video"] for row in choices])
     return {
         "choices": len(choices),
         "right": round(right, 3),
         "low": round(low, 3),
         "high": round(high, 3),
-        "whens": len(spans),
-        "median tIoU": round(statistics.median(spans), 3) if spans else math.nan,
-        "median calls": statistics.median(row["calls"] for row in asked),
-        "median tokens": statistics.median(row["tokens"] for row in asked),
+        "whens": len(overlaps),
+        "median tIoU": round(statistics.median(overlaps), 3) if overlaps else math.nan,
+        "median calls": statistics.median(row["calls"] for row in rows),
+        "median tokens": statistics.median(row["tokens"] for row in rows),
     }
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Return what was found, in lines: by kind of question, all in all, and call by call."""
-    *asked, told = rows
+def report(evaluation: Evaluation) -> str:
+    """Return an evaluation as text: by category, overall, and by measure of the calls."""
+    rows = evaluation.rows
     lines = []
-    for name in sorted({row["category"] for row in asked}):
-        scores = [row["score"] for row in asked if row["category"] == name]
-        lines.append(
-            f"{name:8} n={len(scores):3d} mean {statistics.fmean(scores):.3f} median {statistics.median(scores):.3f}"
-        )
+    for category in sorted({row["category"] for row in rows}):
+        scores = [row["score"] for row in rows if row["category"] == category]
+        mean, median = statistics.fmean(scores), statistics.median(scores)
+        lines.append(f"{category:8} n={len(scores):3d} mean {mean:.3f} median {median:.3f}")
     lines += [f"{name}: {value}" for name, value in summary(rows).items()]
-    lines += [f"failed: {row['failure']}" for row in asked if row["stop"] == "failed"]
-    lines.append(f"seconds a question: median {statistics.median(row['seconds'] for row in asked):.1f}")
-    lines += [f"{name}: n={n} mean {mean:.3f} median {at:.3f}" for name, (n, mean, at) in told["calls told"].items()]
+    lines += [f"failed: {row['failure']}" for row in rows if row["stop"] == "failed"]
+    lines.append(f"seconds per question: median {statistics.median(row['seconds'] for row in rows):.1f}")
+    for measure, values in evaluation.calls.items():
+        mean, median = statistics.fmean(values), statistics.median(values)
+        lines.append(f"{measure}: n={len(values)} mean {mean:.3f} median {median:.3f}")
     return "\n".join(lines)
 
 
-def add_row(path: Path, row: dict[str, Any]) -> None:
-    """Add a row to a table; a new one gets its header."""
+def append_row(path: Path, row: dict[str, Any]) -> None:
+    """Append a row to a CSV file; write the header first if the file is new."""
     is_new = not path.exists()
     with path.open("a", newline="", encoding="utf-8") as file:
-        rows = csv.DictWriter(file, list(row))
+        writer = csv.DictWriter(file, list(row))
         if is_new:
-            rows.writeheader()
-        rows.writerow(row)
+            writer.writeheader()
+        writer.writerow(row)
 
 
 def main() -> None:
-    """Judge a model and print the table."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("model", help="a folder, nano, or the address of a server")
-    asked.add_argument("--minutes", type=float, default=10.0)
-    asked.add_argument("--questions", type=int, default=200)
-    asked.add_argument("--method", choices=tuple(METHODS), default="video-rlm")
-    asked.add_argument("--first-seed", type=int, default=0, help="of the worlds, ten questions each")
-    asked.add_argument("--in-flight", type=int, default=6, help="questions at once")
-    asked.add_argument("--csv", type=Path, help="a table to add a row to")
-    options = asked.parse_args()
-    given = {"method": options.method, "first_seed": options.first_seed, "in_flight": options.in_flight}
-    with serve(options.model) as vlm:
-        rows = judge(vlm, options.minutes * 60, options.questions, **given)
-    print(table(rows))
-    if options.csv:
-        add_row(options.csv, {"method": options.method, "minutes": options.minutes, **summary(rows)})
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", help="nano, a folder of weights, or the address of a server")
+    parser.add_argument("--minutes", type=float, default=10.0, help="length of each world (10)")
+    parser.add_argument("--questions", type=int, default=200, help="number of questions (200)")
+    parser.add_argument("--method", choices=tuple(METHODS), default="video-rlm", help="method to evaluate (video-rlm)")
+    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first world; ten questions per world")
+    parser.add_argument("--in-flight", type=int, default=6, help="questions at the same time (6)")
+    parser.add_argument("--csv", type=Path, help="CSV file to append the summary to")
+    args = parser.parse_args()
+    settings = {"method": args.method, "first_seed": args.first_seed, "in_flight": args.in_flight}
+    with serve(args.model) as vlm:
+        evaluation = evaluate_nano(vlm, args.minutes * 60, args.questions, **settings)
+    print(report(evaluation))
+    if args.csv:
+        append_row(args.csv, {"method": args.method, "minutes": args.minutes, **summary(evaluation.rows)})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""One round of improvement by its own searches: nano searches worlds to learn from, and learns from that.
+"""One round of self-training: nano trains on examples from its own searches.
 
-`python -m atlaskit.nano.self_training nano cache/nano/whole/material OUT` asks it in some ways; keeps for each question the
-search that found the answer in the fewest calls, if one did; and goes on teaching with these and with the drills of the
-material. With `--by teacher` its lessons are what its teacher says of each place that it came to (`practice`). OUT/nano
-is the model that comes of it.
+`python -m atlaskit.nano.self_training nano cache/nano/whole/material OUT` searches each question in
+three ways and keeps the successful search with the fewest calls. nano then continues to train on
+the calls of these searches, together with the synthetic examples of the training data. With `--by
+teacher`, it trains on the teacher's replies in the states that its searches reached (see `dagger`).
+The new weights are in OUT/nano.
 """
 
 from __future__ import annotations
@@ -23,78 +24,112 @@ from atlaskit.environment.question import Question
 from atlaskit.models.presets import SHIPPED
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import serve
-from atlaskit.nano.dagger import link_drills, pupil, searched, write_practice
-from atlaskit.nano.data.shards import write_rows
-from atlaskit.nano.data.trajectories import grouped
+from atlaskit.nano import dagger
+from atlaskit.nano.data.examples import RecordedExample, group_by_prefix
+from atlaskit.nano.data.shards import write_groups
 from atlaskit.nano.teacher.labels import TRAINING_SEED
-from atlaskit.nano.train import teach
+from atlaskit.nano.train import run_training
 
-FIRST = TRAINING_SEED + 900_000
-"""Of the worlds that are asked about, from which nothing was learned yet."""
-TRIES = ({"traversal": "dfs", "workers": 4}, {"traversal": "auto", "workers": 2}, {"traversal": "dfs", "workers": 1})
-"""How each question is searched: the model says the same of the same, so that its searches differ by these alone."""
-REWARDED = 0.5
-"""From which score on a search counts as successful."""
-MOST_CALLS = 80
-By = Literal["reward", "teacher"]
+FIRST_SEED = TRAINING_SEED + 900_000
+"""Seed of the first searched world; the recipe uses none of these worlds otherwise."""
+SEARCH_SETTINGS = (
+    {"traversal": "dfs", "workers": 4},
+    {"traversal": "auto", "workers": 2},
+    {"traversal": "dfs", "workers": 1},
+)
+"""Settings of the attempts at each question. The model answers equal prompts equally, so its
+attempts differ in these settings alone."""
+SUCCESS_SCORE = 0.5
+"""Least score of a successful attempt."""
+MAX_CALLS = 80
+"""Limit on the calls of an attempt."""
+Supervision = Literal["reward", "teacher"]
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One search for the answer to a question."""
+    """One search for the answer to a question.
+
+    Attributes:
+        score: Score of the answer, from 0 to 1.
+        calls: Number of calls that the search made.
+        examples: The calls with the model's replies.
+    """
 
     score: float
     calls: int
-    lessons: list[dict[str, Any]] = field(repr=False)
+    examples: list[RecordedExample] = field(repr=False)
+
+    @property
+    def is_successful(self) -> bool:
+        """Whether the score is at least `SUCCESS_SCORE`."""
+        return self.score >= SUCCESS_SCORE
 
 
-def search(vlm: Model, world: World, question: Question, how: dict[str, Any]) -> Attempt:
-    """Ask a question once, and write down every call."""
-    who = pupil(vlm, world, is_taught=False)
-    result = searched(who, world, question, MOST_CALLS, **how)
-    return Attempt(question.score(result.prediction), result.spent.calls, who.lessons)
+def attempt(vlm: Model, world: World, question: Question, settings: dict[str, Any]) -> Attempt:
+    """Search for the answer to a question once; `settings` are keyword arguments of `ask`."""
+    student = dagger.make_student(vlm, world, records_teacher=False)
+    result = dagger.search(student, world, question, MAX_CALLS, **settings)
+    return Attempt(question.score(result.prediction), result.spent.calls, student.examples)
 
 
-def best(tried: list[Attempt]) -> Attempt | None:
-    """Return the successful search of the fewest calls, if one was successful."""
-    return min((each for each in tried if each.score >= REWARDED), key=lambda each: each.calls, default=None)
+def best_attempt(attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the successful attempt with the fewest calls; None if no attempt was successful."""
+    return min((each for each in attempts if each.is_successful), key=lambda each: each.calls, default=None)
 
 
-def searches(vlm: Model, worlds: Sequence[World], in_flight: int = 6) -> Iterator[list[Attempt]]:
-    """Yield what was tried for each question about some worlds, so many searches at a time."""
-    asked = [(world, question, how) for world in worlds for question in world.questions for how in TRIES]
+def attempts_by_question(vlm: Model, worlds: Sequence[World], in_flight: int = 6) -> Iterator[list[Attempt]]:
+    """Yield the attempts at each question, `in_flight` of them at the same time."""
+    jobs = [
+        (world, question, settings) for world in worlds for question in world.questions for settings in SEARCH_SETTINGS
+    ]
     with ThreadPoolExecutor(in_flight) as pool:
-        done = pool.map(lambda each: search(vlm, *each), asked)
-        bar = tqdm(done, total=len(asked), desc="searches", unit="search")
-        yield from map(list, zip(*[iter(bar)] * len(TRIES), strict=True))
+        attempts = pool.map(lambda job: attempt(vlm, *job), jobs)
+        bar = tqdm(attempts, total=len(jobs), desc="searches", unit="search")
+        yield from map(list, zip(*[iter(bar)] * len(SEARCH_SETTINGS), strict=True))
 
 
-def write_own(path: Path, vlm: Model, worlds: Sequence[World]) -> str:
-    """Write the lessons of the best searches, a group a line; return in a sentence what was found."""
-    found = list(searches(vlm, worlds))
-    kept = [one for tried in found if (one := best(tried))]
-    write_rows(path, (group for one in kept for group in grouped(one.lessons)))
-    first, mean = [tried[0] for tried in found], statistics.fmean
-    right, calls = mean(each.score >= REWARDED for each in first), mean(each.calls for each in first)
-    told = f"{len(found)} questions, asked the first way: {right:.0%} right in {calls:.1f} calls on average; "
-    fewest = mean(one.calls for one in kept) if kept else 0.0
-    return f"{told}in one of {len(TRIES)} ways: {len(kept) / len(found):.0%}, at best in {fewest:.1f}."
+def write_best_attempts(path: Path, vlm: Model, worlds: Sequence[World]) -> str:
+    """Write the examples of the best attempts; return a sentence about the attempts."""
+    by_question = list(attempts_by_question(vlm, worlds))
+    best = [found for attempts in by_question if (found := best_attempt(attempts))]
+    write_groups(path, (group for each in best for group in group_by_prefix(each.examples)))
+    first = [attempts[0] for attempts in by_question]
+    return (
+        f"{len(by_question)} questions. First attempts: {statistics.fmean(each.is_successful for each in first):.0%} "
+        f"successful, {statistics.fmean(each.calls for each in first):.1f} calls on average. Best of "
+        f"{len(SEARCH_SETTINGS)} attempts: {len(best) / len(by_question):.0%} successful, "
+        f"{statistics.fmean(each.calls for each in best) if best else 0.0:.1f} calls on average."
+    )
 
 
-def improve(model: str, material: Path, out: Path, worlds: int, share: float, by: By) -> Path:
-    """Teach a model its own best searches in so many ten-minute worlds, or what its teacher says of those in worlds of
-    all lengths, for a share of the steps of the whole recipe; return the folder of the new weights."""
-    lessons = out / "material"
-    link_drills(material, lessons)
-    own = lessons / "lessons-own.jsonl"
+def self_train(model: str, data: Path, out: Path, worlds: int, share: float, by: Supervision) -> Path:
+    """Train a model on examples from its own searches.
+
+    Args:
+        model: "nano" or a folder of weights.
+        data: Folder of the training data, for its synthetic examples.
+        out: Folder for the examples, checkpoints and new weights.
+        worlds: Number of worlds to search: ten-minute worlds by reward, worlds of all lengths by
+            teacher.
+        share: Share of the full recipe's steps to take.
+        by: "reward" to train on the best searches, "teacher" to train on the teacher's replies in
+            them.
+
+    Returns:
+        The folder of the new weights.
+    """
+    own_data = out / "material"
+    dagger.link_synthetic(data, own_data)
+    best = own_data / "lessons-own.jsonl"
     if by == "teacher":
         with serve(model) as vlm:
-            write_practice(lessons, vlm, worlds)
-    elif not own.exists():
-        asked = [atlasworld(FIRST + number, 600.0, questions=20, size=(640, 360)) for number in range(worlds)]
+            dagger.write_dagger_examples(own_data, vlm, worlds)
+    elif not best.exists():
+        drawn = [atlasworld(FIRST_SEED + number, 600.0, questions=20, size=(640, 360)) for number in range(worlds)]
         with serve(model) as vlm:
-            print(write_own(own, vlm, asked))
-    return teach(lessons, out, share, _weights(model))
+            print(write_best_attempts(best, vlm, drawn))
+    return run_training(own_data, out, share, _weights(model))
 
 
 def _weights(model: str) -> Path:
@@ -102,21 +137,26 @@ def _weights(model: str) -> Path:
 
 
 def main() -> None:
-    """Do it, as the command line says."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("model", help="nano, or a folder of weights")
-    asked.add_argument("material", type=Path, help="what `make nano` wrote, for its drills")
-    asked.add_argument("out", type=Path)
-    asked.add_argument("--worlds", type=int, default=15, help="that are asked about (15)")
-    asked.add_argument("--share", type=float, default=0.15, help="of the steps of the whole recipe (0.15)")
-    asked.add_argument("--by", choices=get_args(By), default="reward", help="who says what of its searches is learned")
-    options = asked.parse_args()
-    if not (_weights(options.model) / "config.json").is_file():
-        asked.error(f"there are no weights in {options.model!r}: name nano, or a folder that holds them")
-    if not options.material.is_dir():
-        asked.error(f"there is no folder {str(options.material)!r}: `make nano` writes what is learned from")
-    made = improve(options.model, options.material, options.out, options.worlds, options.share, options.by)
-    print(f"Judge it by: python -m atlaskit.nano.evaluate {made}")
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", help="nano, or a folder of weights")
+    parser.add_argument("material", type=Path, help="training data that `make nano` wrote, for its synthetic examples")
+    parser.add_argument("out", type=Path, help="folder for the examples, checkpoints and new weights")
+    parser.add_argument("--worlds", type=int, default=15, help="number of worlds to search (15)")
+    parser.add_argument("--share", type=float, default=0.15, help="share of the full recipe's steps to take (0.15)")
+    parser.add_argument(
+        "--by",
+        choices=get_args(Supervision),
+        default="reward",
+        help="train on its best searches, or on the teacher's replies in them (reward)",
+    )
+    args = parser.parse_args()
+    if not (_weights(args.model) / "config.json").is_file():
+        parser.error(f"There are no weights in {args.model!r}; pass nano or a folder of weights.")
+    if not args.material.is_dir():
+        parser.error(f"There is no folder {str(args.material)!r}; run `make nano`, which writes the training data.")
+    weights = self_train(args.model, args.material, args.out, args.worlds, args.share, args.by)
+    print(f"Evaluate it by: python -m atlaskit.nano.evaluate {weights}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Makes nano, from nothing to the folder that vLLM serves: `make nano`, or `make nano MINUTES=3` for a trial.
+"""Trains nano from scratch: `make nano`, or `make nano MINUTES=3` for a trial.
 
-Writes the teaching material with the kit, then teaches with the environment that vLLM runs in, which has PyTorch and
-transformers. Cut short, it goes on where it was.
+Writes the training data with atlaskit, then trains in vLLM's environment, which has PyTorch and
+transformers. An interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -14,52 +14,72 @@ from pathlib import Path
 from atlaskit.errors import InputError
 from atlaskit.models.serving.install import interpreter
 
-WHOLE_MINUTES = 120.0
-"""What the whole recipe is meant to take on two cores; it took 121 minutes on some with AMX, other work beside; without
-AVX-512 three hours."""
-KEEPING = {
+FULL_MINUTES = 120.0
+"""Intended duration of the full recipe on two cores. It took 121 minutes on cores with AMX while
+other jobs ran, and three hours on cores without AVX-512."""
+MEMORY_SETTINGS = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
     "MALLOC_TOP_PAD_": str(2**28),
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": str(2**14),
 }
-"""Tells the C library to keep what is freed, and oneDNN what it compiled for a shape of matrices: to give it back and
-ask for it again took a third of the time, and to compile it again a fifth."""
+"""Environment variables that make the C library keep freed memory and oneDNN keep the kernels that
+it compiled for each matrix shape. Without them, training took a third longer for the former and a
+fifth for the latter."""
 LEARN = Path(__file__).with_name("learn")
+"""The package that trains, which runs without atlaskit."""
 
 
-def make(folder: Path, minutes: float = WHOLE_MINUTES) -> Path:
-    """Make the model in a folder; a trial of fewer minutes has less material and fewer steps, and learns little.
+def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
+    """Train a model from scratch.
 
-    Returns the folder of the weights. Raises InputError for a time that is not positive.
+    Args:
+        folder: Folder for the training data, checkpoints and weights.
+        minutes: Intended duration. With fewer minutes than the full recipe, there are fewer data
+            and steps, and the model learns little.
+
+    Returns:
+        The folder of the weights.
+
+    Raises:
+        InputError: `minutes` is not positive, or is more than the full recipe takes.
     """
-    from atlaskit.nano.data.shards import SHARD, WORLDS, write_material  # and with it, what starts processes
+    from atlaskit.nano.data.shards import WORLDS, WORLDS_PER_SHARD, write_training_data  # imports multiprocessing
 
-    if not 0 < minutes <= WHOLE_MINUTES:
-        raise InputError(f"MINUTES is more than 0 and at most {WHOLE_MINUTES:g}, got {minutes:g}.")
-    share = minutes / WHOLE_MINUTES
+    if not 0 < minutes <= FULL_MINUTES:
+        raise InputError(f"MINUTES must be more than 0 and at most {FULL_MINUTES:g}; got {minutes:g}.")
+    share = minutes / FULL_MINUTES
     home = folder / (f"{minutes:g}-minutes" if share < 1 else "whole")
-    write_material(home / "material", max(SHARD, round(WORLDS * share)))
-    return teach(home / "material", home, share)
+    write_training_data(home / "material", max(WORLDS_PER_SHARD, round(WORLDS * share)))
+    return run_training(home / "material", home, share)
 
 
-def teach(material: Path, out: Path, share: float, on: Path | None = None) -> Path:
-    """Teach by some material, for a share of the steps of the whole recipe; from nothing, or on from a folder of
-    weights. Return the folder of the new weights."""
-    command = [interpreter(), str(LEARN), str(material), str(out), "--share", str(share)]
-    command += ["--on", str(on)] if on else []
-    subprocess.run(command, check=True, env={**os.environ, **KEEPING})
+def run_training(data: Path, out: Path, share: float, base: Path | None = None) -> Path:
+    """Train in a process of vLLM's environment.
+
+    Args:
+        data: Folder of the training data.
+        out: Folder for checkpoints, learning curves and weights.
+        share: Share of the full recipe's steps to take.
+        base: Folder of the weights to continue from; None to train from scratch.
+
+    Returns:
+        The folder of the new weights.
+    """
+    command = [interpreter(), str(LEARN), str(data), str(out), "--share", str(share)]
+    command += ["--on", str(base)] if base else []
+    subprocess.run(command, check=True, env={**os.environ, **MEMORY_SETTINGS})
     return out / "nano"
 
 
 def main() -> None:
-    """Make it, as `make nano` asks for."""
-    asked = argparse.ArgumentParser(description="Make nano.")
-    asked.add_argument("folder", type=Path)
-    asked.add_argument("--minutes", type=float, default=WHOLE_MINUTES)
-    options = asked.parse_args()
-    made = make(options.folder, options.minutes)
-    print(f'nano is in {made}: serve it by ak.serve("{made}"), and ask with k=4, cell=128.')
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description="Train nano from scratch.")
+    parser.add_argument("folder", type=Path, help="folder for the training data, checkpoints and weights")
+    parser.add_argument("--minutes", type=float, default=FULL_MINUTES, help=f"intended duration ({FULL_MINUTES:g})")
+    args = parser.parse_args()
+    weights = make(args.folder, args.minutes)
+    print(f'nano is in {weights}. Serve it by ak.serve("{weights}") and ask with k=4, cell=128.')
 
 
 if __name__ == "__main__":

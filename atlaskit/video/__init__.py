@@ -1,1 +1,1 @@
-"""From files to frames and subtitle lines."""
+"""Video files: exact frames at times, and subtitle lines."""

@@ -1,7 +1,7 @@
-"""Bytes of a text file → its text, whatever encoding it was saved in.
+"""Decode the bytes of a text file whose encoding is not known.
 
-Subtitle files come from everywhere, and few say how they are encoded. Unicode is recognised for certain; anything else
-is guessed from its letters, and by charset_normalizer.
+Few subtitle files declare their encoding. Unicode encodings are recognised with certainty; any
+other is guessed from the letters of the text, and by charset_normalizer.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import Counter
 
 SAMPLE_BYTES = 1 << 18
-"""How much of a file is looked at to guess its encoding."""
-BOMS = (  # UTF-32's first: the little-endian one begins with UTF-16's
+"""Bytes of a file that are examined to guess its encoding."""
+BOMS = (  # UTF-32 comes first: its little-endian mark begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
     (b"\xef\xbb\xbf", "utf-8-sig"),
 )
-LATIN = (  # letters beyond ASCII of one language each, likeliest encoding first
+LATIN = (  # the letters beyond ASCII of one language each, most likely encoding first
     ("cp1252", "àâæçèéêëîïôœùûüÿ"),  # French
     ("cp1252", "äöüßé"),  # German
     ("cp1252", "áéíñóúü"),  # Spanish
@@ -36,71 +36,74 @@ LATIN = (  # letters beyond ASCII of one language each, likeliest encoding first
     ("iso8859_2", "áčďéěíňóřšťúůýž"),
     ("iso8859_2", "áéíóöőúüű"),
 )
-KANA, HANGUL = frozenset(map(chr, range(0x3041, 0x30FF))), frozenset(map(chr, range(0xAC00, 0xD7A4)))
-EAST = (  # how to test, signs that other scripts hardly ever give so, how much of a text they are, how to read
+KANA = frozenset(map(chr, range(0x3041, 0x30FF)))
+HANGUL = frozenset(map(chr, range(0xAC00, 0xD7A4)))
+EAST_ASIAN = (  # encoding to test, characters that few other texts decode to, their least share, encoding to use
     ("cp932", KANA, 0.4, "cp932"),
     ("euc_jp", KANA, 0.4, "euc_jp"),
-    ("euc_kr", HANGUL, 0.9, "cp949"),  # as cp949, any text with curly apostrophes would pass
+    ("euc_kr", HANGUL, 0.9, "cp949"),  # a test with cp949 would accept any text with curly apostrophes
 )
 PUNCTUATION = frozenset("‘’‚“”„…–—«»‹›¿¡°ºª€£§·•´\xa0。、？！，「」")
-SCRIPTS = ["cp1252", "cp1250", "cp1251", "koi8_u", "cp866", "cp1253", "cp1255", "cp1256", "cp874"]
-SCRIPTS += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
-"""What charset_normalizer chooses from: without this list it prefers rare relatives, as cp1257 for cp1252."""
+CANDIDATES = ["cp1252", "cp1250", "cp1251", "koi8_u", "cp866", "cp1253", "cp1255", "cp1256", "cp874"]
+CANDIDATES += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
+"""What charset_normalizer chooses from. Without this list it prefers rare relatives, such as cp1257
+to cp1252."""
 
 
-def read_text(data: bytes) -> str | None:
-    """Return the text in a file's bytes, or None for what is not text in an encoding that is recognised."""
-    text = _unicode(data)
-    encoding = _guessed_encoding(data) if text is None else None
+def decode_text(data: bytes) -> str | None:
+    """Return the text in a file's bytes, or None if they are not text in a known encoding."""
+    text = _decode_unicode(data)
+    encoding = _guess_encoding(data) if text is None else None
     return data.decode(encoding, "replace") if encoding else text
 
 
-def _unicode(data: bytes) -> str | None:
-    """Return the text if it is UTF-8, -16 or -32, however slightly damaged."""
+def _decode_unicode(data: bytes) -> str | None:
+    """Return the text if it is UTF-8, UTF-16 or UTF-32, slightly damaged or not; else None."""
     for bom, encoding in BOMS:
         if data.startswith(bom):
             return data.decode(encoding, "replace")
-    # Without a mark UTF-16 shows in its digits and line ends: every second byte of them is zero.
+    # UTF-16 without a mark shows in digits and line ends: every second byte of them is zero.
     sample = data[:SAMPLE_BYTES]
     zeros = {"utf-16-be": sample[0::2].count(0), "utf-16-le": sample[1::2].count(0)}
     (most, encoding), (least, _) = sorted(((count, name) for name, count in zeros.items()), reverse=True)
     if most > len(sample) / 10 and least < most / 4:
         return data.decode(encoding, "replace")
     text = data.decode("utf-8", "replace")
-    wrong = text.count("\ufffd")
-    right = len(text) - len(data.translate(None, bytes(range(0x80, 0x100)))) - wrong
-    # Text in another encoding is wrong nearly everywhere, damaged UTF-8 in few places.
-    return text if wrong * 10 <= right else None
+    invalid = text.count("\ufffd")
+    valid = len(text) - len(data.translate(None, bytes(range(0x80, 0x100)))) - invalid
+    # Read as UTF-8, text in another encoding is invalid nearly everywhere, damaged UTF-8 in few
+    # places.
+    return text if invalid * 10 <= valid else None
 
 
-def _guessed_encoding(data: bytes) -> str | None:
+def _guess_encoding(data: bytes) -> str | None:
     rows = b"\n".join(row for row in data.splitlines() if not row.isascii())
     sample = rows[:SAMPLE_BYTES]
     if len(rows) > SAMPLE_BYTES and b"\n" in sample:
-        sample = sample[: sample.rfind(b"\n")]  # between rows, so that no character is cut
-    # charset_normalizer takes a short Japanese or Korean text for something else, and confuses the Latin code pages
-    # with one another: these are told apart by their letters.
-    for test, signs, least, encoding in EAST:
-        if _share_of_letters(sample, test, signs) > least:
+        sample = sample[: sample.rfind(b"\n")]  # cut between rows, so that every character is whole
+    # charset_normalizer does not recognise short Japanese or Korean texts, and confuses the Latin
+    # code pages with one another. Their letters distinguish them.
+    for test, letters, least_share, encoding in EAST_ASIAN:
+        if _share_of_letters(sample, test, letters) > least_share:
             return encoding
-    fits = [(_share_of_letters(sample, encoding, letters), encoding) for encoding, letters in LATIN]
-    share, latin = max(fits, key=lambda fit: fit[0])
+    shares = [(_share_of_letters(sample, encoding, alphabet), encoding) for encoding, alphabet in LATIN]
+    share, latin = max(shares, key=lambda pair: pair[0])
     if share > 0.9:
         return latin
     import charset_normalizer  # here, so that `import atlaskit` stays light
 
-    best = charset_normalizer.from_bytes(sample, cp_isolation=SCRIPTS).best()
+    best = charset_normalizer.from_bytes(sample, cp_isolation=CANDIDATES).best()
     if best is None:
         return None
     return latin if best.encoding in ("cp1252", "cp1250") else best.encoding
 
 
 def _share_of_letters(sample: bytes, encoding: str, letters: str | frozenset[str]) -> float:
-    """Return which part of the signs beyond ASCII are `letters`, punctuation aside."""
+    """Return the share of `letters` among the characters beyond ASCII that are not punctuation."""
     try:
         counts = Counter(sample.decode(encoding).lower())
     except UnicodeDecodeError:
         return 0.0
-    marks = {sign: count for sign, count in counts.items() if sign > "\x7f" and sign not in PUNCTUATION}
-    known = sum(count for sign, count in marks.items() if sign in letters)
-    return known / sum(marks.values()) if marks else 1.0
+    beyond_ascii = {char: count for char, count in counts.items() if char > "\x7f" and char not in PUNCTUATION}
+    known = sum(count for char, count in beyond_ascii.items() if char in letters)
+    return known / sum(beyond_ascii.values()) if beyond_ascii else 1.0

@@ -1,7 +1,8 @@
-"""Opening videos: files, lists of them, and videos that are not here, as far as the cache knows them.
+"""`open_video`: open a file, a list of files, or a video that the cache knows by its fingerprint.
 
-A video that was asked about is kept as its facts (length, rate, size) and its lines, under its fingerprint. With these,
-and with what was seen and answered, a run is made again without its file. Knows nothing of grids.
+A video that was asked about is cached as its facts (duration, frame rate, size) and its lines,
+under its fingerprint. With these, and with cached views and replies, a run can be replayed without
+the file.
 """
 
 from __future__ import annotations
@@ -13,73 +14,84 @@ from typing import Any, get_args
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, VideoError, printable
+from atlaskit.video.file import ReaderName, VideoFile
 from atlaskit.video.offline import recall_video
-from atlaskit.video.playlist import Source, check_is_closed, playlist_of
-from atlaskit.video.video import Lines, ReaderName, Video, VideoFile
+from atlaskit.video.playlist import VideoSource, check_no_subtitles, open_playlist
+from atlaskit.video.subtitles import SubtitleSource
+from atlaskit.video.video import Video
 
 FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
 
 
 def open_video(
-    source: Source | Sequence[Source] | None = None,
-    subtitles: Lines | Sequence[Lines] = None,
+    source: VideoSource | Sequence[VideoSource] | None = None,
+    subtitles: SubtitleSource | Sequence[SubtitleSource] = None,
     *,
     reader: ReaderName = "pyav",
     fingerprint: str | None = None,
     cache: Cache | None = None,
 ) -> Video:
-    """Open a video file, or a list of them as one virtual video that plays one after the other.
+    """Open a video file, or a list of them as one video that plays one after the other.
 
-    `subtitles` is a file (SRT, VTT, ASS, LongVideoBench's JSON), "embedded" for the track inside the video file, or
-    what `read_subtitles` returned. For a list of videos it is one for the whole, or a list with one (or None) for
-    each; the parts' own lines are joined. `reader` names the library that decodes.
+    Args:
+        source: A file, a list of files and open videos, or None for a video that `cache` knows.
+        subtitles: A subtitle file (SRT, WebVTT, ASS or LongVideoBench JSON), "embedded" for the
+            track inside the video file, a track that was read before, or None. For a list of
+            videos: one for the whole, or a list with one (or None) for each; the lines of the parts
+            are joined.
+        reader: Which library decodes: "pyav" or "decord".
+        fingerprint: `video.fingerprint` of a video that was asked about before. What `cache` knows
+            of it then suffices: the file is opened only when a frame must be decoded that is not
+            cached, and may be missing until then. The video has the lines that it was last asked
+            about with if neither source nor subtitles are given, or if `subtitles` is "embedded"
+            and the file is missing.
+        cache: Where to look up `fingerprint`; None for `./cache`.
 
-    With the `fingerprint` of a video that was asked about before, what `cache` (`./cache`, if none is given) knows of
-    it is enough: the file is looked for when a picture is needed that is not in the cache, and may be missing until
-    then. If neither source nor subtitles are given, or "embedded" ones of a file that is missing, it has the lines that
-    it had when it was last asked about.
-
-    Raises VideoError or SubtitleError with one sentence for what cannot be opened, or is not the video of the
-    fingerprint; InputError for a wrong argument.
+    Raises:
+        VideoError: The video cannot be opened, or its content is not that of `fingerprint`.
+        SubtitleError: The subtitles cannot be read.
+        InputError: An argument is wrong.
     """
     if reader not in get_args(ReaderName):
-        raise InputError(f'reader is "pyav" or "decord", got {reader!r}.')
+        raise InputError(f'reader must be "pyav" or "decord"; got {reader!r}.')
     if fingerprint is not None and not (isinstance(fingerprint, str) and FINGERPRINT.fullmatch(fingerprint)):
-        raise InputError(f"A fingerprint is what `video.fingerprint` says, not {printable(str(fingerprint), 80)!r}.")
+        raise InputError(f"fingerprint must be the `fingerprint` of a video; got {printable(str(fingerprint), 80)!r}.")
     if source is None and fingerprint is None:
-        raise InputError("A video is a file, or a list of them, or the fingerprint of one that was asked about before.")
+        raise InputError("Give a video file, a list of them, or the fingerprint of a video that was asked about.")
     if isinstance(source, Video):
-        check_is_closed(source, subtitles)
+        check_no_subtitles(source, subtitles)
         video = source
     else:
         _check_source(source, subtitles)
-        known = None
+        recalled = None
         if fingerprint is not None:
-            known = recall_video(fingerprint, source, subtitles, reader, cache or default_cache())
-        video = known or _opened(source, subtitles, reader)
+            recalled = recall_video(fingerprint, source, subtitles, reader, cache or default_cache())
+        video = recalled or _open_files(source, subtitles, reader)
     if fingerprint not in (None, video.fingerprint):
-        this, asked = video.fingerprint[:12], str(fingerprint)[:12]
-        raise VideoError(f"{video.name} is another video ({this!r}…) than the one that was asked about ({asked!r}…).")
+        found, expected = video.fingerprint[:12], str(fingerprint)[:12]
+        raise VideoError(
+            f"{video.name} is another video (fingerprint {found!r}…) than the one that was asked about ({expected!r}…)."
+        )
     return video
 
 
-def _opened(source: str | Path | Sequence[Source] | None, subtitles: Any, reader: ReaderName) -> Video:
+def _open_files(source: str | Path | Sequence[VideoSource] | None, subtitles: Any, reader: ReaderName) -> Video:
     if source is None:
         raise VideoError(
-            "The cache knows no video of this fingerprint: name its file, or import the recording of a run that asked "
+            "The cache knows no video of this fingerprint: give its file, or import the recording of a run that asked "
             "about it."
         )
     if isinstance(source, (str, Path)):
         return VideoFile(Path(source), subtitles, reader)
-    return playlist_of(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader))
+    return open_playlist(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader))
 
 
 def _check_source(source: object, subtitles: object) -> None:
-    """Raise InputError for what is no video, nor its subtitles."""
+    """Raise InputError for a wrong type of source, or several subtitles for one file."""
     if isinstance(source, (str, Path)):
         if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
             raise InputError("One video file takes one subtitle file, not a list of them.")
     elif source is not None and (
         not isinstance(source, Sequence) or not all(isinstance(part, (str, Path, Video)) for part in source)
     ):
-        raise InputError(f"A video is a file, or a list of files and open videos, not {source!r:.80}.")
+        raise InputError(f"A video is a file, or a list of files and open videos; got {source!r:.80}.")

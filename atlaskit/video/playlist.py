@@ -1,4 +1,4 @@
-"""Several videos, one after the other, as one."""
+"""A playlist: several videos, played one after the other, as one video."""
 
 from __future__ import annotations
 
@@ -8,17 +8,34 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
 
 from atlaskit.errors import FrameError, InputError
+from atlaskit.video.fingerprint import playlist_fingerprint
 from atlaskit.video.readers import TIME_STEP_S, Pixels
-from atlaskit.video.subtitles import Subtitles
-from atlaskit.video.video import Lines, Video, _boxed, playlist_fingerprint, read_frames, read_lines
+from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
+from atlaskit.video.video import LETTERBOX, Video, read_frames
+
+VideoSource: TypeAlias = str | Path | Video
+"""A video file, or a video that is open."""
+Opener: TypeAlias = Callable[[str | Path, SubtitleSource, int], Video]
+"""From a path, its subtitles and its index in a list of sources, to a video."""
 
 
 class Playlist(Video):
-    """Videos one after the other, as one. Nothing is copied or written; a video may appear many times.
+    """Videos played one after the other, as one video.
 
-    It is as large as its largest parts; the picture of a smaller or differently shaped one is centred on grey.
+    Nothing is copied or written, and a video may appear many times. The playlist is as wide and as
+    high as its largest parts; smaller and differently shaped frames are centred on grey.
+
+    Args:
+        parts: The videos, in order.
+        subtitles: The lines of the whole playlist; None to join the lines of its parts.
+
+    Raises:
+        InputError: `parts` is empty.
     """
 
     def __init__(self, parts: Sequence[Video], subtitles: Subtitles | None = None) -> None:
@@ -41,86 +58,105 @@ class Playlist(Video):
 
     @property
     def frames_decoded(self) -> int:
-        """How many frames were decoded of its parts, also for other playlists that share them."""
+        """Number of frames decoded of all parts, also for other playlists that share them."""
         return sum(part.frames_decoded for part in {id(part): part for part in self.parts}.values())
 
     def locate(self, time_s: float) -> tuple[Video, float]:
-        """Return the part that has the frame at a time, and the second in it."""
-        place, within_s = self._locate(time_s)
-        return self.parts[place].locate(within_s)
+        """Return the part that has the frame at a time, and the second in that part."""
+        index, within_s = self._locate(time_s)
+        return self.parts[index].locate(within_s)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
-        """Return, for each time, the frame shown then, on a ground of `size` (w, h), or the error in its place."""
-        times, (width, height) = self.asked(times_s, size)
-        located = [self.locate(time_s) for time_s in times]
-        inner = []
-        for part, _ in located:
+        """Return the frame shown at each time, centred on `size` (w, h), or its error."""
+        times, (width, height) = self.check_request(times_s, size)
+        requests = []
+        for part, within_s in map(self.locate, times):
             scale = min(self.size[0] / part.size[0], self.size[1] / part.size[1])
-            shown = (part.size[0] * scale / self.size[0] * width, part.size[1] * scale / self.size[1] * height)
-            inner.append((max(1, round(shown[0])), max(1, round(shown[1]))))
-        frames = read_frames([(part, local_s, fitted) for (part, local_s), fitted in zip(located, inner, strict=True)])
-        return [frame if isinstance(frame, FrameError) else _boxed(frame, width, height) for frame in frames]
+            fitted = (part.size[0] * scale / self.size[0] * width, part.size[1] * scale / self.size[1] * height)
+            requests.append((part, within_s, (max(1, round(fitted[0])), max(1, round(fitted[1])))))
+        frames = read_frames(requests)
+        return [frame if isinstance(frame, FrameError) else _letterboxed(frame, width, height) for frame in frames]
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
-        """Return the times of the last keyframe at or before a time, and of the next if it is before `until_s`.
+        """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.
 
-        The first frame of each part is one.
+        The first frame of each part is a keyframe.
         """
-        place, within_s = self._locate(time_s)
-        start, part = self._starts[place], self.parts[place]
+        index, within_s = self._locate(time_s)
+        start, part = self._starts[index], self.parts[index]
         before_s, after_s = part.keyframes_around(within_s, float(Fraction(until_s) - start))
         if after_s is not None:
             return float(start + Fraction(before_s)), float(start + Fraction(after_s))
-        following = float(self._starts[place + 1]) if place + 1 < len(self.parts) else self.duration_s
-        return float(start + Fraction(before_s)), following if following < until_s else None
+        next_start_s = float(self._starts[index + 1]) if index + 1 < len(self.parts) else self.duration_s
+        return float(start + Fraction(before_s)), next_start_s if next_start_s < until_s else None
 
     def _locate(self, time_s: float) -> tuple[int, float]:
-        """Return which part has the frame at a time, and the second in it: its own start, however that was rounded,
-        belongs to a part, and its end does not."""
+        """Return the index of the part that has the frame at a time, and the second in that part.
+
+        The start of a part belongs to it, however that start was rounded to a float; its end does
+        not.
+        """
         self.check_time(time_s)
-        place = bisect_right(self._starts, Fraction(time_s) + Fraction(TIME_STEP_S)) - 1
-        within_s = max(0.0, float(Fraction(time_s) - self._starts[place]))
-        return place, min(within_s, math.nextafter(self.parts[place].duration_s, 0))
+        index = bisect_right(self._starts, Fraction(time_s) + Fraction(TIME_STEP_S)) - 1
+        within_s = max(0.0, float(Fraction(time_s) - self._starts[index]))
+        return index, min(within_s, math.nextafter(self.parts[index].duration_s, 0))
 
 
-Source = str | Path | Video
+def open_playlist(
+    sources: Sequence[VideoSource], subtitles: SubtitleSource | Sequence[SubtitleSource], opener: Opener
+) -> Playlist:
+    """Open several sources as one playlist, each path with its subtitles once.
 
+    Args:
+        sources: Paths, which `opener` opens, and videos that are open.
+        subtitles: The lines of the whole playlist, or a list with one entry for each source.
+        opener: Opens one path.
 
-Opener = Callable[[str | Path, Lines, int], Video]
-"""From a path, its subtitles, and its place in a list, to a video."""
-
-
-def playlist_of(sources: Sequence[Source], subtitles: Lines | Sequence[Lines], opener: Opener) -> Playlist:
-    """Return the playlist of some videos, each opened once, with subtitles for each or for the whole."""
+    Raises:
+        InputError: There are no sources, not as many subtitles as sources, or subtitles for an open
+            video.
+        VideoError: A video cannot be opened.
+        SubtitleError: Subtitles cannot be read.
+    """
     if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
-        lines: list[Lines] = list(subtitles)
-        if len(lines) != len(sources):
-            raise InputError(f"{len(sources)} videos take as many subtitle files (or None), got {len(lines)}.")
-        whole = None
+        of_parts: list[SubtitleSource] = list(subtitles)
+        if len(of_parts) != len(sources):
+            raise InputError(f"{len(sources)} videos take as many subtitle files (or None); got {len(of_parts)}.")
+        of_whole = None
     else:
-        each, whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
-        lines = [None if isinstance(source, Video) else each for source in sources]
+        of_each, of_whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
+        of_parts = [None if isinstance(source, Video) else of_each for source in sources]
     opened: dict[tuple[str, str], Video] = {}
     parts: list[Video] = []
-    for place, (source, own) in enumerate(zip(sources, lines, strict=True)):
+    for index, (source, lines) in enumerate(zip(sources, of_parts, strict=True)):
         if isinstance(source, Video):
-            check_is_closed(source, own)
+            check_no_subtitles(source, lines)
             parts.append(source)
             continue
-        key = (str(source), str(own) if isinstance(own, (str, Path)) else str(id(own)))
-        opened[key] = opened.get(key) or opener(source, own, place)
+        key = (str(source), str(lines) if isinstance(lines, (str, Path)) else str(id(lines)))
+        opened[key] = opened.get(key) or opener(source, lines, index)
         parts.append(opened[key])
     playlist = Playlist(parts)
-    return playlist if whole is None else Playlist(parts, read_lines(whole, playlist.duration_s))
+    return playlist if of_whole is None else Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
 
 
-def check_is_closed(video: Video, subtitles: object) -> None:
-    """Raise InputError when subtitles are given for a video that is open already."""
+def check_no_subtitles(video: Video, subtitles: object) -> None:
+    """Raise InputError if subtitles are given for a video that is already open."""
     if subtitles is not None:
         raise InputError(f"{video.name} is open already: give its subtitles when you open it.")
 
 
-def paths_of(source: str | Path | Sequence[Source]) -> list[str | Path]:
-    """Return the paths among some sources, without the videos that are open already."""
+def paths_of(source: str | Path | Sequence[VideoSource]) -> list[str | Path]:
+    """Return the paths among some sources, without the videos that are already open."""
     sources = [source] if isinstance(source, (str, Path)) else source
     return [path for path in sources if not isinstance(path, Video)]
+
+
+def _letterboxed(frame: Pixels, width: int, height: int) -> Pixels:
+    """Return a frame centred on `width` × `height` pixels of LETTERBOX."""
+    if frame.shape[:2] == (height, width):
+        return frame
+    box = np.full((height, width, 3), LETTERBOX, np.uint8)
+    top, left = (height - frame.shape[0]) // 2, (width - frame.shape[1]) // 2
+    box[top : top + frame.shape[0], left : left + frame.shape[1]] = frame
+    return box

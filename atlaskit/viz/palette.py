@@ -1,6 +1,17 @@
 """Colours that figures, pages and widgets share, so that one thing has one colour everywhere."""
 
 TRUTH, FOUND, DEAD = "#009E73", "#0072B2", "#30343b"
-"""The known truth; a visit that brought evidence; dead zones."""
-WAS_DEAD, SCORED = "#d9dce1", "#9aa0a8"
-"""What was a dead zone before; what a probe scored."""
+"""The ground truth; a visit that added evidence; dead zones."""
+DEAD_BEFORE, SCORED = "#d9dce1", "#9aa0a8"
+"""Dead zones of earlier rounds; cells that a probe scored."""
+INK, MUTED = "#181c24", "#59626d"
+"""Text, and text of less weight."""
+GRID_LINE, TICK_LINE, REFERENCE_LINE = "#e6e8ec", "#d2d6dc", "#595959"
+"""Lines behind data; ticks of a timeline; lines and notes in a figure that are not data."""
+CATEGORICAL = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
+"""Series of a figure, in the order of use. Okabe–Ito: distinct for colour-blind readers."""
+
+
+def categorical(index: int) -> str:
+    """Return the colour of a series by its index; the ninth series has that of the first."""
+    return CATEGORICAL[index % len(CATEGORICAL)]

@@ -1,10 +1,10 @@
-"""Answering without navigation: what each baseline is shown, what it costs, and that it is a run like any other."""
+"""Baselines: what each sends to the model, what it costs, and the result it returns."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Unpack
 
 import pytest
 from hypothesis import given
@@ -18,47 +18,38 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.errors import Refused, Unreachable
-from atlaskit.models.protocol import CallControl, Model, Reply, Request
+from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 from atlaskit.runs.trace import Trace
 
 SMALL = {"uniform": {"size": 32, "frames": 64}, "captions": {"size": 32}, "composite": {"cell": 32}}
 
 
 @dataclass
-class Listening:
-    """A model that lets another answer, and remembers what was asked."""
+class Recorder(ModelWrapper):
+    """A model that passes requests on to another one and records them."""
 
-    model: Model
-    asked: list[Request] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def parameters(self) -> Any:
-        return self.model.parameters
+    requests: list[Request] = field(default_factory=list)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        self.asked.append(request)
+        self.requests.append(request)
         return self.model.complete(request)
 
 
 @dataclass
-class Failing(Listening):
-    """The same, but some calls fail."""
+class Failing(Recorder):
+    """A recorder whose calls of some kinds fail."""
 
     error: type[Exception] = Unreachable
     steps: tuple[str, ...] = ("caption", "decision")
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         if request.step in self.steps:
-            raise self.error("It fails.")
+            raise self.error("the call failed")
         return super().complete(request)
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"video-rlm"}))
-def test_a_second_run_costs_nothing_and_is_the_same(name: str, world: World, cache: Cache) -> None:
+def test_a_second_run_makes_no_calls_and_has_the_same_result(name: str, world: World, cache: Cache) -> None:
     question, given = world.questions[0], SMALL.get(name, {})
     first = METHODS[name](world.drawn, question, vlm=ak.Oracle(world), cache=cache, **given)
     again = METHODS[name](world.drawn, question, vlm=ak.Oracle(world), cache=cache, replay=True, **given)
@@ -69,14 +60,14 @@ def test_a_second_run_costs_nothing_and_is_the_same(name: str, world: World, cac
 
 
 @given(st.sampled_from([(16, 16), (64, 16), (160, 16), (9, 9), (12, 4), (4, 4)]), st.floats(10, 36_000))
-def test_uniform_frames_are_in_the_middles_of_equal_parts(sheets: tuple[int, int], duration_s: float) -> None:
+def test_uniform_frames_are_at_the_middles_of_equal_parts(sheets: tuple[int, int], duration_s: float) -> None:
     frames, per_image = sheets
     short = ak.benchmarks.atlasworld(1, math.floor(min(duration_s, 900)), questions=1, size=(160, 90))
-    heard = Listening(ak.Oracle(short))
+    recorder = Recorder(ak.Oracle(short))
     baselines.uniform(
-        short.drawn, short.questions[0], vlm=heard, frames=frames, per_image=per_image, size=16, cache=Cache(None)
+        short.drawn, short.questions[0], vlm=recorder, frames=frames, per_image=per_image, size=16, cache=Cache(None)
     )
-    (request,) = heard.asked
+    (request,) = recorder.requests
     call = request.facts
     assert isinstance(call, FramesCall)
     moments = [moment for view in call.views for moment in view.moments]
@@ -85,64 +76,67 @@ def test_uniform_frames_are_in_the_middles_of_equal_parts(sheets: tuple[int, int
     assert len(request.images) == frames // per_image
 
 
-def test_uniform_tells_what_is_said_at_its_moments_alone(world: World, cache: Cache) -> None:
-    heard = Listening(ak.Oracle(world))
+def test_uniform_includes_only_the_lines_at_its_frames(world: World, cache: Cache) -> None:
+    recorder = Recorder(ak.Oracle(world))
     for subtitles in (True, False):
         baselines.uniform(
-            world.drawn, world.questions[0], vlm=heard, frames=64, size=16, subtitles=subtitles, cache=cache
+            world.drawn, world.questions[0], vlm=recorder, frames=64, size=16, subtitles=subtitles, cache=cache
         )
-    told, silent = (request.facts for request in heard.asked)
-    said = [(time_s, line) for each in told.subtitles for time_s, lines in each for line in lines]
-    assert said and all(line.start_s <= time_s < line.end_s for time_s, line in said)
-    words = "".join(part for message in heard.asked[0].messages for part in message.parts if isinstance(part, str))
-    assert all(line.text in words for _, line in said)
-    assert not any(silent.subtitles)
+    with_lines, without = (request.facts for request in recorder.requests)
+    spoken = [(time_s, line) for each in with_lines.subtitles for time_s, lines in each for line in lines]
+    assert spoken and all(line.start_s <= time_s < line.end_s for time_s, line in spoken)
+    words = "".join(
+        part for message in recorder.requests[0].messages for part in message.parts if isinstance(part, str)
+    )
+    assert all(line.text in words for _, line in spoken)
+    assert not any(without.subtitles)
 
 
 @pytest.mark.parametrize("wrong", [{"per_image": 3}, {"per_image": 9}, {"frames": 0}, {"per_image": 1}])
-def test_sheets_have_no_holes(wrong: dict[str, int], world: World) -> None:
+def test_frames_must_fill_their_images(wrong: dict[str, int], world: World) -> None:
     with pytest.raises(InputError):
         baselines.uniform(world.drawn, world.questions[0], vlm=ak.Oracle(world), **wrong)
 
 
-def test_captions_are_paid_once_a_video(world: World, cache: Cache) -> None:
-    heard = Listening(ak.Oracle(world))
+def test_a_video_is_captioned_once(world: World, cache: Cache) -> None:
+    recorder = Recorder(ak.Oracle(world))
     results = [
-        baselines.captions(world.drawn, question, vlm=heard, size=32, cache=cache) for question in world.questions[:2]
+        baselines.captions(world.drawn, question, vlm=recorder, size=32, cache=cache)
+        for question in world.questions[:2]
     ]
     clips = math.ceil(world.drawn.duration_s / 30)
     assert [result.spent.calls for result in results] == [clips + 1, 1]
     assert [result.total.calls for result in results] == [clips + 1] * 2
-    assert sum(isinstance(request.facts, CaptionCall) for request in heard.asked) == clips
+    assert sum(isinstance(request.facts, CaptionCall) for request in recorder.requests) == clips
     spans = [event["interval_s"] for event in results[0].trace.of("caption")]
     assert spans[0][0] == 0 and spans[-1][1] == world.drawn.duration_s
     assert all(one[1] == other[0] for one, other in zip(spans, spans[1:], strict=False))
-    assert isinstance(heard.asked[-1].facts, TextCall) and not heard.asked[-1].images
+    assert isinstance(recorder.requests[-1].facts, TextCall) and not recorder.requests[-1].images
 
 
-def test_what_does_not_fit_the_context_is_cut_off_and_said(world: World, cache: Cache) -> None:
-    heard = Listening(ak.Oracle(world))
-    result = baselines.captions(world.drawn, world.questions[0], vlm=heard, size=32, context=100, cache=cache)
-    told = heard.asked[-1].facts
-    assert isinstance(told, TextCall) and 0 < len(told.told) <= 400
+def test_text_beyond_the_context_is_cut_off_and_reported(world: World, cache: Cache) -> None:
+    recorder = Recorder(ak.Oracle(world))
+    result = baselines.captions(world.drawn, world.questions[0], vlm=recorder, size=32, context=100, cache=cache)
+    text_call = recorder.requests[-1].facts
+    assert isinstance(text_call, TextCall) and 0 < len(text_call.text) <= 400
     assert "fit the context" in result.failure and result.prediction is not None
 
 
-def test_the_blind_see_and_hear_nothing(world: World, cache: Cache) -> None:
-    heard = Listening(ak.Oracle(world))
-    baselines.blind(world.drawn, world.questions[0], vlm=heard, cache=cache)
-    baselines.subtitles_only(world.drawn, world.questions[0], vlm=heard, cache=cache)
-    nothing, spoken = heard.asked
+def test_blind_and_subtitles_get_no_images(world: World, cache: Cache) -> None:
+    recorder = Recorder(ak.Oracle(world))
+    baselines.blind(world.drawn, world.questions[0], vlm=recorder, cache=cache)
+    baselines.subtitles_only(world.drawn, world.questions[0], vlm=recorder, cache=cache)
+    nothing, spoken = recorder.requests
     assert not nothing.images and not spoken.images
-    words = [str(request.messages) for request in heard.asked]
+    words = [str(request.messages) for request in recorder.requests]
     lines = [line.text for line in world.drawn.subtitles.lines]
     assert not any(line in words[0] for line in lines) and all(line in words[1] for line in lines)
 
 
-def test_a_failed_caption_costs_a_clip_and_a_failed_answer_the_answer(world: World, cache: Cache) -> None:
+def test_a_failed_caption_costs_a_clip_and_a_failed_decision_the_answer(world: World, cache: Cache) -> None:
     some = Failing(ak.Oracle(world), error=Refused, steps=("caption",))
     result = baselines.captions(world.drawn, world.questions[0], vlm=some, size=32, cache=cache)
-    assert result.prediction is not None and result.failure == "It fails." and result.stop == "answered"
+    assert result.prediction is not None and result.failure == "the call failed" and result.stop == "answered"
     none = Failing(ak.Oracle(world), error=Refused, steps=("decision",))
     result = baselines.captions(world.drawn, world.questions[0], vlm=none, size=32, cache=cache)
     assert result.prediction is None and result.stop == "model"
@@ -150,21 +144,21 @@ def test_a_failed_caption_costs_a_clip_and_a_failed_answer_the_answer(world: Wor
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"video-rlm", "composite"}))
-def test_where_nobody_answers_that_is_an_error(name: str, world: World, cache: Cache) -> None:
+def test_an_unreachable_server_is_an_error(name: str, world: World, cache: Cache) -> None:
     with pytest.raises(Unreachable):
         METHODS[name](world.drawn, world.questions[0], vlm=Failing(ak.Oracle(world)), cache=cache)
 
 
-def test_a_perfect_model_is_as_good_as_what_it_is_shown(world: World, cache: Cache) -> None:
-    asked = [question for question in world.questions if question.kind == "choice"]
+def test_methods_that_show_more_answer_more(world: World, cache: Cache) -> None:
+    questions = [question for question in world.questions if question.kind == "choice"]
     right = {
         name: sum(
             bool(
                 METHODS[name](world.drawn, question, vlm=ak.Oracle(world), cache=cache, **SMALL.get(name, {})).is_right
             )
-            for question in asked
+            for question in questions
         )
         for name in ("video-rlm", "uniform", "composite", "blind")
     }
-    assert right["video-rlm"] == len(asked) > right["composite"] > right["blind"]
+    assert right["video-rlm"] == len(questions) > right["composite"] > right["blind"]
     assert right["uniform"] >= right["composite"]

@@ -23,7 +23,7 @@ from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.usage import Usage
-from atlaskit.video.video import VideoFile
+from atlaskit.video.file import VideoFile
 
 
 @pytest.fixture(scope="module")

@@ -160,7 +160,7 @@ def looks_like(walker: Locator, meant: Image.Image, other: Image.Image) -> None:
 def test_it_plays_and_pauses(notebooks: Notebooks, kept: Kept) -> None:
     book = notebooks(kept.cells, f"ak.widgets.TraceViewer({kept.path(0)}, cache=cache)")
     walker, last = viewer_in(book), len(kept.runs[0].trace) - 1
-    walker.get_by_label("pace").select_option("400")
+    walker.get_by_label("Speed").select_option("400")
     walker.get_by_role("button", name="play").click()
     expect(walker.locator(".heading")).not_to_have_text(re.compile("^Step 0 "))
     walker.focus()
@@ -202,7 +202,7 @@ def test_two_runs_are_gone_through_in_lockstep(notebooks: Notebooks, kept: Kept)
     book.page.keyboard.press("Home")
     walker.get_by_role("button", name="next difference").click()
     walker.get_by_role("button", name="next difference").click()
-    expect(walker.locator(".beside > .controls .quiet")).to_contain_text("Here they differ in")
+    expect(walker.locator(".beside > .controls .quiet")).to_contain_text("These steps differ in")
 
 
 def now_of(walker: Locator, pane: int) -> int:
@@ -231,8 +231,8 @@ def test_the_result_stays_when_the_kernel_does_not(notebooks: Notebooks, world: 
     book.save()
     book.open()
     still = book.output(1).locator(".atlaskit-still")
-    still.get_by_text("The choices").wait_for()
-    sheet = still.locator("img[alt^='The frames of evidence']")
+    still.get_by_text("Choices", exact=True).wait_for()
+    sheet = still.locator("img[alt^='Evidence frames']")
     meant, root = kept.runs[0].sheet.image, next(pictures(kept.runs[0].trace, *sources(kept))).picture.image
     assert difference(shot(sheet), meant) < ALIKE and difference(shot(sheet), root) > OTHER
     assert book.output(1).locator(".pane").count() == 0

@@ -11,7 +11,7 @@ import av
 import pytest
 from PIL import Image
 from support.loopback import loopback
-from support.media import song
+from support.media import make_sound_file
 
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
@@ -148,13 +148,13 @@ def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
         (["ask", "x" * 300, "What?", *CHOICES], "cannot be read"),
         (["ask", "~nobody/x.mp4", "What?", *CHOICES], "There is no file"),
         (["run", "missing.ipynb"], "no notebook"),
-        ([*EVALUATE, "videomme", "--model", "m"], "Name the folder of videomme"),
+        ([*EVALUATE, "videomme", "--model", "m"], "videomme needs its folder"),
         ([*EVALUATE, "longvideobench", "--root", "none", "--model", "m"], "none"),
         ([*EVALUATE, "videomme", "--root", ".", "--oracle", "0"], "file"),
         ([*EVALUATE, "atlasworld", "--oracle", "2"], "rate in [0, 1]"),
-        ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "seed"], "names no value"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "seed"], "needs at least one value"),
         ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "topic", "3"], "no column 'topic'"),
-        ([*EVALUATE, "atlasworld", "--oracle", "0", "--hours", "10"], "as long as --minutes says"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--hours", "10"], "takes its duration from --minutes"),
         ([*EVALUATE, "atlasworld", "--oracle", "0", "--set", "cel", "3"], "no setting 'cel'; it has"),
         (["evaluate", "atlasworld", "--oracle", "0", "--out", "rows.txt"], ".csv or .parquet"),
     ],
@@ -183,6 +183,6 @@ def test_evaluate_writes_a_table_and_goes_on_where_it_was(in_tmp: Path) -> None:
 
 
 def test_an_audio_file_is_one_sentence(in_tmp: Path) -> None:
-    song(in_tmp / "song.m4a")
+    make_sound_file(in_tmp / "song.m4a")
     done = atlaskit("ask", "song.m4a", "What?", *CHOICES, *NOBODY, cwd=in_tmp)
     assert done.returncode == 2 and "only sound" in done.stderr and done.stderr.count("\n") == 1

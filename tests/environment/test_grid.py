@@ -1,4 +1,4 @@
-"""Promise 1: children tile their cell exactly, at any depth, for any K and duration."""
+"""Promise 1: the children of a cell tile it exactly, at any depth, for any K and duration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_cells_tile_their_grid(grid: Grid) -> None:
 
 
 @given(grids(), st.data())
-def test_a_child_covers_exactly_its_cell(grid: Grid, data: st.DataObject) -> None:
+def test_a_child_grid_spans_exactly_its_cell(grid: Grid, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, grid.size - 1))
     child, cell = grid.expand(index), grid.cells[index]
     assert (child.start_s, child.end_s) == (cell.start_s, cell.end_s)
@@ -58,20 +58,20 @@ def test_deepest_is_the_papers_formula_and_reaches_every_frame(duration_s: float
 
 
 @given(durations, sizes)
-def test_auto_is_the_first_sub_second_depth(duration_s: float, k: int) -> None:
+def test_sub_second_depth_is_the_first_below_a_second(duration_s: float, k: int) -> None:
     depth = sub_second_depth(duration_s, k)
     assert resolution_s(duration_s, k, depth) < 1
     assert depth == 0 or resolution_s(duration_s, k, depth - 1) >= 1
 
 
-def test_the_papers_own_numbers() -> None:
+def test_the_numbers_of_the_paper() -> None:
     assert resolution_s(36_000, 8, 2) == pytest.approx(0.137, abs=1e-3)  # §4.4: 137 ms at d = 2 for ten hours
     assert sub_second_depth(36_000, 8) == 2
     assert deepest(36_000, 25, 8) == math.ceil(math.log(36_000 * 25, 64))
 
 
 @given(grids(), st.data())
-def test_every_time_of_a_grid_is_in_one_cell(grid: Grid, data: st.DataObject) -> None:
+def test_cell_at_returns_the_cell_that_starts_at_a_time(grid: Grid, data: st.DataObject) -> None:
     cell = data.draw(st.sampled_from(grid.cells))
     if cell.start_s < cell.end_s:
         assert grid.cell_at(cell.start_s) == cell
@@ -83,7 +83,7 @@ def test_k_below_two_is_refused(k: int) -> None:
         Grid(0, 10, k)
 
 
-def test_impossible_grids_are_refused() -> None:
+def test_invalid_grids_indices_and_times_are_refused() -> None:
     for start_s, end_s in [(-1, 5), (5, 5), (5, 4), (0, math.inf), (0, math.nan)]:
         with pytest.raises(InputError):
             Grid(start_s, end_s, 2)

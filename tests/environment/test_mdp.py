@@ -1,4 +1,4 @@
-"""The MDP, and promise 4: evidence is grounded, whatever an agent does."""
+"""The MDP and its atlas. Promise 4: evidence is grounded, whatever an agent does."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Grid
-from atlaskit.environment.mdp import (
+from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
     Backtrack,
@@ -18,22 +16,19 @@ from atlaskit.environment.mdp import (
     Expand,
     Finished,
     Investigate,
-    LegalSet,
     MarkPromising,
-    Rules,
-    State,
     Zoom,
-    legal_set,
-    scan_interval,
-    transition,
 )
-from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.render import Still, View
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import Grid, deepest, resolution_s, sub_second_depth
+from atlaskit.environment.mdp import LegalSet, Rules, State, legal_set, scan_interval, transition
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import IllegalAction, InputError
 
 
 def actions(legal: LegalSet) -> list[Action]:
-    """Every legal action, one a cell."""
+    """Return every legal action, one for each cell."""
     found: list[Action] = [Expand(cell) for cell in legal.expand]
     found += [Zoom(cell) for cell in legal.zoom]
     found += [Investigate(cell, "before") for cell in legal.investigate_before]
@@ -45,7 +40,7 @@ def actions(legal: LegalSet) -> list[Action]:
 
 
 @st.composite
-def starts(draw: st.DrawFn) -> State:
+def start_states(draw: st.DrawFn) -> State:
     duration_s, k = draw(st.floats(2.0, 40_000.0)), draw(st.integers(2, 4))
     rules = Rules(duration_s, draw(st.integers(1, 4)), draw(st.sampled_from(["dfs", "bfs"])))
     region = Grid(0.0, duration_s, k, (draw(st.integers(0, k * k - 1)),))
@@ -56,8 +51,8 @@ def starts(draw: st.DrawFn) -> State:
     return State(region, rules, region_depth=1, dead_zones=zones)
 
 
-@given(starts(), st.data())
-def test_evidence_is_grounded_on_every_walk(state: State, data: st.DataObject) -> None:
+@given(start_states(), st.data())
+def test_evidence_is_grounded_after_any_actions(state: State, data: st.DataObject) -> None:
     region = state.region
     for _ in range(8):
         legal = legal_set(state)
@@ -80,8 +75,8 @@ def test_evidence_is_grounded_on_every_walk(state: State, data: st.DataObject) -
             assert state.scratchpad == before.scratchpad
 
 
-@given(starts(), st.integers(-3, 40), st.data())
-def test_what_is_not_legal_raises_and_changes_nothing(state: State, cell: int, data: st.DataObject) -> None:
+@given(start_states(), st.integers(-3, 40), st.data())
+def test_exactly_the_actions_outside_the_legal_set_raise(state: State, cell: int, data: st.DataObject) -> None:
     legal = legal_set(state)
     candidates: list[tuple[Action, bool]] = [
         (Expand(cell), cell in legal.expand),
@@ -100,21 +95,21 @@ def test_what_is_not_legal_raises_and_changes_nothing(state: State, cell: int, d
             transition(state, action)
 
 
-def at(duration_s: float = 600.0, max_depth: int = 1, path: tuple[int, ...] = (5,), **rest: object) -> State:
+def state_of(duration_s: float = 600.0, max_depth: int = 1, path: tuple[int, ...] = (5,), **rest: object) -> State:
     rules = Rules(duration_s, max_depth, rest.pop("traversal", "dfs"))  # type: ignore[arg-type]
     return State(Grid(0.0, duration_s, 8, path), rules, region_depth=len(path), **rest)  # type: ignore[arg-type]
 
 
-def test_expand_stops_at_the_depth_and_below_a_second() -> None:
-    root = at(path=())
+def test_expand_is_illegal_at_the_maximum_depth_and_below_a_second() -> None:
+    root = state_of(path=())
     assert legal_set(root).expand == tuple(range(64))
     assert legal_set(transition(root, Expand(5))).expand == ()
-    assert legal_set(at(max_depth=3)).expand == ()  # 0.15 s a cell, whatever the depth
-    assert legal_set(at(36_000, max_depth=2)).expand == tuple(range(64))
+    assert legal_set(state_of(max_depth=3)).expand == ()  # cells of 0.15 s
+    assert legal_set(state_of(36_000, max_depth=2)).expand == tuple(range(64))
 
 
-def test_backtrack_stops_at_the_region() -> None:
-    state = at(36_000, max_depth=2)
+def test_backtrack_is_illegal_at_the_region() -> None:
+    state = state_of(36_000, max_depth=2)
     assert not legal_set(state).backtrack and state.stack == ()
     deeper = transition(state, Expand(9))
     assert legal_set(deeper).backtrack and deeper.stack == (state.grid,)
@@ -122,25 +117,25 @@ def test_backtrack_stops_at_the_region() -> None:
     assert deeper.position == (deeper.grid.centre_s, deeper.grid.span_s)
 
 
-def test_breadth_first_workers_mark_and_do_not_open() -> None:
-    state = at(36_000, max_depth=2, traversal="bfs")
+def test_breadth_first_workers_mark_and_do_not_expand() -> None:
+    state = state_of(36_000, max_depth=2, traversal="bfs")
     legal = legal_set(state)
     assert legal.expand == () and not legal.backtrack and legal.mark == tuple(range(64))
     state = transition(transition(state, MarkPromising((9, 3, 9))), MarkPromising((4,)))
     assert not {9, 3, 4} & set(legal_set(state).mark)
-    assert [grid.path[-1] for grid in state.marked] == [9, 3, 4]  # first in, first out, once each
+    assert [grid.path[-1] for grid in state.marked] == [9, 3, 4]  # in order, once each
 
 
-def test_dead_cells_can_be_neither_opened_nor_named() -> None:
-    state = at(path=(), dead_zones=DeadZones().add(0.0, 25.0))
-    assert state.dead_cells == {0, 1}  # the third is dead only in part
+def test_no_action_can_name_a_dead_cell() -> None:
+    state = state_of(path=(), dead_zones=DeadZones().add(0.0, 25.0))
+    assert state.dead_cells == {0, 1}  # cell 2 is dead only in part
     legal = legal_set(state)
     assert all(0 not in cells and 2 in cells for cells in (legal.expand, legal.zoom, legal.investigate_after))
-    assert not {0, 1, 2} & set(legal.add) and 3 in legal.add, "the frame of the third, at 23.4 s, is ruled out"
+    assert not {0, 1, 2} & set(legal.add) and 3 in legal.add, "the midpoint of cell 2, 23.4 s, is dead"
 
 
-def test_the_ends_of_the_video_have_no_beyond() -> None:
-    legal = legal_set(at(path=()))
+def test_context_scans_stop_at_the_ends_of_the_video() -> None:
+    legal = legal_set(state_of(path=()))
     assert 0 not in legal.investigate_before and 63 not in legal.investigate_after
     cell = Grid(0.0, 600.0, 8).cells[1]
     assert scan_interval(cell, "before", 600.0) == (0.0, cell.start_s)
@@ -148,42 +143,43 @@ def test_the_ends_of_the_video_have_no_beyond() -> None:
     assert scan_interval(short, "after", 6.0) == (short.end_s, short.end_s + 1.0)
 
 
-def test_a_context_scan_is_masked_too(world: World, shared_cache: Cache) -> None:
+def test_dead_zones_black_out_a_context_scan(world: World, shared_cache: Cache) -> None:
     atlas = Atlas(world.drawn, cell=64, cache=shared_cache)
     cell = atlas.root.cells[20]
     zones = DeadZones().add(cell.start_s - 5.0, cell.start_s)
-    seen = atlas.observe(atlas.act(atlas.start(dead_zones=zones), Investigate(20, "before")))
-    assert isinstance(seen.looking_at, View)
-    assert seen.looking_at.dead == {5, 6, 7, 8}  # the last 5 of 9.4 seconds: four whole ninths
+    observation = atlas.observe(atlas.act(atlas.start(dead_zones=zones), Investigate(20, "before")))
+    assert isinstance(observation.looking_at, View)
+    assert observation.looking_at.dead == {5, 6, 7, 8}  # 5 of 9.4 s cover four whole cells of nine
 
 
 def test_nothing_is_legal_after_finished() -> None:
-    assert actions(legal_set(transition(at(), Finished()))) == []
+    assert actions(legal_set(transition(state_of(), Finished()))) == []
 
 
-def test_one_frame_is_kept_once() -> None:
-    state = transition(at(), AddToScratchpad((Claim(7, "seen"), Claim(8, "seen"))))
+def test_a_frame_can_be_added_only_once() -> None:
+    state = transition(state_of(), AddToScratchpad((Claim(7, "seen"), Claim(8, "seen"))))
     assert len(state.scratchpad) == 2
     assert not {7, 8} & set(legal_set(state).add)
 
 
-def test_atlas_walks_a_video(world: World, shared_cache: Cache) -> None:
+def test_an_atlas_observes_each_action(world: World, shared_cache: Cache) -> None:
     atlas = Atlas(world.drawn, cell=64, cache=shared_cache)
     assert atlas.rules.max_depth == 1
-    seen = atlas.reset()
-    assert seen.view.image.size == (512, 512) and len(seen.subtitles) == len(world.script.lines)
-    seen = atlas.step(Expand(cell=12))
-    assert (seen.view.grid.start_s, seen.view.grid.end_s) == (112.5, 121.875)
-    seen = atlas.step(Zoom(cell=30))
-    assert isinstance(seen.looking_at, Still) and seen.looking_at.image.size == world.drawn.size
-    seen = atlas.step(Investigate(cell=30, direction="before"))
-    assert isinstance(seen.looking_at, View) and seen.looking_at.grid.k == 3
+    observation = atlas.reset()
+    assert observation.view.image.size == (512, 512) and len(observation.subtitles) == len(world.script.lines)
+    observation = atlas.step(Expand(cell=12))
+    assert (observation.view.grid.start_s, observation.view.grid.end_s) == (112.5, 121.875)
+    observation = atlas.step(Zoom(cell=30))
+    assert isinstance(observation.looking_at, Still)
+    assert observation.looking_at.image.size == world.drawn.size
+    observation = atlas.step(Investigate(cell=30, direction="before"))
+    assert isinstance(observation.looking_at, View) and observation.looking_at.grid.k == 3
     assert atlas.step(Backtrack()).looking_at is None
     with pytest.raises(IllegalAction, match="Backtrack"):
         atlas.step(Backtrack())
 
 
-def test_evidence_carries_what_was_said(world: World, shared_cache: Cache) -> None:
+def test_evidence_carries_the_subtitles_of_its_cell(world: World, shared_cache: Cache) -> None:
     line = world.script.lines[0]
     for subtitles, expected in ((True, line.text), (False, "")):
         atlas = Atlas(world.drawn, cell=64, subtitles=subtitles, cache=shared_cache)
@@ -194,7 +190,27 @@ def test_evidence_carries_what_was_said(world: World, shared_cache: Cache) -> No
         assert expected in item.subtitle and bool(item.subtitle) == subtitles
 
 
-def test_depths_that_cannot_be(world: World) -> None:
+def test_an_atlas_returns_the_sheet_of_a_scratchpad(world: World, shared_cache: Cache) -> None:
+    atlas = Atlas(world.drawn, cell=64, fit="stretch", cache=shared_cache)
+    atlas.reset()
+    atlas.step(AddToScratchpad((Claim(7, "seen"), Claim(8, "seen"))))
+    scratchpad = atlas.state.scratchpad
+    assert atlas.sheet() == Sheet(world.drawn, scratchpad, 64, "stretch")
+    assert atlas.sheet(scratchpad.erase(["A"]), cell=96) == Sheet(world.drawn, scratchpad.erase(["A"]), 96, "stretch")
+    assert atlas.sheet(cell=96).size == atlas.sheet(cell=96).image.size == (192, 96)
+    many = Scratchpad().add(Evidence(float(t), float(t), t + 1.0, "", t / 300) for t in range(300))
+    assert [item.timestamp_s for item in atlas.sheet(many).scratchpad] == [float(t) for t in range(44, 300)]
+
+
+def test_the_arithmetic_of_depths_needs_no_video(world: World) -> None:
+    assert Atlas.deepest(36_000, fps=25, k=8) == deepest(36_000, 25, 8)
+    assert Atlas.resolution_s(36_000, k=8, depth=2) == resolution_s(36_000, 8, 2)
+    assert Atlas.sub_second_depth(36_000, k=8) == sub_second_depth(36_000, 8)
+    atlas = Atlas(world.drawn)
+    assert atlas.rules.max_depth == atlas.sub_second_depth(world.drawn.duration_s, k=8)
+
+
+def test_invalid_depths_and_regions_are_refused(world: World) -> None:
     for depth in (-1, 9, "deep", 1.5):
         with pytest.raises(InputError, match="max_depth"):
             Atlas(world.drawn, max_depth=depth)  # type: ignore[arg-type]

@@ -15,8 +15,9 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
-from atlaskit.environment.render import LETTERBOX, Sheet, Still, View, view
+from atlaskit.environment.render import Sheet, Still, View, view
 from atlaskit.errors import InputError
+from atlaskit.video.video import LETTERBOX
 
 
 def pixels(view: View) -> np.ndarray:
@@ -28,24 +29,24 @@ def cell_of(view: View, index: int) -> np.ndarray:
     return pixels(view)[row * view.cell : (row + 1) * view.cell, column * view.cell : (column + 1) * view.cell]
 
 
-def test_a_view_is_its_cells_in_order(world: World, cache: Cache) -> None:
-    sheet = view(world.drawn, k=3, cell=64, cache=cache)
-    assert sheet.image.size == sheet.size == (192, 192)
-    for cell in sheet.cells:
+def test_a_view_shows_its_cells_in_row_major_order(world: World, cache: Cache) -> None:
+    root = view(world.drawn, k=3, cell=64, cache=cache)
+    assert root.image.size == root.size == (192, 192)
+    for cell in root.cells:
         frame = world.drawn.frames([cell.midpoint_s], (64, 36))[0].astype(int)
-        shown = cell_of(sheet, cell.index)[14:50]
+        shown = cell_of(root, cell.index)[14:50]
         assert np.abs(shown - frame).mean() < 4, cell
 
 
-def test_black_means_dead_and_nothing_else(cache: Cache) -> None:
+def test_dead_cells_and_nothing_else_are_black(cache: Cache) -> None:
     video = Flat(broken=(4.0, 6.0))
-    sheet = View(video, Grid(0, 16, 4), 64, dead=frozenset({0, 15}), cache=cache)
-    assert sheet.unreadable == {4, 5}
-    for cell in sheet.cells:
-        is_black = (cell_of(sheet, cell.index).max(axis=2) < 8).mean() > 0.99
-        assert is_black == (cell.index in sheet.dead), cell
-    marked, letterbox = cell_of(sheet, 4), cell_of(sheet, 1)[:10]
-    assert marked.std() > 15  # hatched, with a word on it
+    masked = View(video, Grid(0, 16, 4), 64, dead=frozenset({0, 15}), cache=cache)
+    assert masked.unreadable == {4, 5}
+    for cell in masked.cells:
+        is_black = (cell_of(masked, cell.index).max(axis=2) < 8).mean() > 0.99
+        assert is_black == (cell.index in masked.dead), cell
+    unreadable, letterbox = cell_of(masked, 4), cell_of(masked, 1)[:10]
+    assert unreadable.std() > 15  # hatched
     assert np.abs(letterbox - LETTERBOX).max() < 6
 
 
@@ -55,16 +56,16 @@ def test_a_dead_cell_is_not_decoded(cache: Cache) -> None:
     assert video.asked == 1
 
 
-def test_fit(cache: Cache) -> None:
+def test_contain_keeps_the_aspect_ratio_and_stretch_does_not(cache: Cache) -> None:
     red = np.array((200, 60, 60))
-    for size, fit, reds in [
+    for size, fit, expected in [
         ((320, 180), "contain", 9 / 16),
         ((180, 320), "contain", 9 / 16),
         ((320, 180), "stretch", 1),
     ]:
-        sheet = View(Flat(size), Grid(0, 16, 2), 160, fit, cache=cache)  # type: ignore[arg-type]
-        share = (np.abs(cell_of(sheet, 0) - red).max(axis=2) < 12).mean()
-        assert share == pytest.approx(reds, abs=0.02)
+        fitted = View(Flat(size), Grid(0, 16, 2), 160, fit, cache=cache)  # type: ignore[arg-type]
+        share = (np.abs(cell_of(fitted, 0) - red).max(axis=2) < 12).mean()
+        assert share == pytest.approx(expected, abs=0.02)
 
 
 def test_a_view_rendered_before_decodes_nothing(world: World, cache: Cache) -> None:
@@ -72,11 +73,11 @@ def test_a_view_rendered_before_decodes_nothing(world: World, cache: Cache) -> N
     before = world.drawn.frames_decoded
     assert view(world.drawn, k=4, cell=64, cache=cache).jpeg() == first
     masked = View(world.drawn, Grid(0, 600, 4), 64, labels="index", dead=frozenset({3}), cache=cache)
-    masked.jpeg()  # another picture of the same moments: its frames are known
+    masked.jpeg()  # another view of the same frames
     assert world.drawn.frames_decoded == before
 
 
-def test_a_view_with_unreadable_cells_is_rendered_once_too(cache: Cache) -> None:
+def test_a_view_with_unreadable_cells_is_cached_too(cache: Cache) -> None:
     video = Flat(broken=(4.0, 6.0))
     for labels in ("none", "none", "index"):
         assert View(video, Grid(0, 16, 4), 64, labels=labels, cache=cache).unreadable == {4, 5}  # type: ignore[arg-type]
@@ -84,7 +85,7 @@ def test_a_view_with_unreadable_cells_is_rendered_once_too(cache: Cache) -> None
     assert Still(video, 5.0, cache).unreadable and not Still(video, 7.0, cache).unreadable
 
 
-def test_keys_are_recipes(cache: Cache) -> None:
+def test_a_key_depends_on_all_that_a_view_is_made_of(cache: Cache) -> None:
     video = Flat()
     base = View(video, Grid(0, 16, 4), 64, cache=cache)
     variants = [
@@ -102,18 +103,18 @@ def test_keys_are_recipes(cache: Cache) -> None:
     renamed = Flat()
     renamed.name = "elsewhere"
     assert dataclasses.replace(base, video=renamed).key == base.key
-    assert video.asked == 0, "a key decodes nothing"
+    assert video.asked == 0, "reading a key decodes nothing"
 
 
 @given(st.integers(2, 6), st.lists(st.integers(0, 3), max_size=3), st.sets(st.integers(0, 3)))
-def test_equal_recipes_have_equal_keys(k: int, path: list[int], dead: set[int]) -> None:
+def test_the_order_of_dead_cells_does_not_change_a_key(k: int, path: list[int], dead: set[int]) -> None:
     grid = Grid(0, 16, k, tuple(path))
-    store: Cache = None  # type: ignore[assignment]  # a key needs no store
-    one, other = (View(Flat(), grid, 64, dead=frozenset(d), cache=store) for d in (sorted(dead), sorted(dead)[::-1]))
+    no_cache: Cache = None  # type: ignore[assignment]  # a key needs no cache
+    one, other = (View(Flat(), grid, 64, dead=frozenset(d), cache=no_cache) for d in (sorted(dead), sorted(dead)[::-1]))
     assert one.key == other.key
 
 
-def test_the_scratchpads_sheet(world: World, cache: Cache) -> None:
+def test_the_sheet_of_a_scratchpad(world: World, cache: Cache) -> None:
     times = [world.drawn.duration_s * i / 28 for i in range(28)]
     items = [Evidence(t, t, t + 1, "x", 0.5, "a long line of speech that must be wrapped <b>here</b>") for t in times]
     pad = Scratchpad().add(items)
@@ -123,7 +124,7 @@ def test_the_scratchpads_sheet(world: World, cache: Cache) -> None:
     assert Sheet(world.drawn, pad.erase(["C"]), 64, cache=cache).key != sheet.key
 
 
-def test_a_still_is_the_frame(world: World, cache: Cache) -> None:
+def test_a_still_shows_the_frame(world: World, cache: Cache) -> None:
     still = Still(world.drawn, 12.0, cache)
     frame = np.asarray(world.drawn.frame(12.0)).astype(int)
     assert np.abs(np.asarray(still.image).astype(int) - frame).mean() < 4
@@ -131,11 +132,11 @@ def test_a_still_is_the_frame(world: World, cache: Cache) -> None:
     assert np.abs(np.asarray(other.image).astype(int) - frame).mean() > 20
 
 
-def test_png_and_notebook_forms(cache: Cache) -> None:
-    sheet = View(Flat(), Grid(0, 16, 2), 64, cache=cache)
-    assert sheet.png().startswith(b"\x89PNG")
-    data, metadata = sheet._repr_jpeg_()
-    assert data == sheet.jpeg() and data.startswith(b"\xff\xd8") and metadata == {"width": 128}
+def test_a_view_as_png_and_in_a_notebook(cache: Cache) -> None:
+    square = View(Flat(), Grid(0, 16, 2), 64, cache=cache)
+    assert square.png().startswith(b"\x89PNG")
+    data, metadata = square._repr_jpeg_()
+    assert data == square.jpeg() and data.startswith(b"\xff\xd8") and metadata == {"width": 128}
 
 
 def test_clock() -> None:
@@ -143,7 +144,7 @@ def test_clock() -> None:
     assert [clock(t) for t in times] == ["0:00.0", "1:26.3", "0:59.9", "59:59.9", "1:02:03.5"]
 
 
-def test_impossible_views_are_refused(cache: Cache) -> None:
+def test_invalid_views_are_refused(cache: Cache) -> None:
     with pytest.raises(InputError, match="16 pixels"):
         View(Flat(), Grid(0, 16, 2), 8, cache=cache)
     with pytest.raises(InputError, match="8192"):

@@ -20,7 +20,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import NotebookError, run_notebook
 from atlaskit.experiments.report import write_html
 from atlaskit.models.presets import SHIPPED
-from atlaskit.models.serving.server import serve, served_name
+from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.archive import import_
 
 SEED, DURATION_S = 7, 600

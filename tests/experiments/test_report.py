@@ -38,7 +38,7 @@ def test_a_widget_without_its_state_is_its_static_picture(tmp_path: Path) -> Non
 def test_a_page_that_begins_otherwise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat.write(nbformat.v4.new_notebook(), tmp_path / "a.ipynb")
     monkeypatch.setattr(report, "HEAD", re.compile("(never)"))
-    with pytest.raises(InputError, match=r"nbconvert makes of a.ipynb begins as no other"):
+    with pytest.raises(InputError, match=r"nbconvert's page for a.ipynb has an unknown form"):
         write_html(tmp_path / "a.ipynb")
     assert not (tmp_path / "a.html").exists()
 

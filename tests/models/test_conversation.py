@@ -16,12 +16,14 @@ from support.model_doubles import Babbler
 from atlaskit.agents.budget import Allotment, Budget
 from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.search import ask
-from atlaskit.agents.worker import Task, Worker
+from atlaskit.agents.task import Task
+from atlaskit.agents.worker import Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.errors import InputError

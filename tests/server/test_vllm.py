@@ -34,8 +34,8 @@ from atlaskit.models.protocol import CallControl, Message, Request
 from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
+from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.runs.trace import Event
 
 pytestmark = pytest.mark.server
 

@@ -1,4 +1,4 @@
-"""What the decode matrix is made of: codecs, the containers they come in, and the traits of real files."""
+"""The rows of the decode matrix: codecs, their containers, and traits of real files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from av.video.reformatter import ColorRange
 
-from support.media import cut, make
+from support.media import cut_video, make_video
 
 SMALL = (160, 90)
 ODD = (161, 91)
@@ -21,7 +21,7 @@ FRAMES, FPS, GOP = 85, 25, 25
 ENCODERS: dict[str, tuple[str, dict[str, str]]] = {
     "H.264": ("libx264", {"preset": "veryfast"}),
     "HEVC": ("libx265", {"preset": "ultrafast", "x265-params": "log-level=none"}),
-    "VP8": ("libvpx", {"auto-alt-ref": "1", "lag-in-frames": "8", "threads": "1"}),  # more only wait for one another
+    "VP8": ("libvpx", {"auto-alt-ref": "1", "lag-in-frames": "8", "threads": "1"}),  # more threads are slower
     "VP9": ("libvpx-vp9", {"auto-alt-ref": "1", "lag-in-frames": "8"}),
     "AV1": ("libsvtav1", {"preset": "12"}),
     "MPEG-4": ("mpeg4", {}),
@@ -34,9 +34,9 @@ CONTAINERS = {
     "AV1": ("mp4", "mkv", "webm"),
     "MPEG-4": ("mp4", "mov", "mkv", "avi", "ts"),
 }
-BY_INDEX = ("mp4", "mov")
-"""Containers with a table of samples, edit lists and a display matrix."""
-BOTH = ("H.264", "HEVC")
+WITH_SAMPLE_TABLE = ("mp4", "mov")
+"""Containers with a sample table, edit lists and a display matrix."""
+OPEN_GOP = ("H.264", "HEVC")
 REORDERED = ("H.264", "HEVC", "MPEG-4")
 
 
@@ -53,18 +53,18 @@ class Row:
 
     @property
     def is_possible(self) -> bool:
-        """Whether there are such files, and an encoder here that makes them."""
+        """Whether such files exist, and can be encoded here."""
         codec, container = self.codec, self.container
         return {
             "plain": True,
             "hidden frames": codec in ("VP8", "VP9"),
             "B-frames": codec in REORDERED,
-            "open GOP": codec in BOTH and container != "avi",
+            "open GOP": codec in OPEN_GOP and container != "avi",
             "one keyframe": True,
             "variable frame rate": container not in ("avi",) and (codec, container) != ("MPEG-4", "ts"),
             "late start": container not in ("avi",),
-            "edit list": container in BY_INDEX and codec in REORDERED,
-            "rotated": container in BY_INDEX,
+            "edit list": container in WITH_SAMPLE_TABLE and codec in REORDERED,
+            "rotated": container in WITH_SAMPLE_TABLE,
             "non-square pixels": codec in REORDERED and container in ("mp4", "mov", "mkv"),
             "odd size": codec in ("VP8", "VP9", "AV1"),
             "10-bit": codec in ("H.264", "HEVC", "VP9", "AV1") and container != "avi",
@@ -72,8 +72,8 @@ class Row:
             "interlaced": codec in ("H.264", "MPEG-4"),
             "no duration": container in ("mkv", "webm"),
             "ends before its sound": container in ("mp4", "mov", "mkv", "ts", "avi"),
-            "cover art": container in BY_INDEX,
-            "fragmented": container in BY_INDEX,
+            "cover art": container in WITH_SAMPLE_TABLE,
+            "fragmented": container in WITH_SAMPLE_TABLE,
         }[self.trait]
 
 
@@ -85,7 +85,7 @@ TRAITS = (
 
 
 def rows() -> Iterator[Row]:
-    """All rows of the matrix."""
+    """Yield all rows of the matrix."""
     for codec, containers in CONTAINERS.items():
         for trait in TRAITS:
             for container in containers:
@@ -94,17 +94,18 @@ def rows() -> Iterator[Row]:
                     yield row
 
 
-def film(row: Row, folder: Path) -> Path:
-    """Make the file of a row."""
+def encode_row(row: Row, folder: Path) -> Path:
+    """Encode the file of a row."""
     encoder, options = ENCODERS[row.codec]
     path = folder / f"a film – фильм.{row.container}"
     options = dict(options)
-    how: dict[str, object] = {"frames": FRAMES, "fps": FPS, "gop": GOP, "size": SMALL}
+    settings: dict[str, object] = {"frames": FRAMES, "fps": FPS, "gop": GOP, "size": SMALL}
     match row.trait:
         case "plain":
             options |= {"bf": "0"} if row.codec in REORDERED else {}
         case "hidden frames":
-            return _two_passes(make(folder / "whole.mkv", "libx264", **how, qp="0"), path, ENCODERS[row.codec][0])  # type: ignore[arg-type]
+            whole = make_video(folder / "whole.mkv", "libx264", **settings, qp="0")  # type: ignore[arg-type]
+            return _two_passes(whole, path, encoder)
         case "B-frames":
             options["bf"] = "2" if row.codec == "MPEG-4" else "3"
         case "open GOP":
@@ -113,50 +114,50 @@ def film(row: Row, folder: Path) -> Path:
             else:
                 options["x265-params"] += f":open-gop=1:keyint={GOP}:bframes=3:b-adapt=0"
         case "one keyframe":
-            how["gop"] = 10_000
+            settings["gop"] = 10_000
             options |= {"sc_threshold": "0"} if row.codec in ("H.264", "MPEG-4") else {}
             if row.codec == "HEVC":
                 options["x265-params"] += ":scenecut=0:keyint=-1"
         case "variable frame rate":
-            how["times"] = [index + index // 7 * 3 + index // 30 * 40 for index in range(FRAMES)]
-            how["sound_s"] = 0.0 if row.container == "webm" else 14.0
+            settings["times"] = [index + index // 7 * 3 + index // 30 * 40 for index in range(FRAMES)]
+            settings["sound_s"] = 0.0 if row.container == "webm" else 14.0
         case "late start":
-            how["starts_at"] = 125
+            settings["starts_at"] = 125
         case "edit list":
-            whole = make(folder / f"whole.{row.container}", encoder, FRAMES, FPS, size=SMALL, gop=GOP, **options)
-            return cut(whole, path, at_s=1.6, from_s=1.0)
+            whole = make_video(folder / f"whole.{row.container}", encoder, FRAMES, FPS, size=SMALL, gop=GOP, **options)
+            return cut_video(whole, path, at_s=1.6, from_s=1.0)
         case "rotated":
-            how["rotation"] = 90
+            settings["rotation"] = 90
         case "non-square pixels":
-            how["aspect"] = Fraction(4, 3)
+            settings["aspect"] = Fraction(4, 3)
         case "odd size":
-            how["size"] = ODD
+            settings["size"] = ODD
         case "10-bit" if row.codec == "VP9":
-            whole = make(folder / "whole.mkv", "libx264", **how, qp="0")  # type: ignore[arg-type]
+            whole = make_video(folder / "whole.mkv", "libx264", **settings, qp="0")  # type: ignore[arg-type]
             _ffmpeg("-i", whole, "-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p10le", "-g", GOP, "-cpu-used", "8", path)
             return path
         case "10-bit":
-            how["pix_fmt"] = "yuv420p10le"
+            settings["pix_fmt"] = "yuv420p10le"
         case "full range":
-            how["prepare"] = _full_range
+            settings["prepare"] = _full_range
         case "interlaced":
-            how["size"] = TALLER  # fields need a height that four divides
+            settings["size"] = TALLER  # interlacing needs a height divisible by four
             options["flags"] = "+ilme+ildct"
             if row.codec == "H.264":
                 options["x264-params"] = "tff=1"
         case "no duration":
-            how["container_options"] = {"live": "1"}
+            settings["container_options"] = {"live": "1"}
         case "ends before its sound":
-            how["sound_s"] = 9.0
+            settings["sound_s"] = 9.0
         case "cover art":
-            how["cover"] = True
+            settings["cover"] = True
         case "fragmented":
-            how["container_options"] = {"movflags": "+frag_keyframe+empty_moov"}
-    return make(path, encoder, **how, **options)  # type: ignore[arg-type]
+            settings["container_options"] = {"movflags": "+frag_keyframe+empty_moov"}
+    return make_video(path, encoder, **settings, **options)  # type: ignore[arg-type]
 
 
 def _ffmpeg(*arguments: object) -> None:
-    """Encode what PyAV's own encoders cannot; raise LookupError where there is no ffmpeg."""
+    """Run ffmpeg, for what PyAV cannot encode; raise LookupError if it is not installed."""
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
         raise LookupError("ffmpeg")
@@ -164,7 +165,7 @@ def _ffmpeg(*arguments: object) -> None:
 
 
 def _two_passes(whole: Path, path: Path, encoder: str) -> Path:
-    """Encode as people do offline: with frames that are never shown, and only there for others to refer to."""
+    """Encode in two passes, which creates reference frames that are never shown."""
     coding = ("-c:v", encoder, "-b:v", "150k", "-auto-alt-ref", "1", "-lag-in-frames", "25", "-g", "50")
     log = ("-passlogfile", path.with_name("passes"))
     _ffmpeg("-i", whole, *coding, "-pass", "1", *log, "-f", "null", "-")
@@ -176,13 +177,13 @@ def _full_range(stream: object) -> None:
     stream.codec_context.color_range = ColorRange.JPEG  # type: ignore[attr-defined]
 
 
-def turned(row: Row) -> int:
-    """By how many degrees counterclockwise the row's frames are to be turned before they are shown."""
+def rotation_of(row: Row) -> int:
+    """Return by how many degrees counterclockwise a row's frames are rotated to be shown."""
     return 90 if row.trait == "rotated" else 0
 
 
 def shown_size(row: Row) -> tuple[int, int]:
-    """(width, height) that the row's video is shown at."""
+    """Return the (width, height) at which a row's video is shown."""
     if row.trait == "rotated":
         return SMALL[::-1]
     if row.trait == "non-square pixels":

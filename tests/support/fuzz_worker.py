@@ -1,6 +1,7 @@
-"""Look at damaged files one after the other, and say of each what was seen: run by test_fuzz, in a process of its own.
+"""Read damaged files one after the other and report the frames of each.
 
-A crash, a hang or a hunger for memory ends this process and not the tests.
+test_fuzz runs this in a process of its own, so that a crash, a hang or exhausted memory does not
+end the tests.
 """
 
 from __future__ import annotations
@@ -15,38 +16,39 @@ from pathlib import Path
 
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.opening import open_video
-from support.media import number_in, played, shown_at
+from support.media import frame_number, frame_shown_at, played_frames
 
 MEMORY_BYTES = 4 << 30
 
 
 def peak_mb() -> int:
-    """Return this process's own peak of memory: getrusage's begins with that of the process it was started from."""
+    """Return this process's peak memory in MB; getrusage would include its parent's."""
     (peak_kb,) = re.findall(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     return int(peak_kb) // 1024
 
 
-def look(path: Path, times_s: list[float]) -> dict[str, object]:
-    """What a damaged file shows at some times: an index, −1 for a picture that is no frame, or an error."""
+def read(path: Path, times_s: list[float]) -> dict[str, object]:
+    """Return the index of the frame shown at each time, −1 if it looks broken, or its error."""
     try:
         video = open_video(path)
         inside = [time_s for time_s in times_s if time_s < video.duration_s]
         frames = video.try_frames(inside)
     except VideoError as error:
         return {"refused": str(error)}
-    seen = [str(frame) if isinstance(frame, FrameError) else number_in(frame) for frame in frames]
+    shown = [str(frame) if isinstance(frame, FrameError) else frame_number(frame) for frame in frames]
     alone = [video.try_frames([time_s])[0] for time_s in inside[::5]]
     again = [
         isinstance(frame, FrameError) == isinstance(other, FrameError)
-        and (isinstance(frame, FrameError) or number_in(frame) in (-1, number_in(other)))  # a broken one may vary
+        # A frame that looks broken may look different each time.
+        and (isinstance(frame, FrameError) or frame_number(frame) in (-1, frame_number(other)))
         for frame, other in zip(frames[::5], alone, strict=True)
     ]
-    film = played(path)
+    played = played_frames(path)
     return {
         "times_s": inside,
-        "seen": seen,
+        "shown": shown,
         "same_alone": all(again),
-        "played": [shown_at(film, time_s)[0] for time_s in inside],
+        "played": [frame_shown_at(played, time_s)[0] for time_s in inside],
     }
 
 
@@ -56,6 +58,6 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         task = json.loads(line)
-        row = look(Path(task["file"]), task["times_s"])
+        row = read(Path(task["file"]), task["times_s"])
         row["peak_mb"] = peak_mb()
         print(json.dumps(row), flush=True)

@@ -1,4 +1,4 @@
-"""Small media files, made on the spot, each frame with its index in it as a pattern that a machine can read."""
+"""Small media files, encoded on the spot; each frame shows its index in machine-readable blocks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SIZE = (320, 180)
 BITS, CHECK_BITS = 10, 10
 
 
-def numbered(index: int, size: tuple[int, int] = SIZE) -> av.VideoFrame:
-    """A frame with its index in it: ten blocks in a row, bright for 1, and ten more below that check them."""
+def numbered_frame(index: int, size: tuple[int, int] = SIZE) -> av.VideoFrame:
+    """Return a frame with its index in a row of ten blocks (bright for 1), and ten check bits."""
     pixels = np.full((size[1], size[0], 3), 40, np.uint8)
     for block, bit in enumerate([*_bits(index, BITS), *_bits(_check(index), CHECK_BITS)]):
         if bit:
@@ -26,9 +26,9 @@ def numbered(index: int, size: tuple[int, int] = SIZE) -> av.VideoFrame:
     return av.VideoFrame.from_ndarray(pixels, format="rgb24")
 
 
-def number_in(pixels: np.ndarray) -> int:
-    """The index in a frame; −1 where the blocks and their check disagree."""
-    inner = pixels[_insides((pixels.shape[1], pixels.shape[0]))]
+def frame_number(pixels: np.ndarray) -> int:
+    """Return the index in a frame, or −1 if the blocks disagree with their check bits."""
+    inner = pixels[_inner_halves((pixels.shape[1], pixels.shape[0]))]
     bits = [int(mean > 130) for mean in inner.mean((1, 2, 3))]
     index = sum(bit << place for place, bit in enumerate(bits[:BITS]))
     return index if bits[BITS:] == _bits(_check(index), CHECK_BITS) else -1
@@ -43,7 +43,7 @@ def _bits(number: int, count: int) -> list[int]:
 
 
 def _block(block: int, size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """(top, left, height, width) of a block."""
+    """Return the top, left, height and width of a block."""
     row, column = divmod(block, BITS)
     height, width = size[1] // 3, size[0] // (BITS + 2)
     return size[1] // 9 + row * (height + size[1] // 12), width // 2 + column * (size[0] // BITS), height, width
@@ -51,8 +51,10 @@ def _block(block: int, size: tuple[int, int]) -> tuple[int, int, int, int]:
 
 @contextmanager
 def usual_priority() -> Iterator[None]:
-    """Give this thread back the priority that it has. SVT-AV1 sets whoever calls it as root before everything else on
-    the machine, and with it all that is started from there later: a browser that waits in a loop then stops the rest.
+    """Restore this thread's scheduling priority on exit.
+
+    As root, SVT-AV1 raises its caller, and every process started later from there, to real-time
+    priority: a browser in a busy loop then blocks the whole machine.
     """
     if not hasattr(os, "sched_setscheduler"):  # not Linux
         yield
@@ -64,7 +66,7 @@ def usual_priority() -> Iterator[None]:
         os.sched_setscheduler(0, *before)
 
 
-def make(
+def make_video(
     path: Path,
     codec: str = "libx264",
     frames: int = 240,
@@ -83,14 +85,14 @@ def make(
     prepare: Callable[[av.VideoStream], None] | None = None,
     **options: str,
 ) -> Path:
-    """Encode numbered frames; `times` are their showing times in frames, where they are not one after the other."""
+    """Encode numbered frames into a video file; `times` are their presentation times, in frames."""
     muxing = {"movflags": "+faststart"} if path.suffix == ".mp4" else {}
     with usual_priority(), av.open(str(path), "w", options=muxing | (container_options or {})) as container:
         still = _add_cover(container) if cover else None
         stream = container.add_stream(codec, rate=fps)
         stream.width, stream.height, stream.pix_fmt = *size, pix_fmt
         stream.codec_context.gop_size = gop
-        # Of libvpx's speeds those below zero are as they are; others depend on how fast the machine is just now.
+        # libvpx's speeds below zero are fixed; the others depend on the machine's load.
         speed = {"deadline": "realtime", "cpu-used": "-8"} if "vpx" in codec else {}
         stream.options = {**speed, **options}
         if aspect:
@@ -103,9 +105,9 @@ def make(
         if still:
             container.mux(still)
         if sound:
-            _play(container, sound, sound_s)
+            _encode_silence(container, sound, sound_s)
         for index in range(frames):
-            frame = numbered(index, size)
+            frame = numbered_frame(index, size)
             frame.pts, frame.time_base = starts_at + (times[index] if times else index), Fraction(1, fps)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
@@ -123,7 +125,7 @@ def _add_cover(container: av.container.OutputContainer) -> av.Packet:
     return packet
 
 
-def _play(container: av.container.OutputContainer, stream: av.AudioStream, seconds: float) -> None:
+def _encode_silence(container: av.container.OutputContainer, stream: av.AudioStream, seconds: float) -> None:
     for block in range(round(seconds * 44100 / 1024)):
         frame = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
         frame.rate, frame.pts, frame.time_base = 44100, block * 1024, Fraction(1, 44100)
@@ -132,24 +134,26 @@ def _play(container: av.container.OutputContainer, stream: av.AudioStream, secon
 
 
 @lru_cache
-def _insides(size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the inner half of each block, to take all of them at once."""
+def _inner_halves(size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows and columns of the inner half of each block, as one index into an image."""
     blocks = [_block(block, size) for block in range(BITS + CHECK_BITS)]
     rows = [np.arange(top + height // 4, top + height - height // 4) for top, _, height, _ in blocks]
     columns = [np.arange(left + width // 4, left + width - width // 4) for _, left, _, width in blocks]
     return np.stack(rows)[:, :, None], np.stack(columns).clip(max=size[0] - 1)[:, None, :]
 
 
-def song(path: Path) -> Path:
-    """A file with sound and no picture."""
+def make_sound_file(path: Path) -> Path:
+    """Make a file with an audio stream and no video."""
     with av.open(str(path), "w") as container:
-        _play(container, container.add_stream("aac", rate=44100), 0.1)
+        _encode_silence(container, container.add_stream("aac", rate=44100), 0.1)
     return path
 
 
-def cut(whole: Path, path: Path, at_s: float, from_s: float) -> Path:
-    """Cut a file as `ffmpeg -ss … -c copy` does: packets from `from_s` on; what is before `at_s` is decoded, not
-    shown."""
+def cut_video(whole: Path, path: Path, at_s: float, from_s: float) -> Path:
+    """Copy the packets from `from_s` on, as `ffmpeg -ss … -c copy` does.
+
+    Frames before `at_s` are decoded and not shown.
+    """
     with av.open(str(whole)) as source, av.open(str(path), "w") as target:
         stream = source.streams.video[0]
         copy = target.add_stream_from_template(stream)
@@ -161,27 +165,27 @@ def cut(whole: Path, path: Path, at_s: float, from_s: float) -> Path:
     return path
 
 
-def played(path: Path) -> list[tuple[float, int, np.ndarray]]:
-    """What playing a file from its start shows: each frame's second after the first, its index, its pixels."""
+def played_frames(path: Path) -> list[tuple[float, int, np.ndarray]]:
+    """Play a file from its start; return each frame's second, its index and its pixels."""
     with av.open(str(path), metadata_errors="replace") as container:
         stream = max(container.streams.video, key=lambda stream: stream.codec_context.width)
         frames = [frame for frame in _decoded(container, stream) if frame.pts is not None]
         start, tick = min((frame.pts for frame in frames), default=0), stream.time_base
         times = [float((frame.pts - start) * tick) for frame in frames]
-        times.sort()  # AVI says when frames are decoded; they are shown in the order they come out
-        pixels = [_picture(frame) for frame in frames]
-        return [(time_s, number_in(image), image) for time_s, image in zip(times, pixels, strict=True)]
+        times.sort()  # AVI gives decoding times; the decoder returns frames in presentation order
+        pixels = [_rgb(frame) for frame in frames]
+        return [(time_s, frame_number(image), image) for time_s, image in zip(times, pixels, strict=True)]
 
 
-def _picture(frame: av.VideoFrame) -> np.ndarray:
+def _rgb(frame: av.VideoFrame) -> np.ndarray:
     try:
         return frame.to_ndarray(format="rgb24")
-    except (av.FFmpegError, OSError, ValueError):  # of a size or a format that no picture has
+    except (av.FFmpegError, OSError, ValueError):  # a size or pixel format that cannot be converted
         return np.zeros((frame.height, frame.width, 3), np.uint8)
 
 
 def _decoded(container: av.container.InputContainer, stream: av.VideoStream) -> Iterator[av.VideoFrame]:
-    """All frames, going on over any damage, as players do."""
+    """Yield all frames; continue after damage, as players do."""
     packets = container.demux(stream)
     while True:
         try:
@@ -196,7 +200,7 @@ def _decoded(container: av.container.InputContainer, stream: av.VideoStream) -> 
             return
 
 
-def shown_at(film: Sequence[tuple[float, int, np.ndarray]], time_s: float) -> tuple[int, np.ndarray]:
-    """The index and the pixels that a played film shows at a second."""
-    shown = [frame for frame in film if frame[0] <= time_s + 1e-6] or film[:1] or [(0.0, -1, np.zeros((1, 1, 3)))]
+def frame_shown_at(played: Sequence[tuple[float, int, np.ndarray]], time_s: float) -> tuple[int, np.ndarray]:
+    """Return the index and the pixels of the frame that a played video shows at a second."""
+    shown = [frame for frame in played if frame[0] <= time_s + 1e-6] or played[:1] or [(0.0, -1, np.zeros((1, 1, 3)))]
     return shown[-1][1:]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from atlaskit.caching.cache import canonical_json, recipe_key
+from atlaskit.caching.keys import canonical_json, recipe_key
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request
 from atlaskit.models.schema import json_schema

@@ -18,7 +18,8 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import readable_key, tile_key
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.render import Sheet, Still, View, are_readable
+from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.tiles import are_readable
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import Request
 from atlaskit.video.video import Video

@@ -1,6 +1,6 @@
-"""Promise 2 on the files people have: random access shows, to the pixel, what playing the file from its start shows.
+"""Promise 2 on real files: random access returns the pixels that playing from the start shows.
 
-`pytest -s -k matrix` prints the table that docs/your-own-video.md keeps.
+`pytest -s -k matrix` prints the table in docs/your-own-video.md.
 """
 
 from __future__ import annotations
@@ -13,74 +13,74 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.decode_matrix import FPS, FRAMES, TRAITS, Row, film, rows, shown_size, turned
-from support.media import make, number_in, played, shown_at
+from support.decode_matrix import FPS, FRAMES, TRAITS, Row, encode_row, rotation_of, rows, shown_size
+from support.media import frame_number, frame_shown_at, make_video, played_frames
 
 from atlaskit.errors import FrameError, VideoError
+from atlaskit.video.file import ReaderName
 from atlaskit.video.opening import open_video
-from atlaskit.video.video import ReaderName
 
-os.environ.setdefault("SVT_LOG", "1")  # the AV1 encoder tells its life otherwise
+os.environ.setdefault("SVT_LOG", "1")  # silences the AV1 encoder
 RANDOM_TIMES = 36
-ALONE = 9
-"""How many of them are also asked for one by one, both ends among them: some two in each group of pictures."""
-IN_TURN = 30
-"""So many frames up to the last are asked for one after the other: over a keyframe, and the end."""
-OTHER_DECODER = 3
-"""Two builds of FFmpeg may round an MPEG-4 frame this differently."""
+SINGLE_REQUESTS = 9
+"""How many of them are also requested one by one, both ends among them: about two in each GOP."""
+LAST_FRAMES = 30
+"""How many frames at the end are requested in order, which crosses a keyframe."""
+DECORD_TOLERANCE = 3
+"""Largest difference of a pixel between two builds of FFmpeg, for MPEG-4."""
 Played = list[tuple[float, int, np.ndarray]]
 VERDICTS: dict[tuple[str, Row], str] = {}
 READERS: tuple[ReaderName, ...] = ("pyav", "decord")
 
 
-def same_film(path: Path, film: Played, row: Row, reader: ReaderName) -> str:
-    """Compare random access with playing; return "exact" or "refused"."""
+def compare(path: Path, played: Played, row: Row, reader: ReaderName) -> str:
+    """Compare random access with playing from the start; return "exact" or "refused"."""
     try:
         video = open_video(path, reader=reader)
     except VideoError as error:
         assert reader == "decord" and 'use reader="pyav"' in str(error), error
         return "refused"
     assert video.size == shown_size(row)
-    assert video.duration_s == pytest.approx(film[-1][0] + 1 / FPS, abs=0.05)
+    assert video.duration_s == pytest.approx(played[-1][0] + 1 / FPS, abs=0.05)
     rng = random.Random(str(row))
     times = [0.0, video.duration_s - 1e-3, *(rng.uniform(0, video.duration_s) for _ in range(RANDOM_TIMES))]
-    expected = [shown_at(film, time_s) for time_s in times]
-    for time_s, number, _ in film[-IN_TURN:]:  # one after the other, as a player asks
-        upright = np.rot90(video.frames([time_s])[0], -turned(row) // 90)
-        assert number_in(upright) == number, f"in turn, at {time_s} s"
+    expected = [frame_shown_at(played, time_s) for time_s in times]
+    for time_s, number, _ in played[-LAST_FRAMES:]:  # one after the other, as in a player
+        upright = np.rot90(video.frames([time_s])[0], -rotation_of(row) // 90)
+        assert frame_number(upright) == number, f"in order, at {time_s} s"
     together = video.try_frames(times)
     assert len(together) == len(times)
-    one_by_one = [video.try_frames([time_s])[0] for time_s in times[:ALONE]]
+    one_by_one = [video.try_frames([time_s])[0] for time_s in times[:SINGLE_REQUESTS]]
     for frames in (together, one_by_one):
         for time_s, frame, (number, pixels) in zip(times, frames, expected, strict=False):
             assert not isinstance(frame, FrameError), frame
             assert frame.shape[1::-1] == video.size
-            upright = np.rot90(frame, -turned(row) // 90)
-            assert number_in(upright) == number, f"at {time_s} s"
+            upright = np.rot90(frame, -rotation_of(row) // 90)
+            assert frame_number(upright) == number, f"at {time_s} s"
             if upright.shape == pixels.shape:
-                tolerance = OTHER_DECODER if reader == "decord" else 0
+                tolerance = DECORD_TOLERANCE if reader == "decord" else 0
                 assert np.abs(upright.astype(np.int16) - pixels).max() <= tolerance, f"pixels at {time_s} s"
     return "exact"
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="priorities are Linux's")
-def test_making_a_film_leaves_the_priority_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="priorities are read on Linux only")
+def test_encoding_leaves_the_priority_unchanged(tmp_path: Path) -> None:
     before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
-    make(tmp_path / "film.mkv", "libsvtav1", 5, preset="12")
+    make_video(tmp_path / "a.mkv", "libsvtav1", 5, preset="12")
     assert (os.sched_getscheduler(0), os.sched_getparam(0).sched_priority) == before
 
 
 @pytest.mark.parametrize("row", list(rows()), ids=str)
 def test_matrix(tmp_path: Path, row: Row) -> None:
     try:
-        path = film(row, tmp_path)
+        path = encode_row(row, tmp_path)
     except LookupError as tool:
-        pytest.skip(f"no {tool} here, which PyAV's own encoders would need for this row")
-    shown = played(path)
-    assert [number for _, number, _ in shown] == list(range(FRAMES - len(shown), FRAMES)), "the film is right"
+        pytest.skip(f"{tool} is not installed, and PyAV cannot encode this row")
+    shown = played_frames(path)
+    assert [number for _, number, _ in shown] == list(range(FRAMES - len(shown), FRAMES)), "the encoded file is right"
     for reader in READERS:
-        if reader != "decord" or find_spec("decord"):  # it has wheels for Linux on x86 alone
-            VERDICTS[reader, row] = same_film(path, shown, row, reader)
+        if reader != "decord" or find_spec("decord"):  # decord has wheels for Linux on x86 only
+            VERDICTS[reader, row] = compare(path, shown, row, reader)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,4 +1,4 @@
-"""Several files as one video."""
+"""Playlists: several files as one video."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.media import make, number_in
+from support.media import frame_number, make_video
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
@@ -17,7 +17,7 @@ from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import Playlist
-from atlaskit.video.readers import Pixels, pyav
+from atlaskit.video.readers import CORES, Pixels, open_files
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import LETTERBOX, Video
 
@@ -26,17 +26,17 @@ SIZE = (320, 180)
 
 @pytest.fixture(scope="module")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Three files that have nothing in common but their frames' pattern: 3 s, 2 s and 2 s long."""
+    """Three files of 3, 2 and 2 s that differ in container, codec, size and frame rate."""
     folder = tmp_path_factory.mktemp("clips")
     return [
-        make(folder / "a clip.mp4", frames=75, gop=25),
-        make(folder / "второй.webm", "libvpx", frames=60, fps=30, size=(240, 240)),
-        make(folder / "c.ts", "mpeg4", frames=50, starts_at=200, size=(160, 90)),
+        make_video(folder / "a clip.mp4", frames=75, gop=25),
+        make_video(folder / "второй.webm", "libvpx", frames=60, fps=30, size=(240, 240)),
+        make_video(folder / "c.ts", "mpeg4", frames=50, starts_at=200, size=(160, 90)),
     ]
 
 
 def expected(time_s: float) -> int:
-    """The index that the three clips, one after the other, show at a second."""
+    """Return the index that the three clips, one after the other, show at a second."""
     for length_s, fps in ((3, 25), (2, 30), (2, 25)):
         if time_s < length_s:
             return int(time_s * fps + 1e-6)
@@ -44,7 +44,7 @@ def expected(time_s: float) -> int:
     raise AssertionError(time_s)
 
 
-def test_files_of_different_kinds_are_one_video(clips: list[Path]) -> None:
+def test_files_of_different_formats_form_one_video(clips: list[Path]) -> None:
     video = open_video(clips)
     assert video.duration_s == pytest.approx(7.0, abs=1e-3)
     assert (video.size, video.fps) == ((320, 240), 30)
@@ -52,61 +52,61 @@ def test_files_of_different_kinds_are_one_video(clips: list[Path]) -> None:
     times = [0.0, 2.99, 3.0, 4.99, 5.0, 6.99, *(rng.uniform(0, 6.99) for _ in range(30))]
     for (part, _), frame, time_s in zip(map(video.locate, times), video.try_frames(times), times, strict=True):
         assert not isinstance(frame, FrameError) and frame.shape == (240, 320, 3)
-        assert number_in(uncovered(frame, part, video)) == expected(time_s), time_s
+        assert frame_number(without_letterbox(frame, part, video)) == expected(time_s), time_s
 
 
-def uncovered(frame: Pixels, part: Video, video: Video) -> Pixels:
-    """The part's picture without the grey beside it."""
+def without_letterbox(frame: Pixels, part: Video, video: Video) -> Pixels:
+    """Return the part's frame without the grey beside it; check that it is grey."""
     scale = min(video.size[0] / part.size[0], video.size[1] / part.size[1])
     width, height = round(part.size[0] * scale), round(part.size[1] * scale)
     left, top = (video.size[0] - width) // 2, (video.size[1] - height) // 2
-    beside = np.delete(frame, slice(left, left + width), 1) if left else np.delete(frame, slice(top, top + height), 0)
-    assert (beside == LETTERBOX).all(), "grey, since black means dead"
+    border = np.delete(frame, slice(left, left + width), 1) if left else np.delete(frame, slice(top, top + height), 0)
+    assert (border == LETTERBOX).all(), "the border is grey, since black marks dead cells"
     return frame[top : top + height, left : left + width]
 
 
-def test_opening_writes_nothing_and_opens_a_repeated_file_once(clips: list[Path]) -> None:
+def test_opening_writes_nothing_and_opens_repeated_files_once(clips: list[Path]) -> None:
     before = sorted(clips[0].parent.iterdir())
     video = open_video([*clips, clips[0]] * 300)
     assert isinstance(video, Playlist) and len({id(part) for part in video.parts}) == 3
     assert video.duration_s == pytest.approx(3000, abs=1)
     assert sorted(clips[0].parent.iterdir()) == before and video.frames_decoded == 0
-    assert number_in(uncovered(video.frames([2991.0])[0], video.locate(2991.0)[0], video)) == 25
+    assert frame_number(without_letterbox(video.frames([2991.0])[0], video.locate(2991.0)[0], video)) == 25
 
 
-def test_few_files_are_open_however_many_a_playlist_has(
+def test_few_files_of_a_long_playlist_stay_open(
     tmp_path: Path, clips: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pyav, "MOST_OPEN", 2)
+    monkeypatch.setattr(open_files, "MOST_OPEN", 2)
     copies = [tmp_path / f"{number}.mp4" for number in range(6)]
     for copy in copies:
         copy.write_bytes(clips[0].read_bytes())
     videos = [open_video(copy) for copy in copies]
     assert sum(video._reader._demuxer.is_open for video in videos) == 2  # type: ignore[attr-defined]
     times = [0.5 + 3 * part + second for part in range(6) for second in (0, 1)]
-    assert [number_in(frame) for frame in open_video(videos).frames(times)] == [12, 37] * 6
-    assert sum(video._reader._demuxer.is_open for video in videos) <= 2 + pyav.CORES  # type: ignore[attr-defined]
+    assert [frame_number(frame) for frame in open_video(videos).frames(times)] == [12, 37] * 6
+    assert sum(video._reader._demuxer.is_open for video in videos) <= 2 + CORES  # type: ignore[attr-defined]
 
 
 def test_clips_share_cached_frames_in_every_playlist(tmp_path: Path, clips: list[Path]) -> None:
-    a, c = open_video(clips[0]), open_video(make(tmp_path / "other.mp4", frames=75, fps=25, bf="0"))
+    a, c = open_video(clips[0]), open_video(make_video(tmp_path / "other.mp4", frames=75, fps=25, bf="0"))
     cache = Cache(tmp_path / "cache")
     ak.view(open_video([a, c]), k=6, cell=64, cache=cache).jpeg()
     decoded = a.frames_decoded + c.frames_decoded
     swapped = ak.view(open_video([c, a]), k=6, cell=64, cache=cache)
     alone = View(a, ak.view(a, k=6).grid, 64, cache=cache)
     assert len(swapped.jpeg()) > 1000
-    assert a.frames_decoded + c.frames_decoded == decoded, "the same moments of the same clips"
+    assert a.frames_decoded + c.frames_decoded == decoded, "both show the same frames of the same clips"
     assert alone.jpeg() != swapped.jpeg()
 
 
-def test_the_fingerprint_is_the_parts(clips: list[Path]) -> None:
+def test_the_fingerprint_depends_on_the_parts_and_their_order(clips: list[Path]) -> None:
     a, b, c = map(open_video, clips)
     assert open_video([a, b]).fingerprint == open_video(clips[:2]).fingerprint
     assert len({open_video(parts).fingerprint for parts in ([a, b], [b, a], [a, b, c], [a], [a, a])}) == 5
 
 
-def test_subtitles_are_merged_with_their_offsets(tmp_path: Path, clips: list[Path]) -> None:
+def test_subtitles_of_parts_are_shifted_and_merged(tmp_path: Path, clips: list[Path]) -> None:
     srt = tmp_path / "lines.srt"
     srt.write_text("1\n00:00:00,500 --> 00:00:01,000\nHello\n\n2\n00:00:01,500 --> 00:00:09,000\nThere\n")
     video = open_video(clips, subtitles=[srt, None, srt])
@@ -126,25 +126,25 @@ def test_subtitles_are_merged_with_their_offsets(tmp_path: Path, clips: list[Pat
         (["a clip.mp4", "nowhere.mp4"], None, VideoError, "There is no file"),
     ],
 )
-def test_a_mistake_is_one_sentence(
+def test_wrong_sources_raise_one_sentence(
     clips: list[Path], sources: list[str], subtitles: list[str] | None, error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=sentence):
         open_video([clips[0].parent / name for name in sources], subtitles)
 
 
-def test_an_open_part_keeps_its_own_subtitles(clips: list[Path]) -> None:
+def test_subtitles_are_refused_for_an_open_video(clips: list[Path]) -> None:
     with pytest.raises(InputError, match="is open already"):
         open_video([open_video(clips[0])], ["x.srt"])
     with pytest.raises(InputError, match="One video file takes one"):
         open_video(clips[0], ["x.srt"])
 
 
-class Still(Video):
-    """So many seconds of one number."""
+class ConstantVideo(Video):
+    """A video whose pixels all have one value."""
 
     def __init__(self, number: int, duration_s: float) -> None:
-        self.name = self.fingerprint = f"still {number}"
+        self.name = self.fingerprint = f"constant {number}"
         self.duration_s, self.fps, self.size, self.number = duration_s, 25.0, (4, 4), number
         self.subtitles = Subtitles()
 
@@ -155,17 +155,17 @@ class Still(Video):
 
 
 @given(st.lists(st.fractions(min_value="1/100", max_value=1000), min_size=1, max_size=12), st.floats(0, 1))
-def test_every_moment_belongs_to_one_part_and_a_start_to_its_own(lengths: list[float], share: float) -> None:
-    parts = [Still(number, float(length)) for number, length in enumerate(lengths)]
+def test_every_time_belongs_to_one_part(lengths: list[float], share: float) -> None:
+    parts = [ConstantVideo(number, float(length)) for number, length in enumerate(lengths)]
     video = Playlist(parts)
     start_s = 0.0
     for part in parts:
-        assert number_at(video, start_s) == part.number
+        assert value_at(video, start_s) == part.number
         inside_s = start_s + part.duration_s * share
         if start_s + 1e-5 < inside_s < start_s + part.duration_s - 1e-5:
-            assert number_at(video, inside_s) == part.number
+            assert value_at(video, inside_s) == part.number
         start_s += part.duration_s
 
 
-def number_at(video: Video, time_s: float) -> int:
+def value_at(video: Video, time_s: float) -> int:
     return int(video.frames([time_s])[0, 0, 0, 0])

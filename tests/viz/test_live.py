@@ -69,7 +69,7 @@ class Paper:
 
 
 def drawn_on(paper: Paper, monkeypatch: pytest.MonkeyPatch, first_s: float = 0.0) -> None:
-    monkeypatch.setattr(RunObserver, "opens", lambda video, cache: DrawingThread(paper))
+    monkeypatch.setattr(RunObserver, "open_display", lambda video, cache: DrawingThread(paper))
     monkeypatch.setattr(thread, "FIRST_S", first_s)
     monkeypatch.setattr(thread, "EVERY_S", 0.0)
 
@@ -83,7 +83,7 @@ def test_a_run_is_the_same_with_and_without_show(tmp_path: Path, capfd: pytest.C
     assert told.out == "" and "frames found" in told.err, "in a terminal it is a line on stderr, and nothing else"
 
 
-@pytest.mark.parametrize("fails_at", ["opens", "see", "leave", "draw"])
+@pytest.mark.parametrize("fails_at", ["open_display", "on_event", "on_end", "draw"])
 def test_what_goes_wrong_with_drawing_changes_nothing(
     fails_at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,8 +92,8 @@ def test_what_goes_wrong_with_drawing_changes_nothing(
 
     plain, paper = babbled(Cache(tmp_path / "a")), Paper()
     drawn_on(paper, monkeypatch)
-    if fails_at == "opens":
-        monkeypatch.setattr(RunObserver, "opens", fail)
+    if fails_at == "open_display":
+        monkeypatch.setattr(RunObserver, "open_display", fail)
     else:
         monkeypatch.setattr(Paper if fails_at == "draw" else DrawingThread, fails_at, fail)
     seen = run(Flat(), Flaky(Looking(Babbler(3)), 0.1, 3, MASTER_AND_WORKER), Cache(tmp_path / "b"), show=True, **FORTY)

@@ -1,4 +1,4 @@
-"""A run as one page: it loads nothing, text in it is text, and it leads through every step."""
+"""A run as one page: it loads nothing, text stays text, and every step can be reached."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.runs.events import FORMS, Event
+from atlaskit.runs.events import DATA_CLASSES, Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.readers import Pixels
 from atlaskit.viz import walk
-from atlaskit.viz.walk import assets, steps
+from atlaskit.viz.walk import assets, details, steps
 
 CHROMIUM = shutil.which("chromium")
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the PATH")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")
 VOID = {"meta", "img", "wbr", "input"}
 
 
 class Page(HTMLParser):
-    """A page as a browser would read it."""
+    """A page, parsed as a browser parses it."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -74,7 +74,7 @@ class Page(HTMLParser):
 
 
 def read(html: str) -> Page:
-    """Read a page, and check what holds for every one."""
+    """Parse a page, and check what holds for every page."""
     page = Page(html)
     tags = [tag for tag, _ in page.found]
     assert tags.count("script") == 2 and tags.count("style") == tags.count("noscript") == tags.count("title") == 1
@@ -87,34 +87,34 @@ def read(html: str) -> Page:
     for picture in page.run["pictures"]:
         data = base64.b64decode(picture.removeprefix("data:image/jpeg;base64,"))
         assert Image.open(io.BytesIO(data)).format == "JPEG"
-    words = [page.text, *strings(page.run["steps"]), *strings(page.run["run"])]
-    assert all(letter.isprintable() for said in words for letter in said)
+    texts = [page.text, *strings(page.run["steps"]), *strings(page.run["run"])]
+    assert all(char.isprintable() for text in texts for char in text)
     return page
 
 
-def noted(event: Event) -> list[str]:
-    """The keys of the pictures that an event showed."""
+def image_keys(event: Event) -> list[str]:
+    """Return the keys of the images that an event showed."""
     return [event[what]["key"] for what in ("view", "shown", "sheet") if (event.data or {}).get(what)]
 
 
 @pytest.fixture(scope="module")
 def hostile(eventful: Result) -> Result:
-    """A run in which everyone said nothing but what would run, if it could."""
+    """A run in which every text of a model, and the question, is hostile markup."""
     events = [Event(e.kind, e.round, e.worker, spoiled(copy.deepcopy(e.data))) for e in eventful.trace]
     question = replace(eventful.question, text=ALL[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL[:-1]))
     return replace(eventful, question=question, reasoning=ALL, failure=ALL, stop=ALL, trace=Trace(tuple(events)))
 
 
-def test_a_page_leads_through_every_event_of_a_run(answered: Result, tmp_path: Path) -> None:
+def test_a_page_has_a_step_for_every_event(answered: Result, tmp_path: Path) -> None:
     walk.save(answered, tmp_path / "run.html")
     html, decoded = (tmp_path / "run.html").read_text(encoding="utf-8"), answered.sheet.video.frames_decoded
-    assert walk.html(answered) == html and answered.sheet.video.frames_decoded == decoded, "it was drawn once"
+    assert walk.html(answered) == html and answered.sheet.video.frames_decoded == decoded, "every image is drawn once"
     page = read(html)
-    told = page.run["steps"]
-    assert len(told) == len(answered.trace)
-    for step, event in zip(told, answered.trace, strict=True):
-        assert len(step["saw"]) == len(noted(event))
-        assert all(page.run["pictures"][place] and words and size for place, words, size in step["saw"])
+    page_steps = page.run["steps"]
+    assert len(page_steps) == len(answered.trace)
+    for step, event in zip(page_steps, answered.trace, strict=True):
+        assert len(step["saw"]) == len(image_keys(event))
+        assert all(page.run["pictures"][index] and text and size for index, text, size in step["saw"])
         assert bool(step["cost"]) == ("usage" in (event.data or {})) and step["round"] == event.round
     keys = {
         event[what]["key"]
@@ -122,38 +122,39 @@ def test_a_page_leads_through_every_event_of_a_run(answered: Result, tmp_path: P
         for what in ("view", "shown", "sheet")
         if (event.data or {}).get(what)
     }
-    assert len(page.run["pictures"]) == len(keys), "each picture is in the page once"
+    assert len(page.run["pictures"]) == len(keys), "each image is in the page once"
     assert answered.question.text in page.text and f"Answer: {answered.answer}" in page.text
-    assert "Scripts are off here" in page.text and "effective" in page.text, "without scripts it is the result"
+    assert "JavaScript is off" in page.text and "effective" in page.text, "without scripts it shows the result"
 
 
 def test_every_item_of_evidence_links_to_the_step_that_found_it(answered: Result, eventful: Result) -> None:
     for result in (answered, eventful):
         page = read(walk.html(result))
         assert len(page.run["run"]["evidence"]) == len(result.evidence) > 0
-        for item, (words, place) in zip(result.evidence, page.run["run"]["evidence"], strict=True):
-            event = result.trace.events[place]
-            assert words.startswith(f"[{item.label}]") and f"[{item.label}]" in page.run["steps"][place]["touches"]
+        for item, (text, index) in zip(result.evidence, page.run["run"]["evidence"], strict=True):
+            event = result.trace.events[index]
+            assert text.startswith(f"[{item.label}]") and f"[{item.label}]" in page.run["steps"][index]["touches"]
             assert item.timestamp_s in [found["timestamp_s"] for found in event["found"]]
-        kept = [row for step in page.run["steps"] for row in step["memory"] if row[0] in ("M+ keeps", "M+ loses")]
-        assert kept and all(page.run["steps"][row[2]]["what"] for row in kept)
+        changes = [row for step in page.run["steps"] for row in step["memory"] if row[0] in ("M+ added", "M+ erased")]
+        assert changes and all(page.run["steps"][row[2]]["what"] for row in changes)
 
 
-def test_what_was_remembered_is_told_at_every_step(eventful: Result) -> None:
-    told = read(walk.html(eventful)).run["steps"]
-    names = {row[0] for step in told for row in step["memory"]}
-    assert {"M+ keeps", "M− gains", "M+ holds", "M− covers"} <= names
-    last = dict(row[:2] for row in told[-1]["memory"])
-    assert all(f"[{item.label}]" in last["M+ holds"] for item in eventful.evidence)
-    assert last["M− covers"] == f"{eventful.dead_zones.coverage(0.0, eventful.sheet.video.duration_s):.0%} of the video"
-    assert {step["who"] for step in told} == {"The run", "Master", "Worker 0", "Worker 1", "Worker 2"}
+def test_every_step_shows_the_memory(eventful: Result) -> None:
+    page_steps = read(walk.html(eventful)).run["steps"]
+    names = {row[0] for step in page_steps for row in step["memory"]}
+    assert {"M+ added", "M− added", "M+ total", "M− total"} <= names
+    last = dict(row[:2] for row in page_steps[-1]["memory"])
+    assert all(f"[{item.label}]" in last["M+ total"] for item in eventful.evidence)
+    covered = eventful.dead_zones.coverage(0.0, eventful.sheet.video.duration_s)
+    assert last["M− total"] == f"{100 * covered:.0f} % of the video"
+    assert {step["who"] for step in page_steps} == {"The run", "Master", "Worker 0", "Worker 1", "Worker 2"}
 
 
-def test_every_kind_of_event_has_a_name() -> None:
-    assert set(steps.WHAT) == set(FORMS)
+def test_every_kind_of_event_has_a_title() -> None:
+    assert set(details.EVENT_TITLES) == set(DATA_CLASSES)
 
 
-def test_text_is_text(hostile: Result) -> None:
+def test_hostile_text_stays_text(hostile: Result) -> None:
     html = walk.html(hostile)
     page = read(html)
     assert "<script>alert(1)</script>" in page.text and "<img" in page.text
@@ -162,22 +163,22 @@ def test_text_is_text(hostile: Result) -> None:
     assert not re.search("[<>&\u2028\u2029\u202e\x00]", block) and json.loads(block) == page.run
 
 
-def test_a_result_without_evidence_answer_or_pictures(world: World, answered: Result, shared_cache: Cache) -> None:
+def test_a_result_without_evidence_answer_or_images(world: World, answered: Result, shared_cache: Cache) -> None:
     few: dict[str, Any] = {"workers": 2, "budget": Budget(calls=12), "cache": shared_cache, "cell": 48}
     blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=1), **few)
     assert read(walk.html(blind)).run["run"]["evidence"] == []
     none = read(walk.html(replace(answered, prediction=None, trace=Trace())))
-    assert "No answer could be had" in none.text and not (none.run["steps"] or none.run["pictures"])
-    assert "Pictures are missing: The trace of a run begins once" in none.text
-    assert {place for _, place in none.run["run"]["evidence"]} == {None}, "nobody found what there is"
+    assert "No answer" in none.text and not (none.run["steps"] or none.run["pictures"])
+    assert "Images are missing: The trace of a run" in none.text
+    assert {step for _, step in none.run["run"]["evidence"]} == {None}, "an empty trace has no step that found it"
     uniform = baselines.uniform(world.drawn, answered.question, vlm=Oracle(world), cache=shared_cache)
     assert len(read(walk.html(uniform)).run["steps"]) == len(uniform.trace)
     odd = replace(answered, trace=Trace((Event("step", data={"action": 3}), Event(ALL), Event("stop"))))
-    assert [step["said"][0][1][:15] for step in read(walk.html(odd)).run["steps"][::2]] == ["not in the form"] * 2
+    assert [step["said"][0][1][:9] for step in read(walk.html(odd)).run["steps"][::2]] == ["malformed"] * 2
 
 
 class Noise(Flat):
-    """Frames that no JPEG makes small."""
+    """Frames of noise, which JPEG hardly compresses."""
 
     def __init__(self) -> None:
         super().__init__((640, 360))
@@ -193,25 +194,25 @@ def noise(like: Pixels, time_s: float) -> Pixels:
     return np.random.default_rng(int(time_s * 1e6)).integers(0, 255, like.shape, np.uint8)
 
 
-def test_many_pictures_are_made_smaller(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_images_are_shrunk_to_a_total(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run(Noise(), Babbler(1), cache, workers=3, steps=5, cell=160, budget=Budget(calls=30))
-    monkeypatch.setattr(walk, "MOST_PAGE_BYTES", 200_000)
+    monkeypatch.setattr(walk, "MAX_IMAGE_BYTES", 200_000)
     page = read(walk.html(result))
     jpegs = [base64.b64decode(picture.split(",")[1]) for picture in page.run["pictures"]]
     assert len(jpegs) > 10 and max(map(len, jpegs)) <= 200_000 // len(jpegs)
-    monkeypatch.setattr(walk, "MOST_PICTURES", 4)
+    monkeypatch.setattr(walk, "MAX_IMAGES", 4)
     page = read(walk.html(result))
-    assert len(page.run["pictures"]) == 4 and any("too many pictures" in words for words in strings(page.run["steps"]))
+    assert len(page.run["pictures"]) == 4 and any("the most it can" in text for text in strings(page.run["steps"]))
 
 
-def test_a_page_is_bounded_however_long_the_run(answered: Result) -> None:
+def test_the_page_of_a_long_run_is_bounded(answered: Result) -> None:
     long = replace(answered, trace=Trace((answered.trace.events * 1_000)[:3_000]))
     page = walk.html(long)
-    assert len(read(page).run["steps"]) == steps.MOST_STEPS and "The last 1,000 events are not shown" in page
+    assert len(read(page).run["steps"]) == steps.MAX_STEPS and "The last 1,000 events are not shown" in page
     assert len(page.encode()) < 10_000_000
 
 
-def test_a_path_that_cannot_be_written_is_told(answered: Result, tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_an_error(answered: Result, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "gone" / "run.html", tmp_path / "nul\0"):
         with pytest.raises(InputError, match=r"cannot be written: [^\n]+\.$"):
             walk.save(answered, path)
@@ -220,7 +221,7 @@ def test_a_path_that_cannot_be_written_is_told(answered: Result, tmp_path: Path)
 MARKUP = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(|fetch|import|createContextual"
 
 
-def test_the_scripts_are_small_and_make_no_markup() -> None:
+def test_the_scripts_are_small_and_insert_no_markup() -> None:
     for name in {*assets.PAGE, *assets.PANES}:
         script = assets.script(name)
         assert script.count("\n") < 260
@@ -228,14 +229,14 @@ def test_the_scripts_are_small_and_make_no_markup() -> None:
 
 
 def dumped(page: Path, fragment: str = "") -> str:
-    """Return a page as a browser without a window has it after two seconds."""
+    """Return the DOM of a page in a headless browser after two seconds."""
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={page.parent / 'profile'}"]
     dump = [str(CHROMIUM), *options, "--dump-dom", "--virtual-time-budget=2000", page.as_uri() + fragment]
     return subprocess.run(dump, capture_output=True, timeout=120, check=True).stdout.decode("utf-8")
 
 
 @needs_browser
-def test_a_browser_shows_the_step_that_is_asked_for_and_runs_nothing_else(hostile: Result, tmp_path: Path) -> None:
+def test_a_browser_shows_the_step_in_the_address_and_runs_no_other_script(hostile: Result, tmp_path: Path) -> None:
     attack = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>"
     events = [
         Event(e.kind, e.round, e.worker, {**(e.data or {}), "thought": attack} if e.kind == "step" else e.data)
@@ -254,7 +255,7 @@ def test_a_browser_shows_the_step_that_is_asked_for_and_runs_nothing_else(hostil
 
 PRESSES = """
 const at = (of) => document.querySelector(of), seen = [], slider = at("input[type=range]");
-const [who, does, touches] = at("[aria-label=Filters]").querySelectorAll("select");
+const [agent, action, memory] = at("[aria-label=Filters]").querySelectorAll("select");
 const note = () => seen.push(/^Step (\\d+)/.exec(at(".heading").textContent)[1]);
 const press = (key, from = document.body) => {
   from.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
@@ -265,16 +266,16 @@ note();
 press("ArrowLeft"); press("ArrowRight"); press("ArrowRight"); press("ArrowLeft"); press("End"); press("ArrowRight");
 press("Home", slider); press("Home"); at(".next").click(); note(); at(".previous").click(); note();
 slider.value = 3; slider.dispatchEvent(new Event("input")); note();
-pick(who, "Master");
+pick(agent, "Master");
 press("Home"); press("ArrowRight"); press("End");
 location.hash = "#step=0";
 setTimeout(() => {
   note();
-  seen.push("any", who.value);
-  pick(who, "");
-  pick(touches, "finds evidence");
+  seen.push("any", agent.value);
+  pick(agent, "");
+  pick(memory, "finds evidence");
   press("End");
-  pick(touches, "");
+  pick(memory, "");
   at(".evidence .link").click(); note();
   const tree = at("[role=tree]");
   press("Home", tree); press("ArrowDown", tree); press("Enter", tree);
@@ -285,22 +286,22 @@ setTimeout(() => {
 
 
 @needs_browser
-def test_keys_buttons_slider_and_filter_lead_through_the_steps(answered: Result, tmp_path: Path) -> None:
+def test_keys_buttons_slider_and_filters_move_between_steps(answered: Result, tmp_path: Path) -> None:
     html = walk.html(answered)
     unbound = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)
     (tmp_path / "run.html").write_text(unbound.replace("</body>", f"<script>{PRESSES}</script></body>"), "utf-8")
     title = re.search("<title>(.*?)</title>", dumped(tmp_path / "run.html"))
-    told, last = read(html).run["steps"], len(answered.trace) - 1
-    masters = [place for place, step in enumerate(told) if step["who"] == "Master"]
-    finding = [place for place, step in enumerate(told) if "finds evidence" in step["touches"]]
+    page_steps, last = read(html).run["steps"], len(answered.trace) - 1
+    masters = [place for place, step in enumerate(page_steps) if step["who"] == "Master"]
+    finding = [place for place, step in enumerate(page_steps) if "finds evidence" in step["touches"]]
     filtered = [next(place for place in masters if place >= 3), masters[0], masters[1], masters[-1]]
     found = read(html).run["run"]["evidence"][0][1]
     region = read(html).run["run"]["regions"][1]
-    inside = [place for place, step in enumerate(told) if step["path"] == region["path"]]
+    inside = [place for place, step in enumerate(page_steps) if step["path"] == region["path"]]
     visited = next((place for place in inside if place > found), inside[0])
     expected = [0, 0, 1, 2, 1, last, last, last, 0, 1, 0, 3, *filtered, 0, "any", "", 0]
     expected += [finding[0], finding[-1], finding[-1], found, found, found, visited]
     assert title and title[1].startswith(" ".join(map(str, expected)))
     assert region["told"] in title[1] and title[1].endswith(f"|#step={visited}")
     (tmp_path / "bound.html").write_text(html.replace("</body>", f"<script>{PRESSES}</script></body>"), "utf-8")
-    assert f"<title>{answered.question.text[:20]}" in dumped(tmp_path / "bound.html"), "the policy lets no other run"
+    assert f"<title>{answered.question.text[:20]}" in dumped(tmp_path / "bound.html"), "the policy blocks other scripts"

@@ -28,9 +28,10 @@ from atlaskit.agents.schemas import LONGEST_TEXT, MOST_CITED, MOST_INTERVALS, MO
 from atlaskit.benchmarks.atlasworld.questions import summary_of
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.benchmarks.atlasworld.world import World
-from atlaskit.caching.cache import canonical_json
+from atlaskit.caching.keys import canonical_json
+from atlaskit.environment.actions import Expand
 from atlaskit.environment.grid import Cell
-from atlaskit.environment.mdp import Expand, State
+from atlaskit.environment.mdp import State
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.render import View
@@ -95,7 +96,7 @@ class Oracle:
     def _task(self, call: TaskCall) -> dict[str, Any]:
         names = sorted({event.name for event in self._targets(call.question)})
         task = {"search_task": f"Find every moment that shows: {', '.join(names)}."}
-        if not call.chooses:
+        if not call.chooses_traversal:
             return task
         is_flow = any(words in call.question.text.lower() for words in FLOW)
         mistaken = self._draw(call.question, "traversal") < self.confuse
@@ -138,7 +139,7 @@ class Oracle:
             look = self._closer_look(call, next(iter(shown.values())))
             action = self._keep(call.question, shown, missing[0])
             return look or {"thought": "This is what I was sent for.", "action": action}
-        tried = {action.cell for action in call.done if isinstance(action, Expand)}
+        tried = {action.cell for action in call.actions if isinstance(action, Expand)}
         inside = {
             index: max(_share(event, cells[index]) for event in hidden)
             for index in legal.expand
@@ -175,7 +176,7 @@ class Oracle:
 
     def _closer_look(self, call: StepCall, cells: list[int]) -> dict[str, Any] | None:
         """Read text at full size, and look beside an anchor, once, before keeping it."""
-        done = {type(action).__name__ for action in call.done}
+        done = {type(action).__name__ for action in call.actions}
         middle, legal = cells[len(cells) // 2], call.observation.legal
         if call.question.category == "OCR" and "Zoom" not in done:
             return {"thought": "I need to read this.", "action": {"action": "zoom", "cell": middle}}
@@ -265,9 +266,9 @@ class Oracle:
 
     def _read(self, call: TextCall) -> dict[str, Any]:
         """Answer from what captions and honest subtitles say of the wanted events."""
-        said = {line.event for line in self.world.script.lines if line.text in call.told and not line.misleading}
+        said = {line.event for line in self.world.script.lines if line.text in call.text and not line.misleading}
         targets = self._targets(call.question)
-        found = {e.id: list[Any]() for e in targets if _told(e) in call.told or e.id in said}
+        found = {e.id: list[Any]() for e in targets if _told(e) in call.text or e.id in said}
         return self._verdict(call.question, found, can_cite=False)
 
     def _verdict(self, question: Question, found: Mapping[str, list[Any]], can_cite: bool = True) -> dict[str, Any]:

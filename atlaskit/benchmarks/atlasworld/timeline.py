@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from atlaskit.caching.cache import canonical_json
+from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import InputError
 from atlaskit.video.readers import TIME_STEP_S
 

@@ -17,10 +17,11 @@ from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent, check_pi
 from atlaskit.benchmarks.case import Case
 from atlaskit.environment.question import Question, Span
 from atlaskit.errors import FrameError, InputError
+from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import Pixels
 from atlaskit.video.subtitles import Line, Subtitles
-from atlaskit.video.video import Video, VideoFile
+from atlaskit.video.video import Video
 
 
 @dataclass(frozen=True)

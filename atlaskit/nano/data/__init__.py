@@ -1,1 +1,1 @@
-"""Nano's training data: recorded trajectories and synthetic examples."""
+"""nano's training data: recorded trajectories, synthetic examples and labelled frames."""

@@ -1,7 +1,7 @@
-"""The teacher's lessons as chats with pictures, in the form that TRL fine-tunes any open vision-language model with.
+"""Exports the teacher's trajectories as chats with images, for TRL to fine-tune other models with.
 
-`python -m atlaskit.nano.data.export FOLDER --worlds 50` writes FOLDER/train.jsonl, a chat a line, and its pictures beside
-it; see docs/finetune.md.
+`python -m atlaskit.nano.data.export FOLDER --worlds 50` writes one chat a line to
+FOLDER/train.jsonl and the images beside it; see docs/models.md.
 """
 
 from __future__ import annotations
@@ -18,34 +18,38 @@ from tqdm import tqdm
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.errors import check_whole
 from atlaskit.models.protocol import Image, Reply, Request
-from atlaskit.nano.data.trajectories import TrajectoryRecorder, write_down
+from atlaskit.nano.data.trajectories import TrajectoryRecorder, record_searches
 from atlaskit.nano.teacher.labels import TRAINING_SEED
 from atlaskit.nano.teacher.teacher import Expert
 
-SIZE = (640, 360)
-"""Of the films that are looked at."""
+VIDEO_SIZE = (640, 360)
+"""Width and height of the searched videos in pixels."""
 
 
 @dataclass
 class ChatRecorder(TrajectoryRecorder):
-    """A recorder that writes down whole chats, and puts each picture into a file, once."""
+    """A recorder of whole chats that saves each image to a file once.
+
+    Attributes:
+        folder: Folder that holds the `images` folder.
+    """
 
     folder: Path = field(default=Path(), kw_only=True)
 
-    def lesson(self, request: Request, reply: Reply) -> dict[str, Any]:
-        """Return a chat: its messages, with the places of its images, and the files of these."""
+    def example(self, request: Request, reply: Reply) -> dict[str, Any]:
+        """Return a chat: its messages, and the files of the images in them."""
         messages = [
             {"role": message.speaker, "content": [self._part(part) for part in message.parts]}
             for message in request.messages
         ]
-        said = {"role": "assistant", "content": [{"type": "text", "text": reply.text}]}
-        files = [self._file(image) for image in request.images]
-        return {"messages": [*messages, said], "images": files, "step": request.step}
+        answer = {"role": "assistant", "content": [{"type": "text", "text": reply.text}]}
+        files = [self._save(image) for image in request.images]
+        return {"messages": [*messages, answer], "images": files, "step": request.step}
 
     def _part(self, part: str | Image) -> dict[str, str]:
         return {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
 
-    def _file(self, image: Image) -> str:
+    def _save(self, image: Image) -> str:
         path = self.folder / "images" / f"{image.key}.jpg"
         if not path.exists():
             path.write_bytes(image.jpeg())
@@ -53,36 +57,45 @@ class ChatRecorder(TrajectoryRecorder):
 
 
 def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600.0, **settings: Any) -> int:
-    """Write the lessons of so many worlds, the same for the same numbers; return how many chats there are.
+    """Write the trajectories of some training worlds as chats; return the number of chats.
 
-    `settings` are `ask`'s, such as `k` and `cell`. Raises InputError for fewer than one world.
+    Equal arguments write equal files.
+
+    Args:
+        folder: Receives `train.jsonl` and the folder `images`.
+        worlds: Number of worlds.
+        first: Number of training worlds to skip.
+        duration_s: Length of each world.
+        settings: Keyword arguments of `ask`, such as `k` and `cell`.
+
+    Raises:
+        InputError: `worlds` is less than one.
     """
     check_whole("worlds", worlds)
     (folder / "images").mkdir(parents=True, exist_ok=True)
     chats = 0
     with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
-        for seed in tqdm(range(TRAINING_SEED + first, TRAINING_SEED + first + worlds), desc="lessons", unit="world"):
-            world, rng = atlasworld(seed, duration_s, size=SIZE), random.Random(seed)
-            scribe = ChatRecorder(Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder)
-            write_down(scribe, world, **settings)
-            for chat in scribe.lessons:
+        for seed in tqdm(range(TRAINING_SEED + first, TRAINING_SEED + first + worlds), desc="worlds", unit="world"):
+            world, rng = atlasworld(seed, duration_s, size=VIDEO_SIZE), random.Random(seed)
+            recorder = ChatRecorder(Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder)
+            record_searches(recorder, world, **settings)
+            for chat in recorder.examples:
                 file.write(json.dumps(chat, ensure_ascii=False) + "\n")
-            chats += len(scribe.lessons)
+            chats += len(recorder.examples)
     return chats
 
 
 def main() -> None:
-    """Write them into the folder that is named."""
-    asked = argparse.ArgumentParser(description="Write the teacher's lessons as chats with pictures.")
-    asked.add_argument("folder", type=Path)
-    asked.add_argument("--worlds", type=int, default=50)
-    asked.add_argument("--minutes", type=float, default=10.0, help="of each world (10)")
-    asked.add_argument("--k", type=int, default=4, help="a grid has K×K cells (4)")
-    asked.add_argument("--cell", type=int, default=128, help="pixels of a cell's side (128)")
-    options = asked.parse_args()
-    duration_s = options.minutes * 60
-    chats = export(options.folder, options.worlds, duration_s=duration_s, k=options.k, cell=options.cell)
-    print(f"{chats} chats in {options.folder / 'train.jsonl'}")
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description="Export the teacher's searches as chats with images.")
+    parser.add_argument("folder", type=Path, help="folder to write train.jsonl and images to")
+    parser.add_argument("--worlds", type=int, default=50, help="number of worlds (50)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="length of each world (10)")
+    parser.add_argument("--k", type=int, default=4, help="a grid has K×K cells (4)")
+    parser.add_argument("--cell", type=int, default=128, help="side of a cell in pixels (128)")
+    args = parser.parse_args()
+    chats = export(args.folder, args.worlds, duration_s=args.minutes * 60, k=args.k, cell=args.cell)
+    print(f"Wrote {chats} chats to {args.folder / 'train.jsonl'}.")
 
 
 if __name__ == "__main__":

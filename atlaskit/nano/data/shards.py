@@ -1,6 +1,7 @@
-"""Writes nano's teaching material into a folder: pictures of cells, drills, and lessons.
+"""Writes nano's training data into a folder: labelled frames, synthetic examples and trajectories.
 
-In shards, each whole or not there at all: what was cut short goes on where it was. All of it follows from seeds.
+The data comes in shards. A shard is either complete or absent, so an interrupted run continues
+where it stopped. Everything follows from seeds: equal arguments write equal files.
 """
 
 from __future__ import annotations
@@ -22,18 +23,22 @@ from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
 from atlaskit.nano.data import synthetic
+from atlaskit.nano.data.examples import Group
+from atlaskit.nano.data.frames import labelled_frames
 from atlaskit.nano.data.trajectories import lessons
 from atlaskit.nano.teacher.judge_evidence import NUMBERS
-from atlaskit.nano.teacher.labels import TRAINING_SEED, VALUES, codes, pictures
+from atlaskit.nano.teacher.labels import TRAINING_SEED, VALUES, encode
 
 WORLDS = 200
-"""From which lessons are drawn in the whole recipe; three quarters as many more are painted."""
-SHARD = 10
-"""Worlds in a shard."""
+"""Worlds whose trajectories the full recipe uses. Three quarters as many other worlds give the
+labelled frames."""
+WORLDS_PER_SHARD = 10
 DURATIONS_S = (300, 600, 600, 600, 600, 900, 1200, 3600, 10_800, 36_000, 36_000)
-PAINTED = ((320, 180), (320, 180), (640, 360))
-"""Sizes of the films whose frames are made small, by turns."""
-DRILLS = {
+"""Lengths of the worlds to draw from, in seconds."""
+FRAME_SIZES = ((320, 180), (320, 180), (640, 360))
+"""Sizes in pixels, world by world in turn, at which frames are rendered before they are scaled to a
+cell."""
+SYNTHETIC: dict[str, tuple[Callable[[random.Random], Group], int]] = {
     "reading": (synthetic.reading, 80),
     "hearing": (synthetic.hearing, 100),
     "overhearing": (synthetic.overhearing, 60),
@@ -41,40 +46,49 @@ DRILLS = {
     "straying": (synthetic.straying, 150),
     "judging": (synthetic.judging, 250),
 }
-"""The kinds of drills, and how many of each make a shard."""
-_SEEN = TRAINING_SEED + 500_000
-"""The first of the worlds that are painted."""
+"""The kinds of synthetic examples, and the number of groups of each in a shard."""
+_FIRST_FRAME_SEED = TRAINING_SEED + 500_000
+"""Seed of the first world that gives labelled frames."""
 
 
-def write_material(folder: Path, worlds: int, processes: int = 2) -> None:
-    """Write the material of so many worlds."""
+def write_training_data(folder: Path, worlds: int, processes: int = 2) -> None:
+    """Write the training data of some worlds; skip the shards that exist.
+
+    Args:
+        folder: Folder to write to.
+        worlds: Number of worlds, rounded down to whole shards but at least one.
+        processes: Number of processes that write shards at the same time.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "values.json").write_text(json.dumps([list(part) for part in VALUES.values()]))
-    (folder / "varying.json").write_text(json.dumps([word for part in VALUES.values() for word in part if word]))
+    (folder / "values.json").write_text(json.dumps([list(values) for values in VALUES.values()]))
+    (folder / "varying.json").write_text(json.dumps([word for values in VALUES.values() for word in values if word]))
     (folder / "counts.json").write_text(json.dumps(NUMBERS))
-    shards = max(1, worlds // SHARD)
+    shards = max(1, worlds // WORLDS_PER_SHARD)
     jobs: list[tuple[Callable[[Path, int], None], int]] = [
-        *((write_tiles, shard) for shard in range(max(1, shards * 3 // 4))),
-        *((write_lessons, shard) for shard in range(shards)),
-        *((write_drills, shard) for shard in range(shards)),
+        *((write_frames, shard) for shard in range(max(1, shards * 3 // 4))),
+        *((write_trajectories, shard) for shard in range(shards)),
+        *((write_synthetic, shard) for shard in range(shards)),
     ]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        running = [pool.submit(job, folder, shard) for job, shard in jobs]
-        for done in tqdm(running, desc="teaching material", unit="shard"):
-            done.result()
+        futures = [pool.submit(job, folder, shard) for job, shard in jobs]
+        for future in tqdm(futures, desc="training data", unit="shard"):
+            future.result()
 
 
-def write_tiles(folder: Path, shard: int) -> None:
-    """Write one shard of pictures: frames, what they show, and where."""
+def write_frames(folder: Path, shard: int) -> None:
+    """Write one shard of labelled frames: pixels (x), label indices (y) and object boxes (p)."""
     paths = {part: folder / f"tiles-{shard:04d}-{part}.npy" for part in "xyp"}
     if all(path.exists() for path in paths.values()):
         return
-    seeds = range(_SEEN + shard * SHARD, _SEEN + (shard + 1) * SHARD)
-    taken = [picture for seed in seeds for picture in pictures(seed, PAINTED[seed % len(PAINTED)])]
+    frames = [
+        frame
+        for seed in _seeds(_FIRST_FRAME_SEED, shard)
+        for frame in labelled_frames(seed, FRAME_SIZES[seed % len(FRAME_SIZES)])
+    ]
     arrays: dict[str, NDArray[Any]] = {
-        "x": np.stack([picture.frame for picture in taken]),
-        "y": np.array([codes(picture.sight) for picture in taken], np.int16),
-        "p": np.array([picture.place for picture in taken], np.float32),
+        "x": np.stack([each.frame for each in frames]),
+        "y": np.array([encode(each.content) for each in frames], np.int16),
+        "p": np.array([each.object_box for each in frames], np.float32),
     }
     for part, path in paths.items():
         draft = path.with_suffix(".part.npy")
@@ -82,57 +96,59 @@ def write_tiles(folder: Path, shard: int) -> None:
         draft.replace(path)
 
 
-def write_lessons(folder: Path, shard: int) -> None:
-    """Write one shard of lessons, a group a line."""
+def write_trajectories(folder: Path, shard: int) -> None:
+    """Write one shard of trajectories, one group a line."""
     path = folder / f"lessons-{shard:04d}.jsonl"
-    if path.exists():
-        return
-    seeds = range(TRAINING_SEED + shard * SHARD, TRAINING_SEED + (shard + 1) * SHARD)
-    write_rows(path, (group for seed in seeds for group in _lessons_of(seed)))
+    if not path.exists():
+        write_groups(path, (group for seed in _seeds(TRAINING_SEED, shard) for group in world_groups(seed)))
 
 
-def _lessons_of(seed: int) -> Iterator[dict[str, Any]]:
-    """Yield the lessons of one world to learn from."""
+def world_groups(seed: int) -> Iterator[Group]:
+    """Yield the trajectories of one training world; all settings follow from its seed."""
     rng = random.Random(seed)
     duration_s = rng.choice(DURATIONS_S)
     is_long = duration_s > LONGEST_S
-    asked = CATEGORIES if rng.random() < 0.85 else tuple(WRITERS)
-    world = atlasworld(seed, duration_s, questions=24, categories=asked, size=(160, 90))
+    categories = CATEGORIES if rng.random() < 0.85 else tuple(WRITERS)
+    world = atlasworld(seed, duration_s, questions=24, categories=categories, size=(160, 90))
     return lessons(
         world,
         slip=rng.choice((0.0, 0.15, 0.3)),
         seed=seed,
-        # Of ten hours so much is said that most of the prompt would be that.
+        # The subtitles of a long world would be most of the prompt.
         subtitles=rng.random() < (0.6 if is_long else 0.8),
         workers=rng.choice((2, 4, 4, 6)),
         share=0.6 if is_long else 1.0,
     )
 
 
-def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write a file of rows, one a line: whole, or not at all."""
-    draft = path.with_suffix(".part")
-    with draft.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    draft.replace(path)
-
-
-def write_drills(folder: Path, shard: int) -> None:
-    """Write one shard of drills of each kind, a sheet or some pieces of evidence a line."""
-    for kind, (draw, count) in DRILLS.items():
+def write_synthetic(folder: Path, shard: int) -> None:
+    """Write one shard of each kind of synthetic examples, one group a line."""
+    for kind, (sample, count) in SYNTHETIC.items():
         path = folder / f"{kind}-{shard:04d}.jsonl"
         rng = random.Random(f"{kind} {shard}")
         if not path.exists():
-            write_rows(path, (draw(rng) for _ in range(count)))
+            write_groups(path, (sample(rng) for _ in range(count)))
+
+
+def write_groups(path: Path, groups: Iterable[Group]) -> None:
+    """Write groups to a file, one a line. The file appears only once it is complete."""
+    draft = path.with_suffix(".part")
+    with draft.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(group, ensure_ascii=False) + "\n" for group in groups)
+    draft.replace(path)
+
+
+def _seeds(first: int, shard: int) -> range:
+    return range(first + shard * WORLDS_PER_SHARD, first + (shard + 1) * WORLDS_PER_SHARD)
 
 
 def main() -> None:
-    """Write the material into the folder that is named."""
-    asked = argparse.ArgumentParser(description="Write nano's teaching material.")
-    asked.add_argument("folder", type=Path)
-    asked.add_argument("--worlds", type=int, default=WORLDS)
-    options = asked.parse_args()
-    write_material(options.folder, options.worlds)
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description="Write nano's training data.")
+    parser.add_argument("folder", type=Path, help="folder to write to")
+    parser.add_argument("--worlds", type=int, default=WORLDS, help=f"number of worlds ({WORLDS})")
+    args = parser.parse_args()
+    write_training_data(args.folder, args.worlds)
 
 
 if __name__ == "__main__":

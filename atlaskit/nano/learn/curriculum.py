@@ -1,6 +1,7 @@
-"""The curriculum: the teaching material in a folder, and what of it is learned when.
+"""The curriculum: loads the training data of a folder and decides what trains when.
 
-Drills come first, to read and then to find, and lessons from whole searches after them; docs/nano.md tells why.
+Synthetic examples come first, to read and then to search; trajectories follow. docs/nano.md gives
+the reasons.
 """
 
 from __future__ import annotations
@@ -16,25 +17,27 @@ from typing import Any, Literal
 import language
 import numpy as np
 
-SHARES = {"step": 0.45, "probe": 0.2, "review": 0.15, "decision": 0.15, "task": 0.05}
-"""Of the kinds of calls among the groups of lessons."""
-READING, DRILLING, NAMING = 0.075, 0.27, 0.45
-"""Until the first part of the second stage, drills are mostly to read; until the second there is nothing but drills;
-until the third, those to find what is named find it: where half the time nothing is found, that was all that was
-learned in 3,400 steps."""
-LISTENS, HEARING = 0.18, 0.14
-"""Shares of the groups from the first part on: of drills to find what is named, and of those that may not find it, in
-half of which much is said."""
-NOT_NAMED = "-: "
-"""The end of a reply to such a drill that finds nothing."""
-DRILLED, JUDGING, JUDGING_LAST = 0.18, 0.22, 0.12
-"""Shares of the groups: of drills on sheets, once there are lessons; and of those to judge what was found, from the
-second part on, and at the finish."""
-STRAYING, STRAYED, STRAYED_LAST = 0.62, 0.15, 0.25
-"""From that part of the stage on, so many of the groups are drills on long sheets half or a little of which no filler
-has, and so many at the finish: lessons have too few of these, and what was known of them after the drills was half
-forgotten."""
-BESIDE = {
+STEP_SHARES = {"step": 0.45, "probe": 0.2, "review": 0.15, "decision": 0.15, "task": 0.05}
+"""Shares of the kinds of calls among the groups of trajectories."""
+READING_END, SYNTHETIC_END, NAMING_END = 0.075, 0.27, 0.45
+"""Up to the first share of the language model's stage, most groups are to read; up to the second,
+all groups are synthetic; up to the third, the line of a listening example is always among the
+view's. Where half of them had no such line, models learned nothing for 3,400 steps but to reply
+that there is none."""
+LISTENING, LISTENING_LATER = 0.18, 0.14
+"""Share of the groups after READING_END that are to listen: before NAMING_END, and after it, when
+half of them have dense subtitles and the line can be missing."""
+NO_CELL = "-: "
+"""End of the reply to a listening example without the line."""
+JUDGING, JUDGING_FINISH = 0.22, 0.12
+"""Share of the groups that judge evidence: after READING_END, and in the finish."""
+SYNTHETIC_VIEWS = 0.18
+"""Share of the groups with synthetic views, once there are trajectories."""
+STRAYING_START, STRAYING, STRAYING_FINISH = 0.62, 0.15, 0.25
+"""From the first share of the stage on, share of the groups with views of long worlds: up to the
+finish, and in it. Trajectories have too few non-filler scenes; without these groups, models forgot
+half of what they knew."""
+PRACTICE_SHARES = {
     "overhearing": (0.14, 10),
     "hearing": (0.04, 10),
     "judging": (0.1, 5),
@@ -42,133 +45,146 @@ BESIDE = {
     "searching": (0.1, 3),
     "reading": (0.02, 3),
 }
-"""The drills beside the lessons of a model that goes on: the share of the groups, and how many of a group."""
+"""For a model that continues to train: the share of the groups of each synthetic kind, and the
+examples to take from a group. The other groups are trajectories."""
 READS_FIRST, READS = 0.85, 0.2
-"""Of the drills on sheets, in the first part and after it."""
+"""Share of reading among the groups with synthetic views, up to READING_END and after it."""
 LONG, VERY_LONG = 5000, 9000
-"""Characters of a start from which on groups are drawn less often: what is said in a whole film takes a step of 1.5 s
-half a minute."""
+"""Characters of a prefix from which on groups are drawn less often: with the subtitles of a whole
+long world, a step takes half a minute instead of 1.5 s."""
 
 
-Part = float | Literal["finish", "practice"]
-"""Where a stage is: the share that lies behind, or its finish; or what is done by a model that goes on."""
+Progress = float | Literal["finish", "practice"]
+"""The share of the stage that is done, or "finish" for its last part, or "practice" for a model
+that continues to train."""
 
 
 @dataclass
-class Lot:
-    """The teaching material in a folder."""
+class TrainingData:
+    """The training data of a folder.
+
+    Attributes:
+        values: Values of each attribute of a cell's content.
+        varying: Words that vary within sentences.
+        counts: Counts in words, from zero.
+        trajectories: Groups of examples from searches.
+        held_out: Groups that are not trained on, of trajectories and synthetic examples.
+        synthetic: Groups of each synthetic kind.
+        frames: Pixels of labelled frames, (frames, height, width, 3).
+        labels: Index of each attribute's value, (frames, attributes).
+        boxes: Centre (x, y) and diameter of the object in pixels of the cell, (frames, 3).
+    """
 
     values: list[list[str]]
     varying: list[str]
-    """Words that vary in sentences that stay the same."""
     counts: list[str]
-    """Numbers in words, from zero."""
-    rows: list[dict[str, Any]]
-    """Groups of lessons from searches."""
-    held: list[dict[str, Any]]
-    """Groups that are not learned from: lessons and drills."""
-    drills: dict[str, list[dict[str, Any]]]
+    trajectories: list[dict[str, Any]]
+    held_out: list[dict[str, Any]]
+    synthetic: dict[str, list[dict[str, Any]]]
     frames: np.ndarray
-    codes: np.ndarray
-    places: np.ndarray
+    labels: np.ndarray
+    boxes: np.ndarray
 
     @cached_property
-    def by_kind(self) -> dict[str, list[dict[str, Any]]]:
-        """The groups of lessons that have a kind of call among them."""
+    def by_step(self) -> dict[str, list[dict[str, Any]]]:
+        """Groups of trajectories that contain each kind of call."""
         found: dict[str, list[dict[str, Any]]] = {}
-        for row in self.rows:
-            for kind in {example["step"] for example in row["examples"]}:
-                found.setdefault(kind, []).append(row)
+        for group in self.trajectories:
+            for step in {example["step"] for example in group["examples"]}:
+                found.setdefault(step, []).append(group)
         return found
 
     @property
     def objects(self) -> list[tuple[str, str]]:
-        """Every colour and shape that go together."""
+        """Every pair of a colour and a shape."""
         _, _, colours, shapes, _ = self.values
         return [(colour, shape) for colour in colours for shape in shapes if colour and shape]
 
     @property
     def sizes(self) -> list[int]:
-        """How many values each part of a sight has."""
+        """Number of values of each attribute."""
         return [len(part) for part in self.values]
 
 
-def material(folder: Path) -> Lot:
-    """Read the material; a fiftieth of the lessons and of each kind of drills is held back, to see how it goes."""
-    rows, held = _parted(_rows(folder, "lessons"), 80)
-    drills = {}
+def load(folder: Path) -> TrainingData:
+    """Load the training data; hold out a fiftieth of the groups of each kind."""
+    trajectories, held_out = _split(_read_groups(folder, "lessons"), 80)
+    synthetic = {}
     for kind in ("reading", "hearing", "overhearing", "searching", "judging", "straying"):
-        drills[kind], more = _parted(_rows(folder, kind), 15)
-        held += more
-    named = ([each for each in row["examples"] if NOT_NAMED not in each["reply"]] for row in drills["hearing"])
-    drills["naming"] = [
-        {**row, "examples": found} for row, found in zip(drills["hearing"], named, strict=True) if found
+        synthetic[kind], more = _split(_read_groups(folder, kind), 15)
+        held_out += more
+    naming = ([each for each in group["examples"] if NO_CELL not in each["reply"]] for group in synthetic["hearing"])
+    synthetic["naming"] = [
+        {**group, "examples": found} for group, found in zip(synthetic["hearing"], naming, strict=True) if found
     ]
-    parts = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
+    arrays = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
     values, varying, counts = (json.loads((folder / f"{n}.json").read_text()) for n in ("values", "varying", "counts"))
-    return Lot(values, [*varying, *counts], counts, rows, held, drills, *parts)
+    return TrainingData(values, [*varying, *counts], counts, trajectories, held_out, synthetic, *arrays)
 
 
-def _parted(rows: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Shuffle groups of lessons, and hold some back: a fiftieth, at least one and at most so many."""
-    random.Random(1).shuffle(rows)
-    held = max(1, min(most, len(rows) // 50))
-    return rows[held:], rows[:held]
+def _split(groups: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Shuffle groups and hold out a fiftieth of them, at least one and at most `most`."""
+    random.Random(1).shuffle(groups)
+    held_out = max(1, min(most, len(groups) // 50))
+    return groups[held_out:], groups[:held_out]
 
 
-def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
+def _read_groups(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [json.loads(line) for path in sorted(folder.glob(f"{kind}-*.jsonl")) for line in path.open()]
 
 
-def chosen(lot: Lot, rng: random.Random, part: Part) -> tuple[dict[str, Any], int]:
-    """Draw a group of lessons, and how many of it to take: drills at first; then each kind of call has its share, and
-    rather where there is something to be seen.
+def sample_group(data: TrainingData, rng: random.Random, progress: Progress) -> tuple[dict[str, Any], int]:
+    """Draw a group; return it with the number of its examples to take.
 
-    Few of a group, and many groups: one step must see many sheets, or it learns nothing for long.
+    A step takes few examples each of many groups: a model that sees few views per step learns
+    nothing for a long time.
     """
-    drawn = rng.random()
-    if part == "practice":
-        for kind, (share, count) in BESIDE.items():
-            drawn -= share
-            if drawn < 0:
-                return rng.choice(lot.drills[kind]), count
-        return _lesson(lot, rng), 4
-    done, judges, strays = (1.0, JUDGING_LAST, STRAYED_LAST) if part == "finish" else (part, JUDGING, STRAYED)
-    hears = LISTENS if done < NAMING else HEARING
-    if done >= READING and drawn < hears:
-        heard = "naming" if done < NAMING else rng.choice(("hearing", "overhearing"))
-        return rng.choice(lot.drills[heard]), 10
-    if done >= READING and drawn < hears + judges:
-        return rng.choice(lot.drills["judging"]), 5
-    if done >= STRAYING and drawn >= 1 - strays:
-        return rng.choice(lot.drills["straying"]), 3
-    if done < DRILLING or drawn < hears + judges + DRILLED:
-        reads = rng.random() < (READS_FIRST if done < READING else READS)
-        return rng.choice(lot.drills["reading" if reads else "searching"]), 3
-    return _lesson(lot, rng), 4
+    draw = rng.random()
+    if progress == "practice":
+        for kind, (share, count) in PRACTICE_SHARES.items():
+            draw -= share
+            if draw < 0:
+                return rng.choice(data.synthetic[kind]), count
+        return _sample_trajectory_group(data, rng), 4
+    if progress == "finish":
+        done, judging, straying = 1.0, JUDGING_FINISH, STRAYING_FINISH
+    else:
+        done, judging, straying = progress, JUDGING, STRAYING
+    listening = LISTENING if done < NAMING_END else LISTENING_LATER
+    if done >= READING_END and draw < listening:
+        kind = "naming" if done < NAMING_END else rng.choice(("hearing", "overhearing"))
+        return rng.choice(data.synthetic[kind]), 10
+    if done >= READING_END and draw < listening + judging:
+        return rng.choice(data.synthetic["judging"]), 5
+    if done >= STRAYING_START and draw >= 1 - straying:
+        return rng.choice(data.synthetic["straying"]), 3
+    if done < SYNTHETIC_END or draw < listening + judging + SYNTHETIC_VIEWS:
+        reads = rng.random() < (READS_FIRST if done < READING_END else READS)
+        return rng.choice(data.synthetic["reading" if reads else "searching"]), 3
+    return _sample_trajectory_group(data, rng), 4
 
 
-def _lesson(lot: Lot, rng: random.Random) -> dict[str, Any]:
-    """Draw a group of lessons from searches."""
-    (kind,) = rng.choices(list(SHARES), list(SHARES.values()))
-    rows = lot.by_kind.get(kind) or lot.rows
-    row = rng.choice(rows)
+def _sample_trajectory_group(data: TrainingData, rng: random.Random) -> dict[str, Any]:
+    """Draw a group of trajectories by kind of call; replace an unsuitable one up to three times."""
+    (step,) = rng.choices(list(STEP_SHARES), list(STEP_SHARES.values()))
+    groups = data.by_step.get(step) or data.trajectories
+    group = rng.choice(groups)
     for _ in range(3):
-        length = len(row["prefix"])
+        length = len(group["prefix"])
         is_long = rng.random() < (0.9 if length > VERY_LONG else 0.5 if length > LONG else 0.0)
-        is_small = len(row["examples"]) < 3 and rng.random() < 0.5
-        if not (is_long or is_small or not any(map(language.is_eventful, row["examples"]))):
+        is_small = len(group["examples"]) < 3 and rng.random() < 0.5
+        if not (is_long or is_small or not any(map(language.is_eventful, group["examples"]))):
             break
-        row = rng.choice(rows)
-    return row
+        group = rng.choice(groups)
+    return group
 
 
-def texts(lot: Lot) -> Iterator[str]:
-    """Yield prompts and replies from which the tokenizer is made."""
-    told = (rows[:600] for kind, rows in lot.drills.items() if kind not in ("straying", "overhearing"))
-    # Which have the words of searching and of hearing.
-    drills = [row for rows in told for row in rows]
-    for row in [*lot.rows[:8000], *drills]:
-        for example in row["examples"][:3]:
-            yield row["prefix"] + example["rest"]
+def tokenizer_texts(data: TrainingData) -> Iterator[str]:
+    """Yield the prompts and replies on which the tokenizer trains."""
+    # The two kinds left out have the same words as "searching" and "hearing".
+    some = (groups[:600] for kind, groups in data.synthetic.items() if kind not in ("straying", "overhearing"))
+    synthetic = [group for groups in some for group in groups]
+    for group in [*data.trajectories[:8000], *synthetic]:
+        for example in group["examples"][:3]:
+            yield group["prefix"] + example["rest"]
             yield example["reply"]

@@ -1,9 +1,10 @@
-"""The tokenizer: made from the very prompts and replies that the model will meet.
+"""The tokenizer, trained on the prompts and replies that the model will see.
 
-What stays the same in them (a sentence, a piece of JSON) is one token each, found by counting; what varies is spelt in
-words, and any other text in bytes. An object, "red circle", is one word, and so is the label of a piece of evidence,
-"[A]": what is found by the words before it would else be found by the last of them. Numbers are cut into pairs of
-digits, so that a cell is always one token.
+A piece of text that recurs unchanged (a sentence, a piece of JSON) is one token, found by counting.
+Varying words have tokens of their own; bytes cover any other text. An object such as "red circle"
+is one token, and so is the label of an item of evidence such as "[A]": the model finds things by
+the token before them, which would otherwise be only the last of several. Numbers are split into
+pairs of digits, so that a cell is always one token.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from transformers import PreTrainedTokenizerFast
 
 SPECIAL = ["<pad>", "<bos>", "<end>", "<image>", "<fake_token_around_image>", "<global-img>"]
 ROLES = ["<|system|>", "<|user|>", "<|assistant|>"]
-FRAGMENTS, PIECES = 512, 1536
-"""Of the vocabulary: at most so many fragments that stay the same, and so many tokens of any other text."""
+MAX_FRAGMENTS, BPE_TOKENS = 512, 1536
+"""Most tokens for recurring fragments, and the number of tokens for all other text."""
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>"
     "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
@@ -31,13 +32,13 @@ TEMPLATE = (
 )
 
 
-def tiles(k: int) -> list[str]:
-    """Return the marker of each tile of a sheet, in order."""
+def tile_markers(k: int) -> list[str]:
+    """Return the marker of each tile of a view of k×k cells, in order."""
     return [f"<row_{row}_col_{column}>" for row in range(1, k + 1) for column in range(1, k + 1)]
 
 
-def expanded(columns: int, rows: int) -> str:
-    """Return what stands in a prompt for one image, as Idefics3's processor writes it."""
+def expand_image(columns: int, rows: int) -> str:
+    """Return the text that stands for one image in a prompt, as Idefics3's processor writes it."""
     lines = ""
     for row in range(1, rows + 1):
         for column in range(1, columns + 1):
@@ -46,35 +47,50 @@ def expanded(columns: int, rows: int) -> str:
     return f"{lines}\n<fake_token_around_image><global-img><image><fake_token_around_image>"
 
 
-def fragments(texts: Iterable[str], varying: Iterable[str], most: int = FRAGMENTS) -> list[str]:
-    """Return the longest pieces of text that stay the same, the most frequent first."""
+def frequent_fragments(texts: Iterable[str], varying: Iterable[str], most: int = MAX_FRAGMENTS) -> list[str]:
+    """Return the fragments of text that recur unchanged, those that cover most text first.
+
+    Args:
+        texts: Prompts and replies.
+        varying: Words that vary within sentences; fragments end at them.
+        most: Most fragments to return.
+    """
     words = "|".join(sorted(map(re.escape, varying), key=len, reverse=True))
     cut = re.compile(rf"<[^>]*>|\n|\d+|[–+=~^/!-]|“|”|\b[A-Z]{{1,2}}\b|(?<![A-Za-z])(?:{words})(?![A-Za-z])")
     counts: Counter[str] = Counter()
     seen = 0
     for text in texts:
         seen += 1
-        # A blank belongs to the word behind it, which is then the same token in every sentence.
+        # A blank belongs to the word after it, which then is the same token in every sentence.
         counts.update({piece.rstrip(" ") for piece in cut.split(text)})
-    often = {piece: count for piece, count in counts.items() if len(piece) >= 4 and count >= max(3, seen // 2000)}
-    return sorted(often, key=lambda piece: -often[piece] * len(piece))[:most]
+    frequent = {piece: count for piece, count in counts.items() if len(piece) >= 4 and count >= max(3, seen // 2000)}
+    return sorted(frequent, key=lambda piece: -frequent[piece] * len(piece))[:most]
 
 
-def make(
+def train_tokenizer(
     folder: Path, texts: list[str], varying: list[str], objects: list[str], k: int, context: int
 ) -> PreTrainedTokenizerFast:
-    """Make the tokenizer from texts, and save it."""
-    fixed = fragments(texts, [*varying, *objects])
+    """Train the tokenizer and save it.
+
+    Args:
+        folder: Folder to save to.
+        texts: Prompts and replies.
+        varying: Words that vary within sentences.
+        objects: Objects, such as "red circle".
+        k: A grid has k×k cells.
+        context: Longest prompt in tokens.
+    """
+    fixed = frequent_fragments(texts, [*varying, *objects])
     tokenizer = Tokenizer(models.BPE())
     digits = pre_tokenizers.Split(Regex(r"\d{1,2}|\n|[+=~^/!-]"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [digits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    markers = tiles(k)
+    markers = tile_markers(k)
     special = [*SPECIAL, *ROLES, *markers]
     trainer = trainers.BpeTrainer(
-        vocab_size=PIECES,
+        vocab_size=BPE_TOKENS,
         special_tokens=special,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
@@ -101,8 +117,15 @@ def make(
     return fast
 
 
-def write_processor(folder: Path, image_px: int, tile_px: int, tokens: int = 1) -> None:
-    """Say how images are prepared: made so large, and cut into tiles of so many tokens, where they are larger."""
+def write_processor_config(folder: Path, image_px: int, tile_px: int, tokens: int = 1) -> None:
+    """Write the configuration of the image processor.
+
+    Args:
+        folder: Folder to write to.
+        image_px: Longest side to which images are scaled.
+        tile_px: Side of the tiles into which larger images are split.
+        tokens: Visual tokens per tile.
+    """
     images = {
         "image_processor_type": "Idefics3ImageProcessor",
         "processor_class": "Idefics3Processor",

@@ -1,43 +1,42 @@
-"""The teacher: answers the calls of a search with perfect eyes, and by what is shown alone.
+"""The teacher: a rule-based policy that answers the calls of a search.
 
-Unlike the oracle, which knows where everything is, it knows no more than the frames of the cells before it, the words
-of the prompt, and what kind of films these are. So all that it does can be learnt by looking. It thinks before it acts:
-its thought goes over the cells one by one, and the action follows from the thought.
+The oracle knows where everything is. The teacher recognises the content of each frame without
+error, but it knows only the frames of the cells in view, the text of the prompt, and how
+AtlasWorlds are built. So a model can learn everything that it does. It thinks before it acts: its
+thought scans the cells one by one, and the action follows from the thought.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Unpack
 
-from pydantic import BaseModel
-
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
-from atlaskit.agents.schemas import MOST_ITEMS
-from atlaskit.agents.verbalize import listed_in
+from atlaskit.agents.verbalize import listed_lines
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.timeline import Script
-from atlaskit.environment.atlas import Observation
-from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.question import Question
+from atlaskit.environment.observation import Observation
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.nano.teacher.goal import Goal, goal_of, texts_by_cell, told
-from atlaskit.nano.teacher.judge_evidence import NUMBERS, weigh
-from atlaskit.nano.teacher.labels import CellContent, sight_at
+from atlaskit.nano.teacher.answers import answer_decision, answer_probe, answer_review, choose_action, to_json
+from atlaskit.nano.teacher.goal import Goal, describe, goal_of, texts_by_cell
+from atlaskit.nano.teacher.labels import CellContent, content_at
 from atlaskit.nano.teacher.scan import Scan, scan_view
 
 SETTINGS = NANO.search_settings
-"""Of `ask`: what the teacher is used to, and with it nano."""
-
-_TIME = re.compile(r'("(?:start_s|end_s)":)([\d.e+-]+)')
+"""Keyword arguments of `ask` that the teacher expects, and with it nano."""
 
 
 class Expert:
-    """Answers every call about the worlds of one script."""
+    """The teacher for all questions about the world of one script, as a model that `ask` accepts.
+
+    Attributes:
+        script: Script of the world.
+        name: Name of this model in traces and cache keys.
+        parameters: Parameters of this model in cache keys.
+    """
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -45,131 +44,67 @@ class Expert:
         self.parameters: Mapping[str, Any] = {"version": 2}
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Answer a request."""
-        valid = request.schema.model_validate(self.answer(request.facts))
-        text = spelt(valid)
-        return Reply(valid, text, estimated_usage(request, text))
+        """Answer a request.
+
+        Raises:
+            AssertionError: The question is not worded as AtlasWorld words its own.
+        """
+        answer = request.schema.model_validate(self.answer(request.facts))
+        text = to_json(answer)
+        return Reply(answer, text, estimated_usage(request, text))
 
     def answer(self, call: Any) -> dict[str, Any]:
-        """Answer a call, as the JSON object that its schema asks for."""
-        quest = goal_of(call.question.text)
-        assert quest is not None, call.question.text
+        """Answer a call by the JSON object that its schema asks for."""
+        goal = goal_of(call.question)
         match call:
             case TaskCall():
-                return {"search_task": quest.task, **({"traversal": "dfs"} if call.chooses else {})}
+                return {"search_task": goal.search_task, **({"traversal": "dfs"} if call.chooses_traversal else {})}
             case ProbeCall():
-                return self._probe(call, quest)
+                return answer_probe(self.scan(goal, call.observation, call.closed, for_probe=True), call.top)
             case StepCall():
-                return self._step(call, quest)
+                return self._answer_step(call, goal)
             case ReviewCall():
-                return review(call.question, quest, list(call.sheet.scratchpad), call.open_cells)
+                return answer_review(call.question, goal, list(call.sheet.scratchpad), call.open_cells)
             case DecisionCall():
-                return decide(call.question, quest, list(call.sheet.scratchpad), labelled=True)
+                return answer_decision(call.question, goal, list(call.sheet.scratchpad), labelled=True)
             case GlanceCall():
-                return self._glance(call, quest)
-        raise AssertionError(call)
+                return self._answer_glance(call, goal)
+        raise AssertionError(f"The teacher does not answer calls of type {type(call).__name__}.")
 
-    def sights(self, seen: Observation) -> list[CellContent | None]:
-        """Return what each cell of a view shows; None for a black one."""
-        view = seen.view
+    def contents(self, observation: Observation) -> list[CellContent | None]:
+        """Return what each cell of a view shows; None for a black cell."""
+        view = observation.view
         return [
-            None if index in view.dead else sight_at(self.script, moment) for index, moment in enumerate(view.moments)
+            None if index in view.dead else content_at(self.script, time_s) for index, time_s in enumerate(view.moments)
         ]
 
-    def scan(self, quest: Goal, seen: Observation, opened: Collection[int] = (), *, lists: bool = False) -> Scan:
-        """Go over the cells of a view, with what is said in them."""
-        said = texts_by_cell(listed_in(seen))
-        is_long, cell_s = self.script.duration_s > LONGEST_S, seen.view.grid.resolution_s
-        return scan_view(quest, self.sights(seen), said, cell_s=cell_s, is_long=is_long, opened=opened, lists=lists)
+    def scan(
+        self, goal: Goal, observation: Observation, opened: Collection[int] = (), *, for_probe: bool = False
+    ) -> Scan:
+        """Scan the cells of a view, with the subtitle lines that the prompt lists."""
+        return scan_view(
+            goal,
+            self.contents(observation),
+            texts_by_cell(listed_lines(observation)),
+            cell_s=observation.view.grid.resolution_s,
+            is_long=self.script.duration_s > LONGEST_S,
+            opened=opened,
+            for_probe=for_probe,
+        )
 
-    def _probe(self, call: ProbeCall, quest: Goal) -> dict[str, Any]:
-        return probe(self.scan(quest, call.observation, call.closed, lists=True), call.top)
+    def _answer_step(self, call: StepCall, goal: Goal) -> dict[str, Any]:
+        observation = call.observation
+        is_new_view = len(call.conversation) <= 2  # otherwise an earlier step holds the thought about this view
+        scan = self.scan(goal, observation, call.opened)
+        action = choose_action(scan, self.contents(observation), observation.legal, is_new_view)
+        return {"thought": scan.thought if is_new_view else "Go on.", "action": action}
 
-    def _step(self, call: StepCall, quest: Goal) -> dict[str, Any]:
-        seen = call.observation
-        first = len(call.earlier) <= 2  # the view is new; otherwise it was gone over already
-        swept = self.scan(quest, seen, call.opened)
-        action = act(swept, self.sights(seen), seen.legal, first)
-        return {"thought": swept.thought if first else "Go on.", "action": action}
-
-    def _glance(self, call: GlanceCall, quest: Goal) -> dict[str, Any]:
-        sights, cells = self.sights(call.observation), call.observation.view.cells
-        found = [
-            Evidence(cell.midpoint_s, cell.start_s, cell.end_s, told(sight), 0.5, label=str(cell.index))
-            for cell, sight in zip(cells, sights, strict=True)
-            if sight is not None and quest.wants(sight) and cell.index in call.observation.legal.add
+    def _answer_glance(self, call: GlanceCall, goal: Goal) -> dict[str, Any]:
+        contents, cells = self.contents(call.observation), call.observation.view.cells
+        evidence = [
+            Evidence(cell.midpoint_s, cell.start_s, cell.end_s, describe(content), 0.5, label=str(cell.index))
+            for cell, content in zip(cells, contents, strict=True)
+            if content is not None and goal.matches(content) and cell.index in call.observation.legal.add
         ]
-        return decide(call.question, quest, found, labelled=bool(call.observation.legal.add), by_cell=True)
-
-
-def spelt(answer: BaseModel) -> str:
-    """Spell an answer as JSON, its times with two decimals each, as prompts have them: so they can be copied."""
-    return _TIME.sub(lambda found: f"{found[1]}{float(found[2]):.2f}", answer.model_dump_json())
-
-
-def probe(swept: Scan, top: int) -> dict[str, Any]:
-    """Return the cells to search that follow from a sweep of those that are open: best first, and of two that are as
-    good the later, since from there a link leads to the other; none where nothing stands out."""
-    found = [(cell, 0.9) for cell in reversed(swept.keep)] + [(cell, 0.6) for cell in reversed(swept.near)]
-    return {"reasoning": swept.thought, "top": [{"cell": cell, "score": score} for cell, score in found[:top]]}
-
-
-def act(swept: Scan, sights: Sequence[CellContent | None], legal: LegalSet, first: bool) -> dict[str, Any]:
-    """Return the action that follows from a sweep, the last first: keep what is wanted, in a view that is new; then
-    open the cells where it may lie, one after another."""
-    keep = [cell for cell in reversed(swept.keep) if cell in legal.add]
-    if first and keep:
-        items = [
-            {"cell": cell, "description": told(sight), "confidence": 0.9}
-            for cell in keep[:MOST_ITEMS]
-            if (sight := sights[cell]) is not None
-        ]
-        return {"action": "add_to_scratchpad", "items": items}
-    near = [cell for cell in reversed(swept.near) if cell in legal.expand]
-    if near:
-        return {"action": "expand", "cell": near[0]}
-    return {"action": "backtrack" if legal.backtrack else "finished"}
-
-
-def review(question: Question, quest: Goal, found: Sequence[Evidence], open_cells: Sequence[int]) -> dict[str, Any]:
-    """Return the answer to a review of some evidence."""
-    weighed = weigh(quest, question, found)
-    answer: dict[str, Any] = {"reasoning": weighed.told, "erase": []}
-    if question.choices:
-        answer["choices"] = [
-            {
-                "choice": other,
-                "supporting": weighed.proof if other == weighed.choice else [],
-                "contradicting": [],
-                "sufficient": weighed.suffices and other == weighed.choice,
-            }
-            for other in range(len(question.choices))
-        ]
-    if weighed.suffices:
-        conclusion: dict[str, Any] = {
-            "action": "final_decision",
-            "looked_for_to_contradict": "Another.",
-            "supporting": weighed.proof,
-        }
-    else:
-        conclusion = {"action": "continue", **({"explore": []} if open_cells else {}), "intervals": []}
-    return {**answer, "conclusion": conclusion}
-
-
-def decide(
-    question: Question, quest: Goal, found: Sequence[Evidence], *, labelled: bool, by_cell: bool = False
-) -> dict[str, Any]:
-    """Return the final answer by some evidence, which is cited by its labels, or by the cells that these are."""
-    weighed = weigh(quest, question, found)
-    told, words = weighed.told, weighed.words
-    proof: list[Any] = [int(label) for label in weighed.proof] if by_cell else list(weighed.proof)
-    cited = {"supporting": proof} if labelled else {}
-    if question.kind == "choice":
-        choice = weighed.choice or 0
-        judged = [{"choice": choice, **({"supporting": proof, "contradicting": []} if labelled else {})}]
-        return {"reasoning": told, "weighed": judged, "answer": choice}
-    if question.kind == "when":
-        start_s, end_s = weighed.span_s or (0.0, 1.0)
-        return {"reasoning": told, **cited, "start_s": round(start_s, 2), "end_s": round(end_s, 2)}
-    answer: Any = NUMBERS.index(words or "zero") if question.kind == "count" else (words or "Nothing.")
-    return {"reasoning": told, **cited, "answer": answer}
+        labelled = bool(call.observation.legal.add)
+        return answer_decision(call.question, goal, evidence, labelled=labelled, by_cell=True)

@@ -1,18 +1,17 @@
-"""An open video file as packets: where its keyframes lie, and which packets lead to the frames asked for.
+"""An open video file as packets: its keyframes, and the packets of the requested frames.
 
-Nothing is decoded here, so all of it is cheap: a packet costs some microseconds, a frame some milliseconds.
+Nothing is decoded here, so everything is cheap: a packet takes microseconds, decoding a frame
+milliseconds.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
-from itertools import chain, dropwhile, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from av.container import InputContainer
 from av.packet import Packet
@@ -20,54 +19,53 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.readers import TIME_STEP_S
-from atlaskit.video.readers.container import BROKEN, frame_length, kind_of, open_container, shown_size, tick_of
-from atlaskit.video.readers.duration import first_shown, length_of
+from atlaskit.video.readers.container import (
+    DECODE_ERRORS,
+    container_kind,
+    frame_length,
+    open_container,
+    shown_size,
+    tick_length,
+)
+from atlaskit.video.readers.duration import first_frame, measure_length
+from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, frame_end_of, has_gap, is_misplaced
 from atlaskit.video.readers.orientation import rotation_of
+from atlaskit.video.readers.steps import DecodeStep, PacketId, StepPlan
 from atlaskit.video.readers.targets import Targets
 
-CHUNK_BYTES = 16 << 20
-"""Packets are handed to a decoder in lists of about this size at most, however long a GOP is."""
 INDEX_REACH_S = 20.0
-"""A time that lies farther than this behind an entry of an index is not known to it."""
+"""A container's index says nothing about a time this far after its nearest entry."""
 KEYFRAME_REACH_S = 60.0
-"""The next keyframe is looked for this far ahead."""
-BETWEEN_BLOCKS = 96
-"""Bytes that a Matroska file may have between two packets; its own headers take about 20."""
+"""How far ahead the next keyframe is searched for."""
 SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
-"""Codecs whose packets say by themselves whether another frame refers to them, so that some need no decoding."""
-REORDERING, DEEPEST_REORDER = {"h264", "hevc"}, 16
-"""Codecs whose frames may be shown in another order than they are decoded, and over how many frames at most."""
-
-
-class PacketId(NamedTuple):
-    """Tells a packet of a file from the others: of a hidden frame and the next, the times may be the same."""
-
-    pts: int | None
-    pos: int | None
-    size: int
-
-
-class DecodeStep(NamedTuple):
-    """One packet on the way to the frames asked for."""
-
-    packet: Packet[VideoStream]
-    is_target: bool
-    """Its frame was asked for."""
-    is_shown: bool
-    """It is not only there for others to refer to."""
-    may_skip: bool
-    """If no other frame refers to its frame, it need not be decoded."""
-    is_damaged: bool = False
-    """The container itself says so."""
+"""Codecs whose packets tell whether other frames refer to them: some need not be decoded."""
+REORDERING = {"h264", "hevc"}
+"""Codecs whose frames may be shown in another order than they are decoded in."""
+DEEPEST_REORDER = 16
+"""Most frames over which a codec of REORDERING reorders."""
 
 
 class Demuxer:
-    """An open file. Not for several threads at once: its owner holds a lock.
+    """An open file. Not safe to use from several threads at once: its owner holds a lock.
 
-    Times are in ticks of the stream's own clock. `origin` is the showing time of the first frame; `end` and
-    `readable_end` are the seconds after it when the video ends, and when the part that is there ends: they differ in
-    a truncated file. `is_unordered` says that packets do not tell when their frames are shown (AVI knows only the
-    order of decoding): the decoder's output, sorted, has their times.
+    Times are in ticks of the video stream's clock.
+
+    Attributes:
+        codec: FFmpeg's name of the codec.
+        size: (width, height) in pixels as the video is shown.
+        rotation: Degrees counterclockwise by which frames are rotated to be upright.
+        fps: Frames per second, on average.
+        tick: Length of a tick in seconds.
+        origin: Presentation time of the first frame, in ticks.
+        end: When the video ends, in seconds after its first frame.
+        readable_end: When its readable part ends; less than `end` in a truncated file.
+        is_unordered: Whether packets do not give the presentation times of their frames. AVI stores
+            only the order of decoding: the presentation times, sorted, are those of the decoder's
+            output.
+        is_skippable: Whether the decoder may skip frames that no other frame refers to.
+
+    Raises:
+        VideoError: The file is not a video that can be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,33 +77,33 @@ class Demuxer:
         self.open()
         stream, codec = self._stream, self._stream.codec_context
         if min(codec.width, codec.height) < 1:
-            raise VideoError(f"{path} does not say how large its pictures are: is the file whole?")
-        self._kind = kind_of(self._container)
+            raise VideoError(f"{path} does not give the size of its frames: is the file whole?")
+        self._kind = container_kind(self._container)
         self.codec = codec.name
         self.is_unordered = self._kind == "avi" and codec.name in REORDERING
         self.is_skippable = codec.name in SKIPPABLE and not self.is_unordered
         self.rotation = rotation_of(path, stream.id) if self._kind == "mov" else 0
         self.size = shown_size((codec.width, codec.height), stream.sample_aspect_ratio, self.rotation)
-        self.tick = tick_of(stream)
+        self.tick = tick_length(stream)
         self.fps, self._frame_ticks = float(1 / frame_length(stream)), int(frame_length(stream) / self.tick)
-        self._is_fresh = False
+        self._is_at_start = False
         try:
-            self.origin, delay = first_shown(self._container, stream)
-            self.end, self.readable_end = length_of(self._container, stream, self.origin)
-        except BROKEN as error:
+            self.origin, delay = first_frame(self._container, stream)
+            self.end, self.readable_end = measure_length(self._container, stream, self.origin)
+        except DECODE_ERRORS as error:
             raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
-        self._delay = delay if self._kind == "mov" else 0  # its index has decoding times
+        self._index_delay = delay if self._kind == "mov" else 0  # the index of an MP4 holds decoding times
         self._lost_after: dict[int, bool] = {}
 
     # --- the file ---------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open the file, or open it again at its start; raise VideoError if it is no longer the same."""
+        """Open the file, again or for the first time; raise VideoError if it has changed."""
         if _identity(self.path) != self._identity:
             raise VideoError(f"{self.path} has changed since it was opened: open it again.")
         container, stream = open_container(self.path)
         self.close()
-        self._container, self._stream, self.is_open, self._is_fresh = container, stream, True, True
+        self._container, self._stream, self.is_open, self._is_at_start = container, stream, True, True
 
     def close(self) -> None:
         """Close the file; `open` opens it again."""
@@ -118,8 +116,10 @@ class Demuxer:
         """The video stream."""
         return self._stream
 
+    # --- times ------------------------------------------------------------------------------------
+
     def ticks(self, time_s: float) -> int:
-        """Return the tick of a second of the video; its last microsecond still belongs to the last frame."""
+        """Return the tick of a second; the last microsecond belongs to the last frame."""
         tick = int((Fraction(time_s) + Fraction(TIME_STEP_S)) // self.tick)
         return self.origin + min(tick, math.ceil(self.end / self.tick) - 1)
 
@@ -128,91 +128,66 @@ class Demuxer:
         return float((ticks - self.origin) * self.tick)
 
     def is_missing(self, ticks: int) -> bool:
-        """Whether a tick lies behind the part of a truncated file that is there."""
+        """Tell whether a tick lies after the readable part of the file."""
         return (ticks - self.origin) * self.tick >= self.readable_end
 
     def gop_of(self, ticks: int) -> int | None:
-        """Return a number that times in the same group of pictures share, or None where the file has no index.
+        """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown.
 
-        A hint for sharing work: what is decoded does not depend on it.
+        It is a hint for sharing work: which frame is decoded does not depend on it.
         """
-        entries, at = self._stream.index_entries, ticks - self._delay
-        near = entries.search_timestamp(at, any_frame=True) if len(entries) and self._kind != "mpegts" else -1
-        if near < 0 or at - entries[near].timestamp > INDEX_REACH_S / self.tick:  # the index has a gap here
+        entries, at = self._stream.index_entries, ticks - self._index_delay
+        nearest = entries.search_timestamp(at, any_frame=True) if len(entries) and self._kind != "mpegts" else -1
+        if nearest < 0 or at - entries[nearest].timestamp > INDEX_REACH_S / self.tick:
             return None
         return entries.search_timestamp(at)
 
     # --- packets ----------------------------------------------------------------------------------
 
     def steps(
-        self, aim: Targets, *, after: PacketId | None = None, tail: int = 0, earlier: bool = False
+        self, targets: Targets, *, after: PacketId | None = None, tail: int = 0, is_earlier: bool = False
     ) -> Iterator[list[DecodeStep]]:
-        """Yield the packets to decode, in lists, for the frames aimed at, from a keyframe on.
+        """Yield the packets to decode for the requested frames, from a keyframe on, in chunks.
 
-        With `after`, only those that follow the packet at that place: a decoder had the others. With `tail`,
-        so many more after the last one asked for. With `earlier`, from a keyframe before the one that should do.
-        Where the file cannot be read on, the steps end; a tick after that has no target.
+        The steps end where the file cannot be read any further; ticks after that have no target.
+
+        Args:
+            targets: The requested frames.
+            after: Only yield packets after this one: a decoder already had the others.
+            tail: Number of packets to add after the last target.
+            is_earlier: Begin one keyframe before the one that should suffice.
         """
-        held, chunk, weight, end = deque[DecodeStep](), list[DecodeStep](), 0, self.origin
-        wanted, passed = aim.wanted, set[float]()
+        plan, first, end = StepPlan(targets, after), targets.wanted[0], self.origin
         tail = max(tail, DEEPEST_REORDER) if self.is_unordered else tail
-        for packet in chain(self._until_damage(wanted[0], earlier), [None]):
+        for packet in chain(self._until_damage(first, is_earlier), [None]):
             if packet is None:
-                aim.close(end, is_cut=self.readable_end < self.end)
+                targets.close(end, is_cut=self.readable_end < self.end)
             else:
-                if packet.is_keyframe and not earlier and packet.pts is not None and packet.pts <= wanted[0]:
-                    held.clear()  # nothing from before this keyframe is needed
-                    chunk.clear()
-                    after = after if after and (after.pts or 0) >= packet.pts else None
-                is_shown = not packet.is_discard and not self._is_hidden(packet)
-                aim.see(packet, is_shown, self._end_of(packet))
-                end = max(end, self._end_of(packet))
-                may_skip = packet.pts is not None and is_shown and packet.pts < wanted[-1]
-                is_damaged = packet.is_corrupt or self._is_misplaced(packet)
-                held.append(DecodeStep(packet, False, is_shown, may_skip, is_damaged))
-            while held and (is_target := held[0].is_shown and aim.judge(held[0].packet.pts)) is not None:
-                step = held.popleft()
-                if after is None:
-                    chunk.append(step._replace(is_target=is_target))
-                    weight += step.packet.size
-                elif place_of(step.packet) == after:
-                    after = None
-                if is_target and step.packet.pts is not None:
-                    passed.add(step.packet.pts)
-                    if aim.is_done and aim.targets <= passed:
-                        yield from self._tail(chunk, held, tail, after)
-                        return
-            if weight > CHUNK_BYTES:
-                yield chunk
-                chunk, weight = [], 0
-        yield chunk
+                if packet.is_keyframe and not is_earlier and packet.pts is not None and packet.pts <= first:
+                    plan.restart(packet.pts)
+                packet_end = frame_end_of(packet, self._frame_ticks)
+                end = max(end, packet_end)
+                is_damaged = packet.is_corrupt or is_misplaced(packet, self._stream, self._kind)
+                plan.add(packet, packet_end, is_shown=self._is_shown(packet), is_damaged=is_damaged)
+            if plan.settle():
+                following = (packet for packet in self._container.demux(self._stream) if packet.size)
+                yield plan.take_tail(following, tail)
+                return
+            if plan.is_chunk_full:
+                yield plan.take_chunk()
+        yield plan.take_chunk()
 
-    def _tail(
-        self, chunk: list[DecodeStep], held: deque[DecodeStep], tail: int, after: PacketId | None
-    ) -> Iterator[list[DecodeStep]]:
-        following = (
-            DecodeStep(packet, False, True, False) for packet in self._container.demux(self._stream) if packet.size
-        )
-        steps = iter(chain(held, following) if tail else ())
-        if after is not None:  # the decoder is already beyond the last frame asked for
-            steps = islice(dropwhile(lambda step: place_of(step.packet) != after, steps), 1, None)
-        chunk += (step._replace(may_skip=False) for step in islice(steps, tail))
-        yield chunk
+    def _until_damage(self, ticks: int, is_earlier: bool) -> Iterator[Packet[VideoStream]]:
+        with suppress(*DECODE_ERRORS):
+            yield from self._packets_from(ticks, is_earlier)
 
-    def _until_damage(self, ticks: int, earlier: bool) -> Iterator[Packet[VideoStream]]:
-        with suppress(*BROKEN):
-            yield from self._from(ticks, earlier)
-
-    def _end_of(self, packet: Packet[Any]) -> int:
-        """The tick at which a packet's frame makes way for the next."""
-        return (packet.pts or 0) + (packet.duration or self._frame_ticks)
-
-    def _from(self, ticks: int, earlier: bool = False) -> Iterator[Packet[VideoStream]]:
+    def _packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Packet[VideoStream]]:
         """Yield all packets from a keyframe on that is shown at or before `ticks`.
 
-        A seek can land late (containers index decoding times, not showing times) or between keyframes, and frames
-        that follow a keyframe in the file but are shown before it need frames from before it. So a landing counts
-        only if its first keyframe is shown at or before `ticks`; else the seek starts further back.
+        A seek may land too late, since containers index decoding times and not presentation times,
+        or between keyframes. Frames that follow a keyframe in the file but are shown before it need
+        frames from before it. So a landing counts only if its first keyframe is shown at or before
+        `ticks`; otherwise the seek starts further back.
         """
         step = max(1, int(1 / self.tick))
         start = ticks
@@ -220,42 +195,48 @@ class Demuxer:
             from_start = start <= max(self.origin, self._stream.start_time or 0) or not self._seek(start)
             if from_start:
                 self._rewind()
-            self._is_fresh = False
+            self._is_at_start = False
             packets = (packet for packet in self._container.demux(self._stream) if packet.size)
             first = next((packet for packet in packets if packet.is_keyframe), None)
             if first is None and from_start:
                 return
             if first is not None and (from_start or (first.pts is not None and first.pts <= ticks)):
-                if not earlier or from_start:
+                if not is_earlier or from_start:
                     yield from chain([first], packets)
                     return
-                ticks, earlier = (first.pts or 0) - 1, False
+                ticks, is_earlier = (first.pts or 0) - 1, False
                 start = ticks
                 continue
             start, step = start - step, step * 2
 
     def _seek(self, ticks: int) -> bool:
-        """Stand on a keyframe near a tick; return False where the file cannot seek."""
-        self._is_fresh = False
-        with suppress(*BROKEN):
+        """Move to a keyframe near a tick; return False if the file cannot seek."""
+        self._is_at_start = False
+        with suppress(*DECODE_ERRORS):
             self._container.seek(ticks, stream=self._stream, backward=True)
             return True
         return False
 
     def _rewind(self) -> None:
-        """Stand at the start of the file; by opening it again, since a seek to the start is refused by some formats
-        (AVI) and lands on the second keyframe in others (MPEG-TS)."""
-        if not self._is_fresh:
+        """Move to the start of the file.
+
+        The file is opened again for that: some formats (AVI) refuse a seek to the start, and in
+        others (MPEG-TS) it lands on the second keyframe.
+        """
+        if not self._is_at_start:
             self.open()
 
+    def _is_shown(self, packet: Packet[VideoStream]) -> bool:
+        return not packet.is_discard and not self._is_hidden(packet)
+
     def _is_hidden(self, packet: Packet[VideoStream]) -> bool:
-        """Whether a packet is decoded and never shown: VP8 says so in a bit of its first byte (RFC 6386, 9.1)."""
+        """Tell whether a VP8 frame is decoded and never shown (RFC 6386, 9.1)."""
         return self.codec == "vp8" and not memoryview(packet)[0] & 0x10
 
     def keyframes_around(self, ticks: int, until: int) -> tuple[int, int | None]:
-        """Return the showing times of the last keyframe at or before a tick, and of the next if before `until`."""
+        """Return the ticks of the last keyframe up to `ticks` and of the next before `until`."""
         before, until = self.origin, min(until, ticks + int(KEYFRAME_REACH_S / self.tick))
-        for packet in self._from(ticks):
+        for packet in self._packets_from(ticks):
             if packet.pts is None or (packet.dts or packet.pts) >= until:
                 break
             if packet.is_keyframe and not packet.is_discard:
@@ -264,67 +245,31 @@ class Demuxer:
                 before = max(before, packet.pts)
         return before, None
 
-    def _is_misplaced(self, packet: Packet[VideoStream]) -> bool:
-        """Whether an AVI's index has another packet at this time: reading over damage, FFmpeg loses count."""
-        entries = self._stream.index_entries
-        if self._kind != "avi" or packet.dts is None or packet.pos is None or not len(entries):
-            return False
-        place = entries.search_timestamp(packet.dts, any_frame=True)
-        return place >= 0 and entries[place].timestamp == packet.dts and packet.pos - entries[place].pos not in (0, 8)
+    def shown_pts(self) -> list[int]:
+        """Return the presentation times of all frames, in order."""
+        packets = self._until_damage(self.origin, False)
+        return sorted(packet.pts for packet in packets if packet.pts is not None and self._is_shown(packet))
+
+    # --- damage -----------------------------------------------------------------------------------
 
     def is_lost(self, tick: int, pts: int) -> bool:
-        """Whether the frame shown at a tick is lost, though another from before it, at `pts`, would still be there.
+        """Tell whether the frame at a tick is lost, although an earlier one, at `pts`, is readable.
 
-        A frame that stays may be meant to, or those that follow it are damaged so that the container passed over
-        them. MP4 gives each frame its length. In Matroska, bytes that belong to no packet tell; in a transport stream,
-        that the packet after the gap is marked as damaged.
+        A frame may be shown for a long time on purpose, or because the container passed over the
+        damaged frames that follow it.
         """
-        held = (tick - pts) / self._frame_ticks
-        if self._kind not in ("matroska", "mpegts") or held < 1.5:
+        frames = (tick - pts) / self._frame_ticks
+        if self._kind not in KINDS_WITH_GAPS or frames < 1.5:
             return False
         if pts not in self._lost_after:
-            self._lost_after[pts] = self._is_gap(pts, tick)
+            self._seek(pts)
+            packets = self._container.demux()
+            self._lost_after[pts] = has_gap(packets, self._stream, self._kind, pts, tick, self._frame_ticks)
         return self._lost_after[pts]
-
-    def _is_gap(self, pts: int, tick: int) -> bool:
-        end = until = block = None
-        self._seek(pts)
-        with suppress(*BROKEN):
-            for packet in self._container.demux():
-                if packet.pos is None or not packet.size:
-                    continue
-                own = packet.stream is self._stream
-                if until is None:
-                    until = self._end_of(packet) if own and packet.pts == pts else None
-                elif self._is_loose(packet, end):
-                    return True
-                elif own and packet.pts is not None and packet.pts > tick:
-                    return False
-                # The frames of one block ("lacing") all have its place.
-                end = (end if end and packet.pos == block else packet.pos) + packet.size
-                block = packet.pos
-        return until is not None and tick >= until  # at the end of the file
-
-    def _is_loose(self, packet: Packet[Any], end: int | None) -> bool:
-        """Whether something is lost between a packet and the one before it, which ends at byte `end`."""
-        if self._kind == "mpegts":
-            return packet.stream is self._stream and packet.is_corrupt
-        return end is not None and packet.pos is not None and packet.pos - end > BETWEEN_BLOCKS
-
-    def shown_pts(self) -> list[int]:
-        """Return the showing times of all frames, in order."""
-        packets = self._until_damage(self.origin, False)
-        shown = (p.pts for p in packets if p.pts is not None and not p.is_discard and not self._is_hidden(p))
-        return sorted(shown)
-
-
-def place_of(packet: Packet[VideoStream]) -> PacketId:
-    """Return where a packet is."""
-    return PacketId(packet.pts, packet.pos, packet.size)
 
 
 def _identity(path: Path) -> tuple[int, int, int]:
-    """Tell a file from another that was put in its place."""
+    """Return what distinguishes a file from another in its place."""
     try:
         facts = path.stat()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""When a video file's first frame is shown, when its last ends, and how much of it is there. Nothing is decoded."""
+"""When a file's first frame is shown, when its last one ends, and how much of it is readable."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from av.container import InputContainer
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
-from atlaskit.video.readers.container import BROKEN, frame_length, kind_of, tick_of
+from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, frame_length, tick_length
 
 
-def first_shown(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
-    """Return the showing time of the first frame, and how much earlier it is decoded, in ticks.
+def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
+    """Return the tick at which the first frame is shown, and how much earlier it is decoded.
 
-    It is that of the first keyframe's packet, or, where a file was cut between keyframes and begins with packets
-    that are decoded and not shown, the earliest of the others before the next keyframe. Raises VideoError where
-    there is none, and what PyAV raises where the file cannot be read.
+    The first frame is normally that of the first keyframe's packet. A file that was cut between
+    keyframes begins with packets that are decoded and not shown: then it is the earliest of the
+    other packets before the next keyframe.
+
+    Raises:
+        VideoError: The file holds no frame.
+        Exception: One of DECODE_ERRORS if the file cannot be read.
     """
     shown, delay = None, 0
     for packet in container.demux(stream):
@@ -34,24 +38,26 @@ def first_shown(container: InputContainer, stream: VideoStream) -> tuple[int, in
     return shown, delay
 
 
-def length_of(container: InputContainer, stream: VideoStream, origin_ticks: int) -> tuple[Fraction, Fraction]:
-    """Return when the video ends, and when the part of it that can be read ends, in seconds from its first frame.
+def measure_length(container: InputContainer, stream: VideoStream, origin_ticks: int) -> tuple[Fraction, Fraction]:
+    """Return when the video ends, and when its readable part ends.
 
-    Costs one seek where the container can seek, a pass over the packets where it cannot.
+    Both are in seconds after the first frame. Takes one seek if the container can seek, and a pass
+    over the packets if it cannot.
     """
-    tick = tick_of(stream)
+    tick = tick_length(stream)
     start = Fraction(container.start_time or 0, 1_000_000)
     declared = (stream.duration or 0) * tick
-    if kind_of(container) == "avi":  # FFmpeg shortens that to what is there, and keeps the count
+    if container_kind(container) == "avi":  # FFmpeg shortens the duration to what is there, but not the frame count
         declared = stream.frames * frame_length(stream)
     length = max(Fraction(container.duration or 0, 1_000_000), declared)
-    # Some formats count the length from the first frame, some from zero: the lesser of the two is what is promised.
+    # Some formats count the length from the first frame, some from zero: the lesser of the two is
+    # certain.
     promised = length + min(start, Fraction(0))
     origin, slack = origin_ticks * tick, 1 + promised / 100
-    # Frames are shown in another order than they lie in the file: two seconds cover the last one.
-    ends = _ends_after(container, stream, max(length + start - 2, origin))
+    # Frames are shown in another order than they are stored in: two seconds cover the last one.
+    ends = _last_ends(container, stream, max(length + start - 2, origin))
     if ends is None or promised - max(ends) > slack:
-        ends = _ends_after(container, stream, _last_readable(container, stream, origin, promised))
+        ends = _last_ends(container, stream, _last_readable(container, stream, origin, promised))
     readable = ends[0] - origin if ends else Fraction(0)
     if ends is None or promised - max(ends) > slack:  # truncated: every stream stops before the end
         return max(declared or promised - max(origin, Fraction(0)), readable), readable
@@ -59,33 +65,36 @@ def length_of(container: InputContainer, stream: VideoStream, origin_ticks: int)
 
 
 def _last_readable(container: InputContainer, stream: VideoStream, low: Fraction, high: Fraction) -> Fraction:
-    """Return a time shortly before the last packet that can be read, by halving."""
+    """Return a time shortly before the last readable packet, by bisection."""
     while high - low > 1:
         middle = (low + high) / 2
-        is_there = _ends_after(container, stream, middle, packets=1) is not None
-        low, high = (middle, high) if is_there else (low, middle)
+        is_readable = _last_ends(container, stream, middle, packets=1) is not None
+        low, high = (middle, high) if is_readable else (low, middle)
     return max(low - 1, Fraction(0))
 
 
-def _ends_after(
+def _last_ends(
     container: InputContainer, stream: VideoStream, start: Fraction, packets: int = 0
 ) -> tuple[Fraction, Fraction] | None:
-    """Return the end of the last video packet and of the last packet at all, read from the keyframe at `start`;
-    with `packets`, of the first so many video packets. Damage on the way ends it: what was read until there counts."""
+    """Return the end of the last video packet and that of the last packet of any stream.
+
+    Packets are read from the keyframe at `start` on, up to the end of the file, the first damage,
+    or so many video `packets`. Returns None if there is no video packet.
+    """
     video_end = any_end = None
-    seen = 0
-    with suppress(*BROKEN):
-        container.seek(int(start / tick_of(stream)), stream=stream, backward=True)
+    count = 0
+    with suppress(*DECODE_ERRORS):
+        container.seek(int(start / tick_length(stream)), stream=stream, backward=True)
         for packet in container.demux():
             if packet.pts is None or packet.time_base is None or packet.is_corrupt:
                 continue
-            own = packet.stream is stream
-            length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if own else 0
+            is_video = packet.stream is stream
+            length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
             end = packet.pts * packet.time_base + length
-            if own:
+            if is_video:
                 video_end = end if video_end is None else max(video_end, end)
-                seen += 1
+                count += 1
             any_end = end if any_end is None else max(any_end, end)
-            if seen == packets != 0:
+            if count == packets != 0:
                 break
     return None if video_end is None or any_end is None else (video_end, any_end)

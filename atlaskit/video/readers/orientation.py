@@ -1,6 +1,7 @@
-"""How an MP4 or MOV file is to be turned before it is shown: phones film sideways and say so in the track's header.
+"""The rotation of an MP4 or MOV file, from its header.
 
-The library that decodes says it with each frame, but the size of a video must be known before any frame is decoded.
+Phones record sideways and note that in the track's header. FFmpeg reports the rotation with each
+decoded frame, but the size of a video must be known before any frame is decoded.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-CONTAINERS = {b"moov", b"trak"}
-DEEPEST, MOST_BOXES = 4, 4096
+CONTAINER_BOXES = {b"moov", b"trak"}
+DEEPEST_NESTING, MOST_BOXES = 4, 4096
 
 
 def rotation_of(path: Path, track_id: int) -> int:
-    """Return by how many degrees counterclockwise a track's frames are turned to be upright: 0, 90, 180 or 270.
+    """Return by how many degrees counterclockwise a track's frames are rotated to be upright.
 
-    0 for any other angle, and for a header that cannot be read.
+    This is 0, 90, 180 or 270. Any other angle, and a header that cannot be read, count as 0.
     """
     try:
         with path.open("rb") as file:
@@ -25,8 +26,8 @@ def rotation_of(path: Path, track_id: int) -> int:
     except (OSError, struct.error):
         return 0
     a, b, c, d = headers.get(track_id, (1, 0, 0, 1))
-    turns = {(1, 0, 0, 1): 0, (0, -1, 1, 0): 90, (-1, 0, 0, -1): 180, (0, 1, -1, 0): 270}
-    return turns.get((a, b, c, d), 0)
+    rotations = {(1, 0, 0, 1): 0, (0, -1, 1, 0): 90, (-1, 0, 0, -1): 180, (0, 1, -1, 0): 270}
+    return rotations.get((a, b, c, d), 0)
 
 
 def _track_headers(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -36,20 +37,21 @@ def _track_headers(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iter
             return
         file.seek(start)
         size, kind = struct.unpack(">I4s", file.read(8))
-        head = 8
+        header = 8
         if size == 1:
-            (size,), head = struct.unpack(">Q", file.read(8)), 16
+            (size,), header = struct.unpack(">Q", file.read(8)), 16
         size = end - start if size == 0 else size
-        if size < head:
+        if size < header:
             return
-        if kind in CONTAINERS and depth < DEEPEST:
-            yield from _track_headers(file, start + head, min(start + size, end), depth + 1)
+        if kind in CONTAINER_BOXES and depth < DEEPEST_NESTING:
+            yield from _track_headers(file, start + header, min(start + size, end), depth + 1)
         elif kind == b"tkhd":
             yield _track_header(file)
         start += size
 
 
 def _track_header(file: BinaryIO) -> tuple[int, tuple[int, ...]]:
+    """Return the id and the matrix signs of the track header at the file's position."""
     version = file.read(4)[0:1]
     times = 16 if version == b"\x01" else 8
     file.seek(times, 1)

@@ -1,18 +1,19 @@
-"""What a notebook shows of the kit's objects when one is the last line of a cell: a faithful static picture, as HTML.
+"""What a notebook shows of the kit's objects when one is the last line of a cell: static HTML.
 
-The rooms below know nothing of this. A class shows itself through the `_repr_html_` that every notebook looks for, and
-`attach`, which `import atlaskit` calls, hangs it on the classes in SHOWN, once and in one place: so no low room imports
-this one, no IPython is needed, and whatever else honours `_repr_html_` shows the same. Texts stay as they are, for
-terminals (`__repr__`, `__str__`); pictures stay JPEG too (`Picture._repr_jpeg_`), for what shows no HTML.
+Lower packages do not know this one. A notebook looks for the method `_repr_html_`, and `attach`,
+which `import atlaskit` calls, sets it on every class in REPRS. So no lower package imports this
+one, none needs IPython, and other tools that honour `_repr_html_` show the same. The text forms
+stay as they are (`__repr__`, `__str__`), and so does the JPEG of an image (`_repr_jpeg_`).
 
-The HTML is read where it ends up: in JupyterLab in either theme, in nbconvert's pages, in papermill's copies, and on
-GitHub, which strips scripts and styles. So it is tables, sentences and `<img>` with `data:` addresses; a style is only
-ever an ornament, and no colour is set. Timelines are small PNGs drawn here (`timeline`): bars made of elements would
-collapse where styles are stripped, inline SVG is removed there, and a matplotlib figure of `plots` takes a second,
-grows with the run, and stays open in the notebook until it is shown there as well. `plots.path` is the figure in full.
+The same HTML is read in JupyterLab with either theme, in nbconvert's pages, in papermill's copies,
+and on GitHub, which removes scripts and styles. So it consists of tables, sentences and `<img>`
+with `data:` addresses; styles only decorate, and no colour is set. Timelines are small PNGs
+(`timeline`): without styles, bars made of elements would collapse; GitHub removes inline SVG; and a
+matplotlib figure takes a second and stays open in the notebook. `plots.path` is the full figure.
 
-Every text of a stranger is shown as text: `markup` escapes all that it did not make itself. An object that is damaged
-shows what it can, with a sentence in the place of the rest; nothing raises, and no frame is decoded that is not shown.
+Every text of unknown origin is shown as text: `markup` escapes all that it did not make. A damaged
+object shows what it can, with a sentence in place of the rest. Nothing raises, and only frames that
+are shown are decoded.
 """
 
 from __future__ import annotations
@@ -22,43 +23,49 @@ from functools import partial
 from typing import Any
 
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
-from atlaskit.viz.html import reprs
-from atlaskit.viz.html.markup import part
+from atlaskit.viz.html.markup import guarded
+from atlaskit.viz.html.reprs.cache import cache
+from atlaskit.viz.html.reprs.images import still, video, view
+from atlaskit.viz.html.reprs.memory import dead_zones, scratchpad, sheet
+from atlaskit.viz.html.reprs.observation import observation
+from atlaskit.viz.html.reprs.result import result
+from atlaskit.viz.html.reprs.trace import trace
 
-SHOWN: dict[type, Callable[[Any], str]] = {
-    Video: reprs.video,
-    View: reprs.view,
-    Still: reprs.still,
-    Sheet: reprs.sheet,
-    Observation: reprs.observation,
-    Scratchpad: reprs.scratchpad,
-    DeadZones: reprs.dead_zones,
-    Result: reprs.result,
-    Trace: reprs.trace,
-    Cache: reprs.cache,
+REPRS: dict[type, Callable[[Any], str]] = {
+    Video: video,
+    View: view,
+    Still: still,
+    Sheet: sheet,
+    Observation: observation,
+    Scratchpad: scratchpad,
+    DeadZones: dead_zones,
+    Result: result,
+    Trace: trace,
+    Cache: cache,
 }
-"""What is shown as HTML, and by which function; so are their subclasses."""
+"""The function that displays objects of a class and of its subclasses."""
 
 
 def html(thing: object) -> str:
-    """Return an object as the HTML that a notebook shows of it, or a sentence that says why that cannot be had.
+    """Return the HTML that a notebook shows of an object, or a sentence why there is none.
 
-    Raises TypeError for what is of no kind in SHOWN.
+    Raises:
+        TypeError: The object is of no class in REPRS.
     """
-    for kind in type(thing).__mro__:
-        if kind in SHOWN:
-            return part(f"This {kind.__name__}", partial(SHOWN[kind], thing))
-    known = ", ".join(kind.__name__ for kind in SHOWN)
-    raise TypeError(f"There is no display of a {type(thing).__name__}; there is one of {known}.")
+    for base in type(thing).__mro__:
+        if base in REPRS:
+            return guarded(f"This {base.__name__}", partial(REPRS[base], thing))
+    known = ", ".join(each.__name__ for each in REPRS)
+    raise TypeError(f"An object of type {type(thing).__name__} has no HTML display; these types have one: {known}.")
 
 
 def attach(hook: str = "_repr_html_") -> None:
-    """Let every class in SHOWN show itself in notebooks."""
-    for kind in SHOWN:
-        setattr(kind, hook, html)
+    """Set the method `hook`, which notebooks look for, on every class in REPRS."""
+    for each in REPRS:
+        setattr(each, hook, html)

@@ -1,7 +1,7 @@
-"""Lanes over a video's time, as a small PNG: what lies where, by place and by name, not by colour alone.
+"""Lanes over the time of a video, drawn as a small PNG.
 
-White behind black, whatever the page's theme. Its own words are few and none of a stranger's but labels, as pixels.
-Knows nothing of runs.
+Lanes differ in position and name, not in colour alone. The image is black on white, whatever the
+theme of the page; its text is pixels.
 """
 
 from __future__ import annotations
@@ -16,81 +16,96 @@ from PIL import Image, ImageDraw, ImageFont
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError, printable
+from atlaskit.viz.palette import INK, TICK_LINE
 
 WIDTH_PX = 720
-"""As it is shown; it is drawn at twice that."""
-_SCALE, _NAMES, _LANE, _EDGE, _POINTS = 2, 92, 20, 12, 11
-_STEPS_S = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 36_000, 86_400)
-_WHITE, _INK, _QUIET = (255, 255, 255), (24, 28, 36), (210, 214, 220)
+"""Width at which the image is shown; it is drawn at twice that, for dense screens."""
+MAX_TICKS = 8
+_SCALE, _NAME_PX, _LANE_PX, _MARGIN_PX, _FONT_PX = 2, 92, 20, 12, 11
+_TICK_STEPS_S = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 36_000, 86_400)
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One row: its name, intervals that are filled and that are only outlined, and moments with their labels."""
+    """One row of a timeline."""
 
     name: str
     filled: Sequence[Span] = ()
+    """Intervals in seconds that are drawn filled."""
     outlined: Sequence[Span] = ()
+    """Intervals in seconds that are drawn as outlines."""
     moments: Sequence[tuple[float, str]] = ()
+    """Dots, each at a time in seconds and with a label."""
     colour: str = "black"
 
 
-def draw(lanes: Sequence[Lane], duration_s: float) -> bytes:
-    """Return the lanes as a PNG, over `[0, duration_s)`; raise InputError where that is no time at all."""
+def draw_png(lanes: Sequence[Lane], duration_s: float) -> bytes:
+    """Return the lanes over [0, duration_s) as a PNG; raise InputError as `draw` does."""
     buffer = io.BytesIO()
-    paint(lanes, duration_s).quantize(16, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    draw(lanes, duration_s).quantize(16, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 
-def paint(lanes: Sequence[Lane], duration_s: float) -> Image.Image:
-    """Return the lanes as an image, twice as large as they are shown; raise InputError as `draw` does."""
+def draw(lanes: Sequence[Lane], duration_s: float) -> Image.Image:
+    """Return the lanes over [0, duration_s) as an image, 2 · WIDTH_PX wide.
+
+    Raises:
+        InputError: The duration is not positive and finite.
+    """
     if not 0 < duration_s < float("inf"):
-        raise InputError(f"A timeline needs a span of time, got {duration_s} s.")
-    size = (WIDTH_PX * _SCALE, (_LANE * (len(lanes) + 1) + 4) * _SCALE)
-    sheet = Image.new("RGB", size, _WHITE)
-    pen = ImageDraw.Draw(sheet)
-    _ticks(pen, duration_s, len(lanes))
+        raise InputError(f"A timeline needs a positive, finite duration; got {duration_s} s.")
+    size = (WIDTH_PX * _SCALE, (_LANE_PX * (len(lanes) + 1) + 4) * _SCALE)
+    picture = Image.new("RGB", size, "white")
+    pen = ImageDraw.Draw(picture)
+    _draw_ticks(pen, duration_s, len(lanes))
     for row, lane in enumerate(lanes):
-        _lane(pen, row, lane, duration_s)
-    return sheet
+        _draw_lane(pen, row, lane, duration_s)
+    return picture
 
 
 def _x(time_s: float, duration_s: float) -> int:
-    left, right = _NAMES * _SCALE, (WIDTH_PX - _EDGE) * _SCALE
+    """Return the pixel column of a time; times outside the video are at its ends."""
+    left, right = _NAME_PX * _SCALE, (WIDTH_PX - _MARGIN_PX) * _SCALE
     return round(left + min(1.0, max(0.0, time_s / duration_s)) * (right - left))
 
 
-def _ticks(pen: ImageDraw.ImageDraw, duration_s: float, lanes: int) -> None:
-    step_s = next((step for step in _STEPS_S if duration_s / step <= 8), duration_s / 4)
-    bottom = _LANE * lanes * _SCALE
+def _draw_ticks(pen: ImageDraw.ImageDraw, duration_s: float, lanes: int) -> None:
+    step_s = next((step for step in _TICK_STEPS_S if duration_s / step <= MAX_TICKS), duration_s / 4)
+    bottom = _LANE_PX * lanes * _SCALE
     for number in range(int(duration_s / step_s) + 1):
         x = _x(number * step_s, duration_s)
-        pen.line([(x, 0), (x, bottom)], fill=_QUIET, width=1)
+        pen.line([(x, 0), (x, bottom)], fill=TICK_LINE, width=1)
         label = clock(number * step_s).removesuffix(".0")
         half = round(_font().getlength(label) / 2)
-        pen.text((min(x - half, WIDTH_PX * _SCALE - 2 * half - 2), bottom + 4), label, fill=_INK, font=_font())
+        pen.text((min(x - half, WIDTH_PX * _SCALE - 2 * half - 2), bottom + 4), label, fill=INK, font=_font())
 
 
-def _lane(pen: ImageDraw.ImageDraw, row: int, lane: Lane, duration_s: float) -> None:
-    top, bottom = (row * _LANE + 4) * _SCALE, (row * _LANE + _LANE - 3) * _SCALE
-    pen.text((4, top), lane.name, fill=_INK, font=_font())
-    pen.line([(_x(0, duration_s), bottom + 4), (_x(duration_s, duration_s), bottom + 4)], fill=_QUIET, width=1)
+def _draw_lane(pen: ImageDraw.ImageDraw, row: int, lane: Lane, duration_s: float) -> None:
+    top, bottom = (row * _LANE_PX + 4) * _SCALE, (row * _LANE_PX + _LANE_PX - 3) * _SCALE
+    pen.text((4, top), lane.name, fill=INK, font=_font())
+    pen.line([(_x(0, duration_s), bottom + 4), (_x(duration_s, duration_s), bottom + 4)], fill=TICK_LINE, width=1)
     for spans, fill in ((lane.outlined, None), (lane.filled, lane.colour)):
-        # What falls on the same pixels is drawn once: there may be very many.
+        # Intervals on the same pixels are drawn once: a run can have very many.
         for left, right in sorted({(_x(a, duration_s), _x(b, duration_s)) for a, b in spans}):
             pen.rectangle([(left, top), (max(right, left + 2), bottom)], fill=fill, outline=lane.colour, width=2)
-    free, seen = 0, set[int]()
+    _draw_moments(pen, lane, (top, bottom), duration_s)
+
+
+def _draw_moments(pen: ImageDraw.ImageDraw, lane: Lane, rows: tuple[int, int], duration_s: float) -> None:
+    """Draw a dot for each moment, and its label where there is room beside the one before."""
+    top, middle = rows[0], sum(rows) // 2
+    free_from, drawn = 0, set[int]()
     for time_s, label in sorted(lane.moments):
-        x, middle = _x(time_s, duration_s), (top + bottom) // 2
-        if x not in seen:
+        x = _x(time_s, duration_s)
+        if x not in drawn:
             pen.ellipse([(x - 6, middle - 6), (x + 6, middle + 6)], fill=lane.colour)
-            seen.add(x)
-        word = printable(label, 4)
-        if x + 8 >= free and word:
-            pen.text((x + 9, top - 2), word, fill=_INK, font=_font())
-            free = x + 16 + round(_font().getlength(word))
+            drawn.add(x)
+        text = printable(label, 4)
+        if x + 8 >= free_from and text:
+            pen.text((x + 9, top - 2), text, fill=INK, font=_font())
+            free_from = x + 16 + round(_font().getlength(text))
 
 
 @lru_cache(maxsize=1)
 def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(_POINTS * _SCALE)
+    return ImageFont.load_default(_FONT_PX * _SCALE)

@@ -30,7 +30,7 @@ def onlooker(video: Video, cache: Cache) -> RunDisplay:
 
 def attach() -> None:
     """Let `ask` draw by this."""
-    RunObserver.opens = onlooker
+    RunObserver.open_display = onlooker
 
 
 def _is_kernel() -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from PIL import Image, ImageDraw
 
 from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.drawing import DEAD, burn, font
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.mdp import dead_cells
-from atlaskit.environment.render import DEAD, burn, font
 from atlaskit.errors import AtlasError, printable, reason
-from atlaskit.viz.html import reprs
+from atlaskit.viz.html.phrases import spans_text
 from atlaskit.viz.live.snapshots import Snapshot, Visit
 
 Colour = tuple[int, int, int]
@@ -85,7 +85,7 @@ class RunMap:
             if visit.region
         )
         return (
-            f"The map, {self._grid.k}×{self._grid.k} cells over {reprs.spans_told([(0.0, self.duration_s)])}: "
+            f"The map, {self._grid.k}×{self._grid.k} cells over {spans_text([(0.0, self.duration_s)])}: "
             f"{len(black)} cells are ruled out and black; {at or 'no worker is out'}; "
             f"{len(moment.evidence)} frames of evidence."
         )

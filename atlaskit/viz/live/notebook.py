@@ -19,7 +19,7 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import Html, card, image, paragraph, strange, table, tag
+from atlaskit.viz.html.markup import Html, card, image, paragraph, table, tag, untrusted
 from atlaskit.viz.live.map import RunMap
 from atlaskit.viz.live.snapshots import Snapshot
 
@@ -75,7 +75,7 @@ class NotebookOutput:
     def _page(self, moment: Snapshot) -> Html:
         items = [*moment.evidence][-MOST_ITEMS:]
         return card(
-            paragraph(tag("strong", strange(moment.question, 1_000))),
+            paragraph(tag("strong", untrusted(moment.question, 1_000))),
             paragraph(self._counted(moment)),
             _painted(self._map, moment) if self._map is not None else "",
             table("Who does what", ("who", "where", "what"), _doings(moment)),
@@ -88,19 +88,19 @@ def _painted(map_: RunMap, moment: Snapshot) -> Html:
     map_.paint(moment).save(buffer, "JPEG", quality=QUALITY)
     picture = image(buffer.getvalue(), "jpeg", map_.told(moment), SIDE_PX)
     if map_.has_frames:
-        return card(picture, paragraph("Its frames cannot be shown: ", strange(map_.trouble)) if map_.trouble else "")
+        return card(picture, paragraph("Its frames cannot be shown: ", untrusted(map_.trouble)) if map_.trouble else "")
     return card(picture, paragraph("Its frames are being looked up."))
 
 
 def _doings(moment: Snapshot) -> list[tuple[object, ...]]:
     visits = sorted(moment.at_work.items())
-    rows: list[tuple[object, ...]] = [("Master", "the map", strange(moment.master or "begins"))]
+    rows: list[tuple[object, ...]] = [("Master", "the map", untrusted(moment.master or "begins"))]
     rows += [
-        (f"worker {number}", "–".join(map(clock, visit.interval_s)), strange(visit.doing))
+        (f"worker {number}", "–".join(map(clock, visit.interval_s)), untrusted(visit.doing))
         for number, visit in visits[:MOST_VISITS]
     ]
     return rows if len(visits) <= MOST_VISITS else [*rows, (f"{len(visits) - MOST_VISITS} more", "", "")]
 
 
 def _row(item: Any) -> tuple[object, ...]:
-    return strange(item.label, 8), clock(item.timestamp_s), strange(item.description, 200)
+    return untrusted(item.label, 8), clock(item.timestamp_s), untrusted(item.description, 200)

@@ -28,8 +28,8 @@ from atlaskit.runs.events import (
     data_of,
 )
 from atlaskit.runs.replay import Memory, after
-from atlaskit.viz.html import reprs
-from atlaskit.viz.html.markup import told
+from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.html.summaries import event_summary
 
 MOST_LETTERS = 300
 """Of what is told of one doing."""
@@ -96,7 +96,7 @@ class Snapshot:
         form = data_of(event)
         moment = replace(self, round=max(self.round, event.round), memory=after(form, self.memory)).paid(form)
         if event.worker is None:
-            doing = told(reprs.in_short(event), MOST_LETTERS)
+            doing = plain_text(event_summary(event), MOST_LETTERS)
             moment = (
                 moment if isinstance(form, StartData | AssignData) else replace(moment, master=f"{event.kind}: {doing}")
             )
@@ -111,7 +111,7 @@ class Snapshot:
                 }
                 return replace(moment, at_work=MappingProxyType(sent))
             case StepData() | FailureData() if event.worker is not None:
-                return moment.at(event.worker, form, told(reprs.in_short(event), MOST_LETTERS))
+                return moment.at(event.worker, form, plain_text(event_summary(event), MOST_LETTERS))
             case ReportData():
                 left = {number: visit for number, visit in self.at_work.items() if number != event.worker}
                 return replace(moment, at_work=MappingProxyType(left))

@@ -48,7 +48,7 @@ class DrawingThread:
         self._thread: threading.Thread | None = None
         self._trouble: Exception | None = None
 
-    def see(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take in one event; the first one, which comes before any worker is out, begins the drawing."""
         self._events.put(event)
         if self._thread is None:
@@ -56,7 +56,7 @@ class DrawingThread:
             self._thread = threading.Thread(target=copy_context().run, args=(self._draw,), daemon=True, name="drawing")
             self._thread.start()
 
-    def leave(self, result: Result | None) -> None:
+    def on_end(self, result: Result | None) -> None:
         """Draw the last state, or the result in its place; raise what went wrong on the way there."""
         self._over.set()
         if self._thread is None:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from PIL import Image, ImageDraw
 
+from atlaskit.environment.drawing import burn
+from atlaskit.environment.image import LazyImage
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import LazyImage, Sheet, View, burn, read_tiles
+from atlaskit.environment.render import Sheet, View
+from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import AtlasError, printable
 from atlaskit.runs import replay
 from atlaskit.runs.replay import ShownImage
 from atlaskit.runs.result import Result, verdict
-from atlaskit.viz.html import reprs, timeline
+from atlaskit.viz.html import timeline
+from atlaskit.viz.html.summaries import event_summary
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.live.map import COLOURS, EMPTY, RunMap, tag
 from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.movie.storyboard import Beat
 from atlaskit.viz.movie.text import write
 from atlaskit.viz.palette import DEAD, FOUND
-from atlaskit.viz.walk.steps import WHAT
+from atlaskit.viz.walk.details import EVENT_TITLES
 
 SIZE = (1280, 720)
 EDGE, BODY_Y, MAP_PX, TIME_Y = 24, 122, 432, 562
@@ -94,7 +98,7 @@ class FrameRenderer:
             Lane("looked at", self._visited, [visit.interval_s for visit in moment.at_work.values()], colour=FOUND),
             Lane("ruled out", moment.memory.dead_zones.intervals, colour=DEAD),
         ]
-        time = timeline.paint(lanes, self._video.duration_s)
+        time = timeline.draw(lanes, self._video.duration_s)
         width = SIZE[0] - 2 * EDGE
         time = time.resize((width, round(time.height * width / time.width)), Image.Resampling.LANCZOS)
         still.paste(time, (EDGE, TIME_Y))
@@ -111,7 +115,7 @@ class FrameRenderer:
         """Draw what is looked at in some events; say what they are where that is nothing but the map."""
         seen, events = self._seen(beat), [self._result.trace.events[place] for place in beat]
         kind = events[-1].kind
-        said = (MANY if len(events) > 1 else WHAT).get(kind) or WHAT.get(kind, kind)
+        said = (MANY if len(events) > 1 else EVENT_TITLES).get(kind) or EVENT_TITLES.get(kind, kind)
         more = f" ({len(seen) - SEEN} more are not shown)" if len(seen) > SEEN else ""
         y = write(pen, (RIGHT_X, BODY_Y - 4), said[:1].upper() + said[1:] + more, 16, RIGHT_PX, 1, QUIET)
         for number, (worker, shown) in enumerate([*seen.items()][:SEEN]):
@@ -123,7 +127,7 @@ class FrameRenderer:
             write(pen, (x, y + SEEN_PX + 4), self._told_of(shown, worker), 13, SEEN_PX, 2)
         for event in events[:MOST_LINES] if not seen else ():
             by = "" if event.worker is None else f"worker {event.worker}: "
-            y = write(pen, (RIGHT_X, y + 6), by + reprs.in_short(event), 16, RIGHT_PX, 2)
+            y = write(pen, (RIGHT_X, y + 6), by + event_summary(event), 16, RIGHT_PX, 2)
 
     def _seen(self, beat: Beat) -> dict[int | None, ShownImage]:
         """Return what each worker looks at in some events, and under None the Master; the map itself is always seen."""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from PIL import ImageDraw, ImageFont
 
-from atlaskit.environment.render import Font, font, wrap
-from atlaskit.viz.html.markup import told
+from atlaskit.environment.drawing import Font, font, wrap
+from atlaskit.viz.html.markup import plain_text
 
 INK = (24, 28, 36)
 DEJAVU = "mpl-data/fonts/ttf/DejaVuSans.ttf"
@@ -48,7 +48,7 @@ def write(
 def fitted(words: str, points: int, width: int, most_lines: int) -> list[str]:
     """Return a text that is only shown as lines of at most so many pixels, with a sign where something is left out."""
     longest = max(6, width // points)  # of a word, in letters: hardly any is wider than it is high
-    pieces = re.sub(rf"(\S{{{longest}}})(?=\S)", r"\1 ", told(words, MOST_LETTERS))
+    pieces = re.sub(rf"(\S{{{longest}}})(?=\S)", r"\1 ", plain_text(words, MOST_LETTERS))
     lines = wrap(pieces, letters(points), width)
     if len(lines) <= most_lines:
         return lines

@@ -1,9 +1,9 @@
-"""Figures made from results and tables. Nothing here calls a model, and only figures of frames ever decode one."""
+"""Figures made from results and tables. None calls a model; only figures of frames decode any."""
 
 from atlaskit.viz.plots.appendix import before_after, scratchpad, trace_log
 from atlaskit.viz.plots.costs import failure_modes, tokens_by_role
+from atlaskit.viz.plots.geometry import resolutions
 from atlaskit.viz.plots.learning import learning_curves
-from atlaskit.viz.plots.maps import resolutions
 from atlaskit.viz.plots.runs import path, rounds
 from atlaskit.viz.plots.style import save
 from atlaskit.viz.plots.tables import against_duration, against_spread, depth_budget

@@ -1,4 +1,4 @@
-"""A run condensed to lines: each round's scores, visits and review (the paper's exploration trace)."""
+"""The log of a run as text: each round's probe, visits and review (paper's exploration trace)."""
 
 from __future__ import annotations
 
@@ -11,47 +11,53 @@ from atlaskit.environment.notation import clock
 from atlaskit.errors import printable
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.viz.plots.runs import probes_for
+from atlaskit.viz.plots.runs import events_of_round, probes_for
 
 
 def log(result: Result) -> Iterator[str]:
-    """Yield a run's lines; those of a round are indented below its number."""
-    zones, size = DeadZones(), result.settings["k"] ** 2
+    """Yield the lines of a run's log; each round is a heading and indented lines."""
+    dead_zones, size = DeadZones(), result.settings["k"] ** 2
     for number in range(1, result.rounds + 1):
         yield f"round {number}"
         for probe in probes_for(number, result):
-            ranked = sorted(probe["scores"].items(), key=lambda item: (-item[1], int(item[0])))
-            when = f"made during round {number - 1}" if probe["ahead"] else "made before the round"
-            yield f"  probe     {', '.join(f'{cell}: {score:.2f}' for cell, score in ranked)}  ({when})"
-        judged = [event for event in result.trace.of("review") if event.round == number]
-        reports = [event for event in result.trace.of("report") if event.round == number]
+            yield f"  probe     {_probe_line(probe, number)}"
+        reports = events_of_round(result, "report", number)
+        reviews = events_of_round(result, "review", number)
         for report in reports:
-            yield f"  worker {report.worker}  {_visited(report, result)}"
-        for review in judged:
-            yield f"  review    {_reviewed(review)}"
-        zones = zones.add_all(span for event in (*reports, *judged) for span in event["dead_s"])
-        yield f"  black     {len(black_cells(result, zones))} of {size} cells"
+            yield f"  worker {report.worker}  {_visit_line(report, result)}"
+        for review in reviews:
+            yield f"  review    {_review_line(review)}"
+        dead_zones = dead_zones.add_all(span for event in (*reports, *reviews) for span in event["dead_s"])
+        yield f"  black     {len(black_cells(result, dead_zones))} of {size} cells"
 
 
-def black_cells(result: Result, zones: DeadZones | None = None) -> frozenset[int]:
-    """Return the root's cells that are black, in the end or given some dead zones."""
+def black_cells(result: Result, dead_zones: DeadZones | None = None) -> frozenset[int]:
+    """Return the black cells of the root, for `dead_zones` or else for those of the result."""
     root = Grid(0.0, result.sheet.video.duration_s, result.settings["k"])
-    return dead_cells(root, result.dead_zones if zones is None else zones)
+    return dead_cells(root, result.dead_zones if dead_zones is None else dead_zones)
 
 
-def _visited(report: Event, result: Result) -> str:
-    """Say where a worker went, what it did, and what came of it."""
+def _probe_line(probe: Event, round_number: int) -> str:
+    """Return the scores of a probe, the highest first, and when the probe was made."""
+    ranked = sorted(probe["scores"].items(), key=lambda item: (-item[1], int(item[0])))
+    scores = ", ".join(f"{cell}: {score:.2f}" for cell, score in ranked)
+    when = f"made during round {round_number - 1}" if probe["ahead"] else "made before the round"
+    return f"{scores}  ({when})"
+
+
+def _visit_line(report: Event, result: Result) -> str:
+    """Return the region of a visit, the actions in it, and what it changed in memory."""
     steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
     start_s, end_s = report["interval_s"]
-    place = f"cell {'/'.join(map(str, report['path'])):<3} {clock(start_s):>7}–{clock(end_s):<7}"
-    did = " → ".join(step["action"]["name"] for step in steps)
-    kept = ", ".join(f"[{item['label']}] {clock(item['timestamp_s'])}" for item in report["kept"])
-    came = f"kept {kept}" if kept else "ruled out" if report["dead_s"] else "nothing new"
-    return f"{place}  {did:<26}  {came}"
+    region = f"cell {'/'.join(map(str, report['path'])):<3} {clock(start_s):>7}–{clock(end_s):<7}"
+    actions = " → ".join(step["action"]["name"] for step in steps)
+    evidence = ", ".join(f"[{item['label']}] {clock(item['timestamp_s'])}" for item in report["kept"])
+    outcome = f"kept {evidence}" if evidence else "ruled out" if report["dead_s"] else "nothing new"
+    return f"{region}  {actions:<26}  {outcome}"
 
 
-def _reviewed(review: Event) -> str:
-    """Say what a review concluded."""
+def _review_line(review: Event) -> str:
+    """Return the reasoning of a review, its conclusion, and the cells it sends workers to."""
     conclusion = review["conclusion"]
     cells = ", ".join(map(str, conclusion.get("explore", ())))
     action = conclusion.get("action", "")

@@ -9,136 +9,172 @@ from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.errors import InputError
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.evaluation.tables import METHOD_ORDER
-from atlaskit.viz.plots.style import STYLE, colour
+from atlaskit.viz.palette import REFERENCE_LINE, categorical
+from atlaskit.viz.plots.style import MARKERS, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
 
-MARKERS = "osD^vP*X"
-TICKS_S = {60: "1 min", 600: "10 min", 3600: "1 h", 10_800: "3 h", 18_000: "5 h", 36_000: "10 h"}
-"""What durations are called."""
-CALLED = {"score": "mean score", "tokens": "tokens a question", "effective_tokens": "effective tokens a question"}
-"""What columns are called."""
-NUDGE = 0.035
-"""How far methods stand apart at one duration, as a share of it, so that their intervals do not hide each other."""
+DURATION_LABELS = {60: "1 min", 600: "10 min", 3600: "1 h", 10_800: "3 h", 18_000: "5 h", 36_000: "10 h"}
+"""Labels of common durations, by seconds."""
+COLUMN_LABELS = {
+    "score": "mean score",
+    "tokens": "tokens per question",
+    "effective_tokens": "effective tokens per question",
+}
+"""Axis labels of columns."""
+SHIFT = 0.035
+"""Distance between methods at one duration, as a share of it, to keep their intervals apart."""
 
 
 def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None = None) -> Axes:
-    """Draw the mean of a column against the duration of the video, a line a method, with its 95 % interval (over
-    videos) at each duration (paper, Table 2 and Fig. 1).
+    """Draw the mean of a column against the duration of the video (paper, Table 2 and Fig. 1).
 
-    The durations are those of the column `duration_s`, on a logarithmic axis; tokens are on one as well. Raises
-    InputError for a table that lacks a column, or in which a duration is not known.
+    There is a line for each method, with 95 % intervals over videos. Durations are on a logarithmic
+    axis, and so are tokens.
+
+    Args:
+        rows: A table of `evaluate`, with `method`, `duration_s` and `column`.
+        column: The column whose mean is drawn.
+        ax: Axes to draw on; None makes a new figure.
+
+    Raises:
+        InputError: A column is missing, or a row has no positive `duration_s`.
     """
-    import matplotlib.pyplot as plt
-
-    told = accuracy(rows, ["method", "duration_s"], column=column)
-    if not (told["duration_s"] > 0).all():
-        raise InputError("Some rows tell no duration_s, so they have no place on an axis of durations.")
+    means = accuracy(rows, ["method", "duration_s"], column=column)
+    if not (means["duration_s"] > 0).all():
+        raise InputError("Some rows have no duration_s, so they have no place on the axis; drop them first.")
     methods = list(dict.fromkeys(rows["method"]))
-    looks = [*METHOD_ORDER, *(method for method in methods if method not in METHOD_ORDER)]  # the same in every figure
-    with plt.style.context(STYLE):
-        if ax is None:
-            _, ax = plt.subplots()
+    all_methods = [*METHOD_ORDER, *(method for method in methods if method not in METHOD_ORDER)]
+    with styled_axes(ax) as ax:
         for number, method in enumerate(methods):
-            line = told[told["method"] == method]
-            at = line["duration_s"] * (1 + NUDGE) ** (number - (len(methods) - 1) / 2)
-            look = looks.index(method) % len(MARKERS)
-            draw_means(ax, at, line, colour(look), MARKERS[look], label=method)
+            line = means[means["method"] == method]
+            x = line["duration_s"] * (1 + SHIFT) ** (number - (len(methods) - 1) / 2)
+            look = all_methods.index(method) % len(MARKERS)  # a method looks the same in every figure
+            draw_means(ax, x, line, categorical(look), MARKERS[look], label=method)
         ax.set_xscale("log")
-        durations = sorted(told["duration_s"].unique())
-        ax.set_xticks(durations, [duration_called(each) for each in durations])
+        durations = sorted(means["duration_s"].unique())
+        ax.set_xticks(durations, [duration_label(each) for each in durations])
         ax.minorticks_off()
-        ax.set_xlabel("duration of the video")
-        _name_values(ax, column)
+        ax.set_xlabel("video duration")
+        _label_values(ax, column)
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
 
 
 def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None, ax: Axes | None = None) -> Axes:
-    """Draw score and tokens against the maximum depth, the column `max_depth` (paper, Fig. 5a).
+    """Draw score and tokens against the maximum depth (paper, Fig. 5a).
 
-    Below each depth stands how long a cell is there, Δt_d = T / K^(2(d+1)) of a video of `duration_s` seconds; a line
-    marks the first depth at which it is shorter than a second. K is that of the rows if not given, 8 if they tell none.
+    Below each depth is its resolution, Δt_d = T / K^(2(d+1)). A dotted line marks the first depth
+    at which it is below a second.
+
+    Args:
+        rows: A table of `evaluate` with the column `max_depth`.
+        duration_s: Duration T of the videos, in seconds.
+        k: Cells per side of a grid; None takes the column `k`, and 8 where there is none.
+        ax: Axes to draw on; None makes a new figure.
+
+    Raises:
+        InputError: A column is missing.
     """
-    import matplotlib.pyplot as plt
-
     k = k or (int(rows["k"].max()) if "k" in rows else 8)
     scores, tokens = (accuracy(rows, "max_depth", column=column) for column in ("score", "tokens"))
     depths = scores["max_depth"].tolist()
-    spans_s = [resolution_s(duration_s, k, depth) for depth in depths]
-    with plt.style.context(STYLE):
-        if ax is None:
-            _, ax = plt.subplots()
-        right = ax.twinx()
-        right.bar(depths, tokens["mean"] / 1000, 0.5, color=colour(4), alpha=0.45, lw=0)
-        right.set_ylabel("thousand tokens a question (bars)")
-        right.spines["right"].set_visible(True)
-        right.grid(visible=False)
-        ax.set_zorder(right.get_zorder() + 1)
-        ax.patch.set_visible(False)
-        draw_means(ax, scores["max_depth"], scores, colour(0), MARKERS[0])
-        fine = next((depth for depth in depths if depth >= sub_second_depth(duration_s, k)), None)
-        if fine is not None:
-            ax.axvline(fine - 0.5, color="0.35", lw=1, ls=":")
+    with styled_axes(ax) as ax:
+        _draw_token_bars(ax, depths, tokens)
+        draw_means(ax, scores["max_depth"], scores, categorical(0), MARKERS[0])
+        sub_second = sub_second_depth(duration_s, k)
+        first_below = next((depth for depth in depths if depth >= sub_second), None)
+        if first_below is not None:
+            ax.axvline(first_below - 0.5, color=REFERENCE_LINE, lw=1, ls=":")
             above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-            ax.annotate("from here on, cells below 1 s", (fine - 0.5, 1), (0, 3), ha="center", fontsize=8, **above)
-        ax.set_xticks(depths, [f"{depth}\n{_span(span_s)}" for depth, span_s in zip(depths, spans_s, strict=True)])
-        ax.set_xlabel("maximum depth, and how long a cell is there")
-        _name_values(ax, "score")
+            note_at = (first_below - 0.5, 1)
+            ax.annotate("cells below 1 s from here on", note_at, (0, 3), ha="center", fontsize=8, **above)
+        ax.set_xticks(depths, [f"{depth}\n{_span_label(resolution_s(duration_s, k, depth))}" for depth in depths])
+        ax.set_xlabel("maximum depth, and its resolution")
+        _label_values(ax, "score")
         ax.set_ylabel("mean score (line)")
     return ax
 
 
 def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3, ax: Axes | None = None) -> Axes:
-    """Draw the mean of a column against the number of places in the video that an answer lies at, the column
-    `positions`, of which `most` and more are one (paper, Fig. 5b). Raises InputError where no row tells any."""
-    import matplotlib.pyplot as plt
+    """Draw the mean of a column against the number of positions of the answer (paper, Fig. 5b).
 
+    Args:
+        rows: A table of `evaluate` with the column `positions`: at how many places in the video the
+            answer lies; rows with 0 are left out.
+        column: The column whose mean is drawn.
+        most: Questions with this many positions or more share one bar.
+        ax: Axes to draw on; None makes a new figure.
+
+    Raises:
+        InputError: No row has a position.
+    """
     known = rows[rows["positions"] > 0]
     if not len(known):
-        raise InputError("No row tells at how many positions its answer lies, so there is no spread to draw.")
-    told = accuracy(known.assign(places=known["positions"].clip(upper=most)), "places", column=column)
-    places: Sequence[int] = told["places"].tolist()
-    with plt.style.context(STYLE):
-        if ax is None:
-            _, ax = plt.subplots(figsize=(4.6, 3.2))
-        ax.bar(places, told["mean"], 0.6, yerr=reach(told), color=colour(0), error_kw={"elinewidth": 0.9, "capsize": 2})
-        names = [f"{place}{' or more' if place == most else ''}" for place in places]
-        ax.set_xticks(places, [f"{name}\nn = {count}" for name, count in zip(names, told["questions"], strict=True)])
-        ax.set_xlabel("places in the video that the answer lies at")
-        ax.set_ylabel(CALLED.get(column, column))
+        raise InputError("No row has a value above 0 in its column positions, so there is no spread to draw.")
+    means = accuracy(known.assign(places=known["positions"].clip(upper=most)), "places", column=column)
+    counts: Sequence[int] = means["places"].tolist()
+    with styled_axes(ax, (4.6, 3.2)) as ax:
+        error_look = {"elinewidth": 0.9, "capsize": 2}
+        ax.bar(counts, means["mean"], 0.6, yerr=interval_lengths(means), color=categorical(0), error_kw=error_look)
+        names = [f"{count}{' or more' if count == most else ''}" for count in counts]
+        ax.set_xticks(counts, [f"{name}\nn = {n}" for name, n in zip(names, means["questions"], strict=True)])
+        ax.set_xlabel("positions of the answer in the video")
+        ax.set_ylabel(COLUMN_LABELS.get(column, column))
         ax.yaxis.set_major_formatter("{x:,.0f}")
     return ax
 
 
-def duration_called(duration_s: float) -> str:
-    """Return what a duration is called on an axis."""
-    return TICKS_S.get(round(duration_s), f"{duration_s / 60:.3g} min")
+def duration_label(duration_s: float) -> str:
+    """Return the axis label of a duration: 1 min, 10 h, 12.5 min."""
+    return DURATION_LABELS.get(round(duration_s), f"{duration_s / 60:.3g} min")
 
 
 def draw_means(
-    ax: Axes, at: pd.Series, told: pd.DataFrame, ink: str, marker: str, *, column: str = "mean", label: str = ""
+    ax: Axes, x: pd.Series, means: pd.DataFrame, colour: str, marker: str, *, column: str = "mean", label: str = ""
 ) -> ErrorbarContainer:
-    """Draw means at some places, joined, with their intervals from `low` to `high`."""
-    look: dict[str, Any] = {"color": ink, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
-    return ax.errorbar(at, told[column], reach(told, column), label=label or None, **look)
+    """Draw a line through means, with their intervals.
+
+    Args:
+        ax: Axes to draw on.
+        x: Where the means are drawn, one value per row of `means`.
+        means: A table with `column`, `low` and `high`, the bounds of the intervals.
+        colour: Colour of the line.
+        marker: Marker of the means.
+        column: The column of means.
+        label: Entry in the legend; empty for none.
+    """
+    look: dict[str, Any] = {"color": colour, "marker": marker, "ms": 5, "lw": 1.6, "elinewidth": 0.9, "capsize": 2}
+    return ax.errorbar(x, means[column], interval_lengths(means, column), label=label or None, **look)
 
 
-def reach(told: pd.DataFrame, column: str = "mean") -> list[pd.Series]:
-    """Return how far intervals reach below their means, and above."""
-    return [told[column] - told["low"], told["high"] - told[column]]
+def interval_lengths(means: pd.DataFrame, column: str = "mean") -> list[pd.Series]:
+    """Return how far the intervals extend below their means, and above them."""
+    return [means[column] - means["low"], means["high"] - means[column]]
 
 
-def _name_values(ax: Axes, column: str) -> None:
-    ax.set_ylabel(CALLED.get(column, column))
+def _draw_token_bars(ax: Axes, depths: Sequence[int], tokens: pd.DataFrame) -> None:
+    """Draw tokens as bars on a second y axis, behind what `ax` holds."""
+    right = ax.twinx()
+    right.bar(depths, tokens["mean"] / 1000, 0.5, color=categorical(4), alpha=0.45, lw=0)
+    right.set_ylabel("thousand tokens per question (bars)")
+    right.spines["right"].set_visible(True)
+    right.grid(visible=False)
+    ax.set_zorder(right.get_zorder() + 1)
+    ax.patch.set_visible(False)
+
+
+def _label_values(ax: Axes, column: str) -> None:
+    """Label the y axis, and scale it for scores and for tokens."""
+    ax.set_ylabel(COLUMN_LABELS.get(column, column))
     if "tokens" in column:
         ax.set_yscale("log")
     elif column == "score":
         ax.set_ylim(0, 1)
 
 
-def _span(span_s: float) -> str:
+def _span_label(span_s: float) -> str:
     return f"{span_s:.3g} s" if span_s < 120 else f"{span_s / 60:.3g} min"

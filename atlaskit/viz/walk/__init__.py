@@ -1,13 +1,14 @@
-"""A run as one HTML file that opens in any browser, without a network, and can be walked through event by event.
+"""A run as one HTML file that any browser opens without a network, to walk through event by event.
 
     walk.save(result, "run.html")
 
-The page carries its style, its script and its pictures. Whatever a stranger said, in a video, a question or a reply, is
-in it as text: what stands in the page from the start was escaped by `displays`, and what the script shows lies in a
-block of JSON that cannot end early and is put into the page as text only. Besides, the page's own policy lets no other
-script run, and nothing be loaded. Without scripts it shows the result as a notebook does.
+The page embeds its style, script and images. Text of unknown origin, from a video, a question or a
+reply, stays text: the static part of the page is escaped by `html.markup`; what the script shows is
+a block of JSON that cannot end early, and the script inserts it as text only. In addition, the
+page's content security policy allows no other script, and loads nothing. Without JavaScript the
+page shows the result as a notebook does.
 
-The script and the words are those of `widgets.TraceViewer`: the page walks like the widget.
+`widgets.TraceViewer` uses the same script and the same text.
 """
 
 from __future__ import annotations
@@ -22,27 +23,30 @@ from typing import Any
 
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs.result import Result
-from atlaskit.viz.html import reprs
-from atlaskit.viz.html.markup import part, strange, tag, told
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, guarded, plain_text, tag, untrusted
+from atlaskit.viz.html.reprs.result import result as result_html
 from atlaskit.viz.walk import assets, steps
 from atlaskit.viz.walk.pictures import Pictures, Size, pictures
-from atlaskit.viz.walk.source import opened
-from atlaskit.viz.walk.summary import head
+from atlaskit.viz.walk.source import open_run
+from atlaskit.viz.walk.summary import summarize
 
-MOST_PAGE_BYTES = 6_000_000
-"""Of all pictures together, as JPEG; in a page they take a third more."""
-MOST_PICTURES = 800
-"""Different ones in a page; each of them then has 7 kB, and smaller ones show nothing."""
-_UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
+MAX_IMAGE_BYTES = 6_000_000
+"""Most bytes of all images together, as JPEG; base64 in the page takes a third more."""
+MAX_IMAGES = 800
+"""Most distinct images in a page; each then has about 7 kB, and smaller ones would be illegible."""
+_UNSAFE = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
-Seen = list[tuple[int | None, str, Size | None]]
-"""The pictures of one event: each one's place among those of the page, what it is of, and its size."""
+EventImages = list[tuple[int | None, str, Size | None]]
+"""The images of one event: index among those of the page or None, description, and size."""
 
 
 def save(result: Result, path: str | Path) -> None:
-    """Write a run as one HTML file to walk through; its pictures are drawn again where the cache has them no more.
+    """Write a run as one HTML file; images that the cache no longer holds are drawn again.
 
-    A picture that cannot be drawn is a sentence in its place. Raises InputError where the file cannot be written.
+    A sentence takes the place of an image that cannot be drawn.
+
+    Raises:
+        InputError: The file cannot be written.
     """
     page = html(result)
     try:
@@ -53,48 +57,49 @@ def save(result: Result, path: str | Path) -> None:
 
 def html(result: Result) -> str:
     """Return the page that `save` writes."""
-    run, script = opened(result), assets.script(*assets.PAGE)
+    run, script = open_run(result), assets.script(*assets.PAGE)
     found = pictures(run)
-    images, seen = _drawn(found)
-    walked = [{**step, "saw": seen.get(place, [])} for place, step in enumerate(steps.steps(run))]
-    about = head(run)
-    if found.trouble:
-        about["notes"].insert(0, told(f"Pictures are missing: {found.trouble}", 600))
+    images, images_by_event = _embed(found)
+    all_steps = [{**step, "saw": images_by_event.get(index, [])} for index, step in enumerate(steps.steps(run))]
+    summary = summarize(run)
+    if found.problem:
+        summary["notes"].insert(0, plain_text(f"Images are missing: {found.problem}", 600))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return Template(assets.frame()).substitute(
+    return Template(assets.page_template()).substitute(
         policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'",
-        title=escape(told(result.question.text, 100)),
+        title=escape(plain_text(result.question.text, 100)),
         style=assets.style("page", "walk"),
-        question=strange(result.question.text, 2_000),
-        answer="".join(tag("p", strange(words, 2_000)) for words in (about["answer"], *about["notes"])),
-        summary=part("The result", lambda: reprs.result(result)),
-        run=_json({"run": about, "steps": walked, "pictures": images}),
+        question=untrusted(result.question.text, 2_000),
+        answer="".join(tag("p", untrusted(text, 2_000)) for text in (summary["answer"], *summary["notes"])),
+        summary=guarded("The result", lambda: result_html(result)),
+        run=_embedded_json({"run": summary, "steps": all_steps, "pictures": images}),
         script=script,
     )
 
 
-def _json(value: Any) -> str:
-    """Return JSON that can stand in a page: no sign in it ends the block, or begins anything."""
+def _embedded_json(value: Any) -> str:
+    """Return JSON without characters that could end a script block or begin another."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_UNSAFE)
 
 
-def _drawn(found: Pictures) -> tuple[list[str], dict[int, Seen]]:
-    """Return each picture once, as a data URI; and of each event the places of its pictures there."""
-    most_bytes = MOST_PAGE_BYTES // max(1, min(MOST_PICTURES, len(found.sights)))
-    images, places, failures = list[str](), dict[int, int](), dict[int, str]()
-    for number, sight in enumerate(found.sights):
+def _embed(found: Pictures) -> tuple[list[str], dict[int, EventImages]]:
+    """Return each image once, as a data URI, and the images of each event by its index."""
+    max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
+    uris, uri_of, failures = list[str](), dict[int, int](), dict[int, str]()
+    for number, drawn in enumerate(found.images):
         try:
-            if number >= MOST_PICTURES:
-                raise InputError("There are too many pictures for one page.")
-            jpeg = sight.jpeg(reprs.WIDEST_PX, most_bytes)
+            if number >= MAX_IMAGES:
+                raise InputError(f"The page already holds {MAX_IMAGES} images, the most it can.")
+            jpeg = drawn.jpeg(MAX_WIDTH_PX, max_bytes)
         except AtlasError as error:
             failures[number] = f" It cannot be shown: {reason(error)}"
         else:
-            places[number] = len(images)
-            images.append(f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}")
+            uri_of[number] = len(uris)
+            uris.append(f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}")
 
-    def seen(number: int, words: str) -> tuple[int | None, str, Size | None]:
-        return places.get(number), told(words + failures.get(number, ""), 1_000), found.sights[number].size
+    def entry(number: int, description: str) -> tuple[int | None, str, Size | None]:
+        text = plain_text(description + failures.get(number, ""), 1_000)
+        return uri_of.get(number), text, found.images[number].size
 
-    return images, {place: [seen(*each) for each in those] for place, those in found.at.items()}
+    return uris, {index: [entry(*each) for each in shown] for index, shown in found.by_event.items()}

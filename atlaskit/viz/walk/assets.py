@@ -1,33 +1,36 @@
-"""The style and the script with which a run is walked through, for a page and for a notebook's widget alike.
+"""The style and script that show a run step by step, for the exported page and the notebook widget.
 
-They are kept in small files, each of which stands on those before it, and put together as one text: a page's policy
-names the hash of its script, and a widget's module imports nothing, so that neither loads anything.
+They are small files, each of which uses those before it, joined to one text. So neither form loads
+anything: the policy of the page names the hash of a single script, and the widget's module has no
+imports.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PAGE = ("dom", "tree", "pane", "page")
-"""One run, in a page that carries all of it."""
-PANES = ("dom", "tree", "pane", "beside")
-"""One run or two, for whatever gives them their steps and pictures."""
+PANE = ("dom", "filters", "details", "tree", "pane")
+"""The steps of one run."""
+PAGE = (*PANE, "page")
+"""A page of one run that holds all of it."""
+PANES = (*PANE, "beside")
+"""One run or two, with steps and images from elsewhere."""
 
 
 def script(*names: str) -> str:
-    """Return scripts of this room, as one."""
-    return "\n".join(_ours("script", f"{name}.js") for name in names)
+    """Return scripts of this package joined to one."""
+    return "\n".join(_read("script", f"{name}.js") for name in names)
 
 
 def style(*names: str) -> str:
-    """Return styles of this room, as one."""
-    return "".join(_ours("style", f"{name}.css") for name in names)
+    """Return stylesheets of this package joined to one."""
+    return "".join(_read("style", f"{name}.css") for name in names)
 
 
-def frame() -> str:
-    """Return the page that stands around a run, as a template."""
-    return _ours(".", "page.html")
+def page_template() -> str:
+    """Return the HTML of a page, as a `string.Template`."""
+    return _read(".", "page.html")
 
 
-def _ours(folder: str, name: str) -> str:
+def _read(folder: str, name: str) -> str:
     return (Path(__file__).parent / folder / name).read_text(encoding="utf-8")

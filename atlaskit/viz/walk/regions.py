@@ -1,7 +1,4 @@
-"""The tree of the regions that a run looked into: which grids were opened, which hold evidence, which are ruled out.
-
-Knows nothing of the steps in which that happened, but for the place that each is about.
-"""
+"""The tree of the regions that a run explored: opened grids, those with evidence, dead zones."""
 
 from __future__ import annotations
 
@@ -14,63 +11,65 @@ from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.events import AssignData, EventData, ReportData
-from atlaskit.viz.html import reprs
-from atlaskit.viz.walk.source import RunSource, form_in
+from atlaskit.viz.html.phrases import counted, span_text
+from atlaskit.viz.walk.source import RunSource, data_or_none
 
-MOST_REGIONS = 2_000
-DEEPEST = 32
-"""Levels of a path; a trace may name any number."""
+MAX_REGIONS = 2_000
+MAX_DEPTH = 32
+"""Deepest region in the tree; a trace may name any."""
 
 Path = tuple[int, ...]
+"""The cells opened on the way from the root grid."""
 
 
-def path_of(form: EventData | None) -> list[int] | None:
-    """Return the path of the grid that an event is about, None if it is about none."""
-    if isinstance(form, ReportData):
-        return list(form.path)
-    seen = getattr(form, "view", None)
-    return None if seen is None else list(seen.path)
+def path_of(data: EventData | None) -> list[int] | None:
+    """Return the path of the grid that an event is about; None if it is about none."""
+    if isinstance(data, ReportData):
+        return list(data.path)
+    view = getattr(data, "view", None)
+    return None if view is None else list(view.path)
 
 
-def regions(run: RunSource, most: int = MOST_REGIONS) -> list[dict[str, Any]]:
-    """Return each region that was looked into or handed out, and those it lies in: parents first, then by time.
+def regions(run: RunSource, max_regions: int = MAX_REGIONS) -> list[dict[str, Any]]:
+    """Return the regions that were seen or assigned, and their ancestors.
 
-    Of each: its `path`, what it is in words (`told`), and whether there is evidence in it or it is ruled out (`holds`).
+    Parents come first, then regions in order of time. Each has its `path`, a description (`told`),
+    and what the run found there (`holds`): evidence, a dead zone, or an empty string.
     """
     paths = set[Path]()
-    for form in map(form_in, run.trace):
-        for path in _named(form):
+    for data in map(data_or_none, run.trace):
+        for path in _paths_named_by(data):
             paths |= {path[:depth] for depth in range(len(path) + 1)}
-    zones = _ruled_out(run)
-    ordered = islice(sorted(paths), most)
-    return [{"path": list(path), **_told(path, run, zones)} for path in ordered]
+    dead_zones = _dead_zones(run)
+    return [{"path": list(path), **_describe(path, run, dead_zones)} for path in islice(sorted(paths), max_regions)]
 
 
-def _named(form: EventData | None) -> Iterable[Path]:
-    path = path_of(form)
-    named = [path] if path is not None else []
-    if isinstance(form, AssignData):
-        named += [sortie.path for sortie in form.sorties]
-    return [tuple(each) for each in named if len(each) <= DEEPEST]
+def _paths_named_by(data: EventData | None) -> Iterable[Path]:
+    path = path_of(data)
+    paths = [path] if path is not None else []
+    if isinstance(data, AssignData):
+        paths += [assignment.path for assignment in data.sorties]
+    return [tuple(each) for each in paths if len(each) <= MAX_DEPTH]
 
 
-def _ruled_out(run: RunSource) -> DeadZones:
+def _dead_zones(run: RunSource) -> DeadZones:
+    """Return the dead zones at the end of a run; none for a trace that contradicts itself."""
     try:
         return replay.memory(run.trace).dead_zones
     except InputError:
         return DeadZones()
 
 
-def _told(path: Path, run: RunSource, zones: DeadZones) -> dict[str, str]:
-    name = f"cell {path[-1]:,}" if path else "the whole video"
+def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, str]:
+    name = f"cell {path[-1]:,}" if path else "whole video"
     if run.k is None or run.duration_s is None:
         return {"told": name, "holds": ""}
     try:
         grid = Grid(0.0, run.duration_s, run.k, path)
-    except InputError:  # there is no such cell
+    except InputError:  # the path names a cell that does not exist
         return {"told": name, "holds": ""}
     count = sum(grid.start_s <= item.timestamp_s < grid.end_s for item in run.evidence)
-    holds = f"{count:,} frame{'' if count == 1 else 's'} of evidence" if count else ""
-    if not count and zones.coverage(grid.start_s, grid.end_s) >= 1:
-        holds = "ruled out"
-    return {"told": f"{name} · {reprs.spans_told([(grid.start_s, grid.end_s)])}", "holds": holds}
+    holds = f"{counted(count, 'frame')} of evidence" if count else ""
+    if not count and dead_zones.coverage(grid.start_s, grid.end_s) >= 1:
+        holds = "dead zone"
+    return {"told": f"{name} · {span_text((grid.start_s, grid.end_s))}", "holds": holds}

@@ -1,7 +1,7 @@
-"""A run to be walked through: what of it is needed, whether it is at hand as a result, as a trace, or as a file.
+"""A run as the walkthrough reads it, whether given as a result, as a trace, or as a file of either.
 
-A file may come from a stranger. Its trace tells the question, the answer and the evidence; where the video is not at
-hand, its length is that of the grids which the trace names.
+A file may come from elsewhere. Its trace tells the question, the answer and the evidence; without
+the video, its duration follows from the grids that the trace names.
 """
 
 from __future__ import annotations
@@ -15,104 +15,112 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Answered, Question
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.archive import trace_of
 from atlaskit.runs.events import Event, EventData, ReportData, StartData, StepData, data_of
-from atlaskit.runs.result import Result
+from atlaskit.runs.result import Result, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
-from atlaskit.viz.html.markup import told
+from atlaskit.viz.html.markup import plain_text
 
 
 @dataclass(frozen=True)
 class RunSource:
-    """One run, and where its pictures can be had from."""
+    """One run, and the video and cache that its images come from."""
 
-    thing: Result | Trace
-    """As it is at hand, for what shows it as a whole."""
+    record: Result | Trace
+    """The run as it was given, for a display of the whole."""
     trace: Trace
     question: Question | None
-    """None for a trace that does not begin with one."""
+    """None for a trace that does not begin with a valid one."""
     answer: str | None
-    """In words; None if there is none."""
+    """The answer in words; None if there is none."""
     is_right: bool | None
-    """None where the truth is not known."""
+    """None where the correct answer is not known."""
     stop: str
+    """What stopped the run; empty if the trace does not tell."""
     evidence: tuple[Evidence, ...]
     k: int | None
-    """Of its grids, K×K cells; None for a run without."""
+    """Cells per side of a grid; None for a run without grids."""
     duration_s: float | None
-    """Of the video; None where nothing tells it."""
+    """Duration of the video in seconds; None if the trace does not tell."""
     video: Video | None
-    """None where it is not at hand."""
+    """None if the video was not given."""
     cache: Cache
 
 
-def opened(run: object, video: Video | None = None, cache: Cache | None = None) -> RunSource:
-    """Return a run that is given as its `Result`, its `Trace`, or the path of a file that one of them was saved to.
+def open_run(run: object, video: Video | None = None, cache: Cache | None = None) -> RunSource:
+    """Return a run given as a `Result`, a `Trace`, or the path of a file that one was saved to.
 
-    `video` and `cache` are what its pictures are drawn from and kept in; a result has its own, and elsewhere the cache
-    that was opened last is meant. Raises InputError with one sentence for a file that holds no run, and for anything
-    else.
+    Args:
+        run: The run.
+        video: The video that images are drawn from; None takes that of a result.
+        cache: The cache that images are read from and written to; None takes that of a result, and
+            otherwise the cache that was opened last.
+
+    Raises:
+        InputError: `run` is of another type, or the file holds no run.
     """
     if isinstance(run, Result):
-        return _of_result(run, video, cache)
+        return _from_result(run, video, cache)
     if not isinstance(run, Trace | str | Path):
         raise InputError(
-            f"A run is a Result, a Trace, or the path of a file that one of them was saved to; got a "
-            f"{type(run).__name__}."
+            f"A run must be a Result, a Trace, or the path of a file that one was saved to; got {type(run).__name__}."
         )
-    trace = trace_of(run)
-    start = start_of(trace)
-    question = None if start is None else _question(start)
-    prediction = _prediction(question, trace)
-    k = start.settings.get("k") if start is not None else None
-    size = k if type(k) is int and k > 1 else None
-    is_right = None if question is None or question.answer is None else question.is_right(prediction)
-    stops = trace.of("stop")
-    return RunSource(
-        thing=trace,
-        trace=trace,
-        question=question,
-        answer=None if question is None or prediction is None else question.in_words(prediction),
-        is_right=is_right,
-        stop=told((stops[-1].data or {}).get("stop", "") if stops else "", 80),
-        evidence=_evidence(trace),
-        k=size,
-        duration_s=_duration_s(trace, size) if video is None else video.duration_s,
-        video=video,
-        cache=cache or cache_in_use(),
-    )
+    return _from_trace(trace_of(run), video, cache)
 
 
-def _of_result(result: Result, video: Video | None, cache: Cache | None) -> RunSource:
+def _from_result(result: Result, video: Video | None, cache: Cache | None) -> RunSource:
     video = video or result.sheet.video
-    k = result.settings.get("k")
     return RunSource(
-        thing=result,
+        record=result,
         trace=result.trace,
         question=result.question,
         answer=result.answer,
         is_right=result.is_right,
         stop=result.stop,
         evidence=tuple(result.evidence),
-        k=k if type(k) is int and k > 1 else None,
+        k=_grid_side(result.settings.get("k")),
         duration_s=video.duration_s,
         video=video,
         cache=cache or result.sheet.cache,
     )
 
 
+def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSource:
+    start = start_of(trace)
+    question = None if start is None else _question(start)
+    prediction = _prediction(question, trace)
+    k = _grid_side(start.settings.get("k")) if start is not None else None
+    stops = trace.of("stop")
+    return RunSource(
+        record=trace,
+        trace=trace,
+        question=question,
+        answer=None if question is None or prediction is None else question.in_words(prediction),
+        is_right=None if question is None or question.answer is None else question.is_right(prediction),
+        stop=plain_text((stops[-1].data or {}).get("stop", "") if stops else "", 80),
+        evidence=_evidence(trace),
+        k=k,
+        duration_s=_duration_s(trace, k) if video is None else video.duration_s,
+        video=video,
+        cache=cache or cache_in_use(),
+    )
+
+
 def start_of(trace: Trace) -> StartData | None:
-    """Return how a run began, None for a trace that does not tell."""
-    return next((form for form in map(form_in, trace.of("start")) if isinstance(form, StartData)), None)
+    """Return the data of a run's first event; None for a trace without a valid one."""
+    return next((data for data in map(data_or_none, trace.of("start")) if isinstance(data, StartData)), None)
 
 
-def form_in(event: Event) -> EventData | None:
-    """Return what an event holds, None if it is not in the form of its kind."""
+def data_or_none(event: Event) -> EventData | None:
+    """Return the data of an event; None if it does not have the form of its kind."""
     try:
         return data_of(event)
     except InputError:
         return None
+
+
+def _grid_side(k: object) -> int | None:
+    return k if type(k) is int and k > 1 else None
 
 
 def _question(start: StartData) -> Question | None:
@@ -123,37 +131,38 @@ def _question(start: StartData) -> Question | None:
 
 
 def _prediction(question: Question | None, trace: Trace) -> Answered | None:
-    """Return what the last decision of a trace answers, None if that is no answer to its question."""
+    """Return the prediction of a trace's last decision; None if it is no answer to the question."""
     decisions = trace.of("decision")
     answer: Any = (decisions[-1].data or {}).get("answer") if decisions else None
     if question is None or not isinstance(answer, dict):
         return None
     try:
         if question.kind == "when":
-            given: Any = (min(answer["start_s"], answer["end_s"]), max(answer["start_s"], answer["end_s"]))
+            prediction: Any = (min(answer["start_s"], answer["end_s"]), max(answer["start_s"], answer["end_s"]))
         else:
-            given = answer["answer"].strip() if isinstance(answer["answer"], str) else answer["answer"]
-        Question(question.text, question.choices, question.kind, given)  # is it an answer to that?
+            prediction = answer["answer"].strip() if isinstance(answer["answer"], str) else answer["answer"]
+        Question(question.text, question.choices, question.kind, prediction)  # raises for an answer of another kind
     except (KeyError, TypeError, InputError):
         return None
-    return given  # type: ignore[no-any-return]
+    return prediction  # type: ignore[no-any-return]
 
 
 def _evidence(trace: Trace) -> tuple[Evidence, ...]:
+    """Return the evidence at the end of a trace; none for one that contradicts itself."""
     try:
         return tuple(replay.memory(trace).scratchpad)
-    except InputError:  # the trace contradicts itself: each step still says what it says
+    except InputError:
         return ()
 
 
 def _duration_s(trace: Trace, k: int | None) -> float | None:
-    """Return a video's length: that of a region at a depth, as often as there are such regions."""
+    """Return the duration of the video, which the interval and depth of any region determine."""
     if k is None:
         return None
-    for form in map(form_in, trace):
-        if isinstance(form, StepData | ReportData):
-            path = form.view.path if isinstance(form, StepData) else form.path
-            length_s = form.interval_s[1] - form.interval_s[0]
+    for data in map(data_or_none, trace):
+        if isinstance(data, StepData | ReportData):
+            path = data.view.path if isinstance(data, StepData) else data.path
+            length_s = data.interval_s[1] - data.interval_s[0]
             if length_s > 0 and len(path) < 32:
                 return round(length_s * float(k ** (2 * len(path))), 6)
     return None

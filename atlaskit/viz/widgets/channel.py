@@ -11,12 +11,11 @@ from threading import Lock
 from typing import Any
 
 from atlaskit.errors import AtlasError, reason
-from atlaskit.viz.html import reprs
-from atlaskit.viz.html.markup import told
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, plain_text
 from atlaskit.viz.walk.pictures import Pictures, pictures
 from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.steps import steps
-from atlaskit.viz.walk.summary import head
+from atlaskit.viz.walk.summary import summarize
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 
 MOST_STEPS = 20_000
@@ -57,25 +56,25 @@ class Channel:
     def _tell(self, number: int, is_latest: IsLatest) -> None:
         try:
             run = self._opened(number)
-            about = head(run, MOST_STEPS)
+            about = summarize(run, MOST_STEPS)
             found = pictures(run)
         except AtlasError as error:
-            words = told(f"This run cannot be shown: {reason(error)}", 600)
+            words = plain_text(f"This run cannot be shown: {reason(error)}", 600)
             return self._send({"is": "trouble", "run": number, "words": words})
         with self._lock:
             self._found.pop(number, None)
             self._found[number] = found
             for oldest in list(self._found)[:-MOST_RUNS]:
                 del self._found[oldest]
-        if found.trouble:
-            about["notes"].append(told(f"Pictures are missing: {found.trouble}", 600))
+        if found.problem:
+            about["notes"].append(plain_text(f"Images are missing: {found.problem}", 600))
         self._send({"is": "head", "run": number, "head": about})
         batch, first = list[dict[str, Any]](), 0
         for place, step in enumerate(steps(run, MOST_STEPS)):
             if not is_latest():
                 return None
             batch.append(
-                {**step, "saw": [(which, words, found.sights[which].size) for which, words in _at(found, place)]}
+                {**step, "saw": [(which, words, found.images[which].size) for which, words in _at(found, place)]}
             )
             if len(batch) == (BATCH if first else FIRST_BATCH):
                 self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": False})
@@ -89,19 +88,19 @@ class Channel:
                 return
             with self._lock:
                 found = self._found.get(number)
-            if found is None or not 0 <= which < len(found.sights):
+            if found is None or not 0 <= which < len(found.images):
                 continue
             about = {"run": number, "picture": which}
             try:
-                jpeg = found.sights[which].jpeg(reprs.WIDEST_PX, MOST_BYTES)
+                jpeg = found.images[which].jpeg(MAX_WIDTH_PX, MOST_BYTES)
             except AtlasError as error:
-                self._send({"is": "missing", **about, "words": told(reason(error), 600)})
+                self._send({"is": "missing", **about, "words": plain_text(reason(error), 600)})
             else:
                 self._send({"is": "picture", **about}, [jpeg])
 
 
 def _at(found: Pictures, place: int) -> list[tuple[int, str]]:
-    return found.at.get(place, [])
+    return found.by_event.get(place, [])
 
 
 def _is_named(each: object) -> bool:

@@ -14,21 +14,35 @@ from typing import Any, Literal
 from PIL import Image
 
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.image import LazyImage, note_in
 from atlaskit.environment.notation import listed
-from atlaskit.environment.render import Fit, LazyImage, View, note_in
+from atlaskit.environment.observation import Observation
+from atlaskit.environment.render import View
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Sampling, Video
-from atlaskit.viz.html import reprs, timeline
-from atlaskit.viz.html.markup import Html, card, image, paragraph, part, picture, strange, told
+from atlaskit.viz.html import timeline
+from atlaskit.viz.html.markup import (
+    MAX_WIDTH_PX,
+    Html,
+    card,
+    guarded,
+    image,
+    jpeg_image,
+    paragraph,
+    plain_text,
+    untrusted,
+)
+from atlaskit.viz.html.phrases import spans_text
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import DEAD, FOUND
 from atlaskit.viz.widgets import bridge
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 from atlaskit.viz.widgets.navigation import Location, Marks, facts, picture_of, state_of
 
-SHOWN_PX = reprs.WIDEST_PX
+SHOWN_PX = MAX_WIDTH_PX
 
 
 class GridExplorer:
@@ -154,20 +168,20 @@ class GridExplorer:
 
     def _fail(self, error: Exception) -> None:
         self._wanted = self.place
-        self.widget.send({"is": "trouble", "words": told(f"This cannot be shown: {reason(error)}", 600)})
+        self.widget.send({"is": "trouble", "words": plain_text(f"This cannot be shown: {reason(error)}", 600)})
 
     def _repr_html_(self) -> Html:
         """Return the static picture: what is looked at, and what is known of the video, along its time."""
         return card(
-            part("The picture", lambda: self._still(self._seen(self.place))),
-            part("The timeline", self._timeline),
+            guarded("The picture", lambda: self._still(self._seen(self.place))),
+            guarded("The timeline", self._timeline),
         )
 
     def _still(self, seen: Observation) -> Html:
         told_of = facts(self.atlas, self.place, seen, self.marks)
         return card(
-            picture(picture_of(seen).jpeg, told_of["words"], SHOWN_PX),
-            paragraph(strange(self.atlas.video.name), f" · {told_of['words']} ", self._marked(told_of["cells"])),
+            jpeg_image(picture_of(seen).jpeg, told_of["words"], SHOWN_PX),
+            paragraph(untrusted(self.atlas.video.name), f" · {told_of['words']} ", self._marked(told_of["cells"])),
         )
 
     def _marked(self, cells: list[dict[str, Any]]) -> str:
@@ -185,8 +199,8 @@ class GridExplorer:
             lanes.append(Lane("evidence", moments=moments, colour=FOUND))
         if self.marks.dead_zones.intervals:
             lanes.append(Lane("ruled out", self.marks.dead_zones.intervals, colour=DEAD))
-        words = f"Looked at: {reprs.spans_told([(shown.start_s, shown.end_s)])}."
-        return image(timeline.draw(lanes, duration_s), "png", words, timeline.WIDTH_PX)
+        words = f"Looked at: {spans_text([(shown.start_s, shown.end_s)])}."
+        return image(timeline.draw_png(lanes, duration_s), "png", words, timeline.WIDTH_PX)
 
     def _ipython_display_(self) -> None:
         bridge.show(self._repr_html_(), lambda: self.widget, repr(self))

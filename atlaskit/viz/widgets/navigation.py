@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.actions import Expand, Investigate, Zoom
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Cell
-from atlaskit.environment.mdp import Expand, Investigate, State, Zoom, transition
+from atlaskit.environment.image import LazyImage
+from atlaskit.environment.mdp import State, transition
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock
+from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import LazyImage, View
+from atlaskit.environment.render import View
 from atlaskit.errors import InputError
-from atlaskit.viz.html.markup import told
-from atlaskit.viz.html.reprs import grid_told
+from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.html.reprs.images import view_caption
 
 Look = Literal["grid", "frame", "before", "after"]
 
@@ -73,7 +76,7 @@ class Marks:
         """Return what is known of a cell: the labels of its evidence, and the share of it that is ruled out."""
         found = self.evidence.within(cell.start_s, cell.end_s).labels
         return {
-            "found": [told(label, 8) for label in found],
+            "found": [plain_text(label, 8) for label in found],
             "dead": round(self.dead_zones.coverage(cell.start_s, cell.end_s), 3),
         }
 
@@ -144,9 +147,9 @@ def _span_of(seen: Observation, place: Location) -> Span:
 def _words(place: Location, seen: Observation) -> str:
     """Return what the picture is of, in a sentence."""
     if isinstance(seen.looking_at, View):
-        return told(f"What lies just {place.look} cell {place.cell}. {grid_told(seen.looking_at)}", 1_000)
+        return plain_text(f"What lies just {place.look} cell {place.cell}. {view_caption(seen.looking_at)}", 1_000)
     if place.cell is None:
-        return told(grid_told(seen.view), 1_000)
+        return plain_text(view_caption(seen.view), 1_000)
     return f"The frame of cell {place.cell} in full, at {clock(seen.view.moments[place.cell])}."
 
 
@@ -158,7 +161,7 @@ def _said(atlas: Atlas, start_s: float, end_s: float) -> str:
         letters += len(line.text) + 1
         if letters > MOST_LETTERS:
             break
-    return told(" ".join(words), MOST_LETTERS) if words else ""
+    return plain_text(" ".join(words), MOST_LETTERS) if words else ""
 
 
 def _ruler(duration_s: float, span: Span, marks: Marks) -> dict[str, Any]:
@@ -169,7 +172,7 @@ def _ruler(duration_s: float, span: Span, marks: Marks) -> dict[str, Any]:
         "here": _shares(span, duration_s),
         "words": f"{_span_told(span)} of {clock(duration_s)}",
         "dead": [_shares(zone, duration_s) for zone in marks.dead_zones.intervals[:MOST_MARKS]],
-        "found": [[item.timestamp_s / duration_s, told(item.label, 8)] for item in evidence],
+        "found": [[item.timestamp_s / duration_s, plain_text(item.label, 8)] for item in evidence],
     }
 
 

@@ -14,8 +14,8 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.errors import InputError
 from atlaskit.video.video import Video
-from atlaskit.viz.html.markup import Html, card, paragraph, strange, table, told
-from atlaskit.viz.walk.source import RunSource, opened
+from atlaskit.viz.html.markup import Html, card, paragraph, plain_text, table, untrusted
+from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets import bridge
 from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.viewer import TraceViewer
@@ -107,7 +107,7 @@ class RunTable:
         return [name for name in FILTERED if name in self.columns and self.rows[name].nunique(dropna=False) > 1]
 
     def _opened(self, number: int) -> RunSource:
-        return opened(self._path(number), self._video(number), self.cache)
+        return open_run(self._path(number), self._video(number), self.cache)
 
     def _path(self, number: int) -> str:
         """Return where a row's trace is; raise InputError, with what to do, where it was not kept."""
@@ -121,7 +121,7 @@ class RunTable:
         path = self.rows["trace"][number]
         if isinstance(path, str) and path:
             return path
-        failure = told(self.rows["failure"][number], 300) if "failure" in self.rows.columns else ""
+        failure = plain_text(self.rows["failure"][number], 300) if "failure" in self.rows.columns else ""
         raise InputError(f"There is no trace of this row, since the question failed: {failure or 'nothing says why.'}")
 
     def _video(self, number: int) -> Video | None:
@@ -158,9 +158,9 @@ def _plain(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     if value is None or isinstance(value, bool | int) or (isinstance(value, float) and abs(value) < float("inf")):
         return value
-    return None if value != value else told(value, MOST_LETTERS)
+    return None if value != value else plain_text(value, MOST_LETTERS)
 
 
 def _cell(value: Any) -> object:
     plain = _plain(value)
-    return strange(plain) if isinstance(plain, str) else plain
+    return untrusted(plain) if isinstance(plain, str) else plain

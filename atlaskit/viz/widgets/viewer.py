@@ -15,8 +15,8 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import Html, card, paragraph, strange
-from atlaskit.viz.walk.source import RunSource, opened
+from atlaskit.viz.html.markup import Html, card, paragraph, untrusted
+from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets import bridge
 from atlaskit.viz.widgets.channel import Channel
 
@@ -47,7 +47,7 @@ class TraceViewer:
         video: Video | None = None,
         cache: Cache | None = None,
     ) -> None:
-        self.runs = (opened(run, video, cache), *([] if other is None else [opened(other, video, cache)]))
+        self.runs = (open_run(run, video, cache), *([] if other is None else [open_run(other, video, cache)]))
         """What is stepped through: one run, or two."""
         check_same(*self.runs)
         self._feed = Channel(lambda number: self.runs[number], lambda *said: self.widget.send(*said))
@@ -88,5 +88,5 @@ def check_same(run: RunSource, other: RunSource | None = None) -> None:
 
 def still(run: RunSource) -> Html:
     """Return what a notebook shows of a run where nothing can be stepped through."""
-    asked = paragraph(strange(run.question.text, 1_000)) if isinstance(run.thing, Trace) and run.question else Html("")
-    return card(asked, html.html(run.thing))
+    asked = run.question if isinstance(run.record, Trace) else None
+    return card(paragraph(untrusted(asked.text, 1_000)) if asked else Html(""), html.html(run.record))

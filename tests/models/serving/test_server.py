@@ -286,12 +286,12 @@ def test_the_command_line_serves_until_ctrl_c(tmp_path: Path, stub_environment: 
     )
     assert user.stdout is not None
     assert re.fullmatch(
-        r"model@\w+ answers at http://127\S+/v1; Ctrl-C stops it. Its log is .*\n", user.stdout.readline()
+        r"model@\w+ is served at http://127\S+/v1; Ctrl-C stops it. Its log is .*\n", user.stdout.readline()
     )
     assert b"--max-num-seqs\x008" in Path(f"/proc/{pids(model)[0]}/cmdline").read_bytes()
     user.send_signal(signal.SIGINT)
     stdout, stderr = user.communicate(timeout=60)
-    assert user.returncode == 0 and stdout == "The server is stopped.\n"
+    assert user.returncode == 0 and stdout == "The server has stopped.\n"
     assert stderr.startswith("▸ starting vLLM with model@") and "✓ vLLM serves" in stderr and "Traceback" not in stderr
     assert not any(map(is_alive, pids(model)))
 

@@ -24,8 +24,8 @@ from support.stand_ins import HOSTILE, Flat, Gone, Named, Page
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.mdp import Action, Expand, Investigate, Zoom
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, IllegalAction, InputError
@@ -248,7 +248,7 @@ def test_what_cannot_be_read_is_told(cache: Cache) -> None:
     assert words == "This cannot be shown: Cell 4 is unreadable: its frame cannot be decoded."
     gone = explore(Gone(), Cache(None), max_depth=2)
     assert "This cannot be shown: gone: " in gone.go()["words"]
-    assert "The picture cannot be shown: gone" in Page(GridExplorer(Gone(), cache=Cache(None))._repr_html_()).text
+    assert "The image cannot be shown: gone" in Page(GridExplorer(Gone(), cache=Cache(None))._repr_html_()).text
 
 
 def test_a_file_that_vanished_is_told(film: World, tmp_path: Path, cache: Cache) -> None:

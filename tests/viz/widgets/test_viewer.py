@@ -31,10 +31,9 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.readers import Pixels
 from atlaskit.viz import walk
-from atlaskit.viz.html import reprs
-from atlaskit.viz.html.markup import bounded
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, shrink_jpeg
 from atlaskit.viz.walk.regions import regions
-from atlaskit.viz.walk.source import opened
+from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets import RunTable, TraceViewer, runtable
 from atlaskit.viz.widgets.channel import BATCH, FIRST_BATCH, MOST_RUNS, MOST_WANTED
 
@@ -93,7 +92,7 @@ def test_the_page_is_told_every_step_and_no_picture_that_it_does_not_look_at(eve
     for (place, which), each in list(zip(shows, drawn, strict=True))[:6]:
         (said,) = [message for message in page.say(want="pictures", wanted=[[0, which]]) if message["is"] == "picture"]
         assert said == {"is": "picture", "run": 0, "picture": which} and place == each.place
-        assert page.jpegs[0, which] == bounded(each.picture.jpeg(), reprs.WIDEST_PX, 500_000)
+        assert page.jpegs[0, which] == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
 
 
 def test_a_saved_run_is_the_run(eventful: Result, tmp_path: Path) -> None:
@@ -117,14 +116,14 @@ def test_a_picture_that_cannot_be_had_is_a_sentence(answered: Result) -> None:
     page = Pages(TraceViewer(answered.trace, cache=Cache(None)))
     which = next(step["saw"][0][0] for step in page.steps() if step["saw"])
     (missing,) = page.say(want="pictures", wanted=[[0, which]])
-    assert missing["is"] == "missing" and "can be drawn again where `video` is given" in missing["words"]
+    assert missing["is"] == "missing" and "pass `video` to draw it again" in missing["words"]
     page = Pages(TraceViewer(answered.trace, video=answered.sheet.video, cache=Cache(None)))
     page.steps()
     page.say(want="pictures", wanted=[[0, which]])
     assert Image.open(io.BytesIO(page.jpegs[0, which])).format == "JPEG"
     page = Pages(TraceViewer(answered.trace, video=Flat()))
     assert len(page.steps()) == len(answered.trace)
-    assert "Pictures are missing: The trace is of another video" in page.head()["notes"][0]
+    assert "Images are missing: The trace is of another video" in page.head()["notes"][0]
 
 
 def test_a_trace_that_names_what_is_no_picture_shows_none(answered: Result) -> None:
@@ -203,14 +202,14 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
     "nothing": (lambda path: path / "gone.json", "cannot be read: No such file"),
     "folder": (lambda path: path, "cannot be read: Is a directory"),
     "nul": (lambda path: "run\0.json", "cannot be read"),
-    "picture": (lambda path: written(path, b"\xff\xd8\xff\xe0"), "is no JSON"),
-    "empty": (lambda path: written(path, b""), "is no JSON"),
-    "page": (lambda path: written(path, b"<!doctype html>"), "is no JSON"),
+    "picture": (lambda path: written(path, b"\xff\xd8\xff\xe0"), "is not valid JSON"),
+    "empty": (lambda path: written(path, b""), "is not valid JSON"),
+    "page": (lambda path: written(path, b"<!doctype html>"), "is not valid JSON"),
     "version": (lambda path: written(path, b'{"atlaskit_trace":99}\n'), "of version 99"),
     "result": (lambda path: written(path, b'{"atlaskit_result":3,"trace":7}'), "holds no trace"),
-    "event": (lambda path: written(path, b'{"atlaskit_trace":2}\n{"kind":"<b>"}\n'), "is no event of atlaskit"),
-    "number": (lambda path: 7, "A run is a Result, a Trace, or the path"),
-    "table": (lambda path: pd.DataFrame(), "A run is a Result, a Trace, or the path"),
+    "event": (lambda path: written(path, b'{"atlaskit_trace":2}\n{"kind":"<b>"}\n'), "is not an event of atlaskit"),
+    "number": (lambda path: 7, "A run must be a Result, a Trace, or the path"),
+    "table": (lambda path: pd.DataFrame(), "A run must be a Result, a Trace, or the path"),
 }
 
 
@@ -241,21 +240,21 @@ def test_two_runs_of_one_question_stand_side_by_side(world: World, answered: Res
 
 
 def test_the_regions_are_those_of_the_steps_and_tell_what_became_of_them(eventful: Result) -> None:
-    told, steps = regions(opened(eventful)), Pages(TraceViewer(eventful)).steps()
+    told, steps = regions(open_run(eventful)), Pages(TraceViewer(eventful)).steps()
     paths = [tuple(region["path"]) for region in told]
     assert paths == sorted(set(paths)) and paths[0] == ()
     assert {tuple(step["path"]) for step in steps if step["path"] is not None} <= set(paths)
     assert all(path[:-1] in paths for path in paths if path)
     assert told[0]["holds"].startswith(f"{len(eventful.evidence)} frame") and len(eventful.evidence)
     holds = {region["holds"] for region in told}
-    assert "ruled out" in holds and max(map(len, paths)) >= 2
-    unknown = regions(opened(Trace(eventful.trace.of("step"))))
+    assert "dead zone" in holds and max(map(len, paths)) >= 2
+    unknown = regions(open_run(Trace(eventful.trace.of("step"))))
     assert {region["told"] for region in unknown} <= {
-        "the whole video",
+        "whole video",
         *(f"cell {path[-1]}" for path in paths if path),
     }
     strange = replace(eventful.trace.events[-2], kind="report")
-    assert regions(opened(Trace((strange,)))) == [], "what is in no form of ours has no place"
+    assert regions(open_run(Trace((strange,)))) == [], "what is in no form of ours has no place"
 
 
 def test_steps_can_be_picked_by_the_evidence_that_they_are_about(answered: Result) -> None:

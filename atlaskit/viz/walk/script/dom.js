@@ -1,33 +1,34 @@
 "use strict";
-// Makes elements. Whatever was said in a run is put into the page as text, never as markup.
+// Makes elements. Text of a run is inserted as text, never as markup.
 
-function element(name, attributes = {}, ...inside) {
+function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...inside.filter((each) => each !== null && each !== undefined));
+  made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;
 }
 
-function button(words, attributes, pressed) {
-  const made = element("button", { type: "button", ...attributes }, words);
-  made.addEventListener("click", pressed);
+function button(label, attributes, onClick) {
+  const made = element("button", { type: "button", ...attributes }, label);
+  made.addEventListener("click", onClick);
   return made;
 }
 
-// A choice of values: [value, words], the first of which is the one that is chosen at first.
-function chooser(words, values, act) {
-  const select = element("select", {}, ...values.map(([value, told]) => element("option", { value }, told)));
-  select.addEventListener("change", () => act(select.value));
-  return { box: element("label", {}, `${words} `, select), select };
+// A labelled select; `options` are pairs of [value, label], and the first is selected.
+function chooser(label, options, onChange) {
+  const select = element("select", {}, ...options.map(([value, text]) => element("option", { value }, text)));
+  select.addEventListener("change", () => onChange(select.value));
+  return { box: element("label", {}, `${label} `, select), select };
 }
 
-// Adds what a choice does not have yet.
-function offer(select, value, words) {
-  if (![...select.options].some((option) => option.value === value)) select.append(element("option", { value }, words));
+// Adds an option unless the select has it.
+function offer(select, value, label) {
+  if (![...select.options].some((option) => option.value === value)) select.append(element("option", { value }, label));
 }
 
+// Whether a key event belongs to another control, or is a shortcut of the browser.
 const isTaken = (event) =>
   event.altKey || event.ctrlKey || event.metaKey || event.shiftKey ||
   event.target.closest("input, select, textarea, [role=tree], [role=grid]") !== null;

@@ -1,35 +1,35 @@
-// A page of one run, which carries all of its pictures, and says above what came of it.
+// A page of one run that embeds all of its images, and shows the answer above the steps.
 
 (() => {
   const { run, steps, pictures } = JSON.parse(document.getElementById("run").textContent);
   if (!steps.length) return;
   const walker = document.getElementById("walker");
   const source = { picture: (number) => pictures[number], look: () => {} };
-  const shown = pane({ ...run, answer: "", notes: [] }, source, { onMove: (place) => {
+  const shown = pane({ ...run, answer: "", notes: [] }, source, { onMove: (step) => {
     try {
-      history.replaceState(null, "", `#step=${place}`);
+      history.replaceState(null, "", `#step=${step}`);
     } catch {
-      // A page without an address of its own, as in a preview, cannot name its steps.
+      // A page without an address of its own, such as a preview, cannot name its steps.
     }
   } });
 
-  function wanted() {
-    const found = /^#step=(\d+)$/.exec(location.hash);
-    return found ? Math.min(steps.length - 1, Number(found[1])) : null;
+  function stepInAddress() {
+    const match = /^#step=(\d+)$/.exec(location.hash);
+    return match ? Math.min(steps.length - 1, Number(match[1])) : null;
   }
 
-  const first = wanted();
+  const first = stepInAddress();
   shown.add(steps, true);
   walker.append(shown.box);
   walker.hidden = false;
   if (first !== null) shown.show(first);
   document.addEventListener("keydown", (event) => {
-    if (event.key !== " " || walker.contains(event.target)) shown.key(event); // elsewhere a blank scrolls the page
+    if (event.key !== " " || walker.contains(event.target)) shown.key(event); // elsewhere Space scrolls the page
   });
   window.addEventListener("hashchange", () => {
-    const place = wanted();
-    if (place === null || place === shown.now()) return;
-    shown.show(place);
+    const step = stepInAddress();
+    if (step === null || step === shown.now()) return;
+    shown.show(step);
     walker.scrollIntoView();
   });
 })();

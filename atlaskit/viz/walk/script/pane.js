@@ -1,212 +1,167 @@
-// Walks through the steps of one run. `source.picture(number)` gives a picture's address, or a promise of it;
-// `source.look(now, next)` hears which pictures are shown, and which are likely to be next.
+// The steps of one run. `source.picture(number)` returns the address of an image or a promise of it;
+// `source.look(now, next)` receives the images that are shown, and those likely to be shown next.
+const SPEEDS = [["1600", "×1"], ["800", "×2"], ["400", "×4"], ["3200", "×½"]]; // milliseconds per step
+const RETRY_MS = 200; // until a step whose images have not arrived is checked again
 
-function pane(run, source, { title = "", onMove = () => {} } = {}) {
-  const steps = []; // of each event, what is told of it
-  let places = []; // of the steps that are walked through: those that were chosen
-  let now = 0, isWhole = false, timer = null;
-  let loading = new Set(); // the pictures of this step that are on their way
-
-  const who = chooser("steps of", [["", "everyone"]], choose);
-  const does = chooser("that", [["", "do anything"]], choose);
-  const touches = chooser("evidence:", [["", "any or none"]], choose);
-  const pace = chooser("pace", [["1600", "×1"], ["800", "×2"], ["400", "×4"], ["3200", "×½"]], () => {});
-  const previous = button("← previous", { class: "previous" }, () => go(-1));
-  const next = button("next →", { class: "next" }, () => go(1));
-  const player = button("▶ play", { class: "play" }, () => play(timer === null));
-  const larger = button("larger pictures", { "aria-pressed": "false" }, () => {
-    larger.setAttribute("aria-pressed", String(step.classList.toggle("large")));
-  });
-  const slider = element("input", { type: "range", min: 0, value: 0, "aria-label": "step" });
-  const count = element("span", { class: "quiet", role: "status" });
-  const heading = element("h2", { "aria-live": "polite", class: "heading" });
-  const saw = element("div", { class: "saw" });
-  const part = (name, words, list) => {
-    const section = element("section", { class: name }, element("h3", {}, words), element(list));
-    return { section, list: section.lastChild };
-  };
-  const asked = part("asked", "Asked", "p"), said = part("said", "Said and done", "dl");
-  const memory = part("memory", "Memory: M+ (evidence) and M− (ruled out)", "dl"), cost = part("cost", "Cost", "p");
-  const words = element("div", { class: "words" }, asked.section, said.section, memory.section, cost.section);
-  const step = element("div", { class: "step" }, saw, words);
-  const visited = tree(run.regions, (node) => visit(node));
-  const found = element("ul", {}, ...run.evidence.map(([told, place]) =>
-    element("li", {}, place === null ? told : stepLink(place, told))));
-  const box = element("section", { class: "pane", "aria-label": title || "Steps of the run" },
-    ...(title ? [element("h2", { class: "title" }, title)] : []), element("p", { class: "answer", hidden: !run.answer }, run.answer),
-    ...run.notes.map((note) => element("p", { class: "note" }, note)),
-    element("div", { class: "controls", role: "group", "aria-label": "Steps" },
-      previous, player, slider, next, pace.box, larger),
-    element("div", { class: "controls", role: "group", "aria-label": "Filters" }, who.box, does.box, touches.box, count),
-    heading, step,
-    element("details", { class: "regions", open: run.regions.length > 1 },
-      element("summary", {}, "Regions visited, by depth"), visited.box),
-    element("details", { class: "evidence", open: true },
-      element("summary", {}, "Evidence, and the steps that found it"),
-      run.evidence.length ? found : element("p", {}, "No frame was kept as evidence.")));
-  step.hidden = true;
-
-  function stepLink(place, told) {
-    return button(told, { class: "link", "data-step": place }, () => show(place, true));
-  }
-
-  const isMeant = (place) => {
-    const { who: by, does: what, touches: of } = steps[place];
-    return (!who.select.value || by === who.select.value) && (!does.select.value || what === does.select.value) &&
-      (!touches.select.value || of.includes(touches.select.value));
-  };
-
-  // Takes the steps that are chosen now, and goes to the one that is next from here.
-  function choose() {
-    meant();
-    const after = places.findIndex((place) => place >= now);
-    if (places.length) show(places[after < 0 ? places.length - 1 : after]);
-    else count.textContent = "No step is of these.";
-  }
-
-  function meant() {
-    places = steps.map((_, place) => place).filter(isMeant);
-    slider.max = Math.max(0, places.length - 1);
-    slider.disabled = places.length < 2;
-    visited.draw(isMeant);
-    turned();
-  }
-
-  function turned() {
-    const index = places.indexOf(now);
-    slider.value = index;
-    // Not `disabled`, which would take the focus from a button, and with it the keys.
-    previous.setAttribute("aria-disabled", String(index <= 0));
-    next.setAttribute("aria-disabled", String(index < 0 || index === places.length - 1));
-    const all = `${steps.length.toLocaleString("en")} steps${isWhole ? "" : " so far"}`;
-    count.textContent = places.length === steps.length ? all : `${places.length.toLocaleString("en")} of ${all}`;
-  }
-
-  function everything() {
-    for (const { select } of [who, does, touches]) select.value = "";
-    meant();
-  }
-
-  function figure([number, told, size]) {
-    const caption = element("figcaption", {}, told);
-    const made = element("figure", {}, caption);
-    if (number === null) return made;
-    const image = element("img", { alt: told, ...(size && { width: size[0], height: size[1] }) });
-    made.prepend(image);
-    const address = source.picture(number);
-    if (typeof address === "string") image.src = address;
-    else {
-      const these = loading.add(image);
-      made.setAttribute("aria-busy", "true");
-      address.then((got) => { image.src = got; }, (why) => {
-        image.remove();
-        caption.textContent = `${told} It cannot be shown: ${why}`;
-      }).finally(() => {
-        these.delete(image);
-        made.removeAttribute("aria-busy");
-      });
-    }
-    return made;
-  }
-
-  function rows(part, told) {
-    part.list.replaceChildren(...told.flatMap(([name, value, place]) => {
-      const line = element("dd", {}, value);
-      if (place !== null && place < run.count) line.append(" · found by ", stepLink(place, `step ${place}`));
-      return [element("dt", {}, name), line];
-    }));
-    part.section.hidden = !told.length;
-  }
-
-  function line(part, told) {
-    part.list.textContent = told;
-    part.section.hidden = !told;
-  }
-
-  // Shows a step, whether it is among those that are chosen or not: then all are.
-  function show(place, isFar = false) {
-    if (!steps.length) return;
-    now = Math.min(place, steps.length - 1);
-    if (!places.includes(now)) everything();
-    const told = steps[now], round = told.round ? `, round ${told.round}` : "";
-    heading.setAttribute("aria-live", timer === null ? "polite" : "off");
-    heading.textContent = `Step ${now} of ${run.count - 1}${round}, ${told.who}: ${told.what}`;
-    slider.setAttribute("aria-valuetext", heading.textContent);
-    const after = steps[places[places.indexOf(now) + 1]];
-    const numbers = (each) => (each ? each.saw.map(([number]) => number).filter((number) => number !== null) : []);
-    loading = new Set();
-    source.look(numbers(told), numbers(after));
-    saw.replaceChildren(...(told.saw.length ? told.saw.map(figure) : [element("p", {}, "No picture was shown.")]));
-    line(asked, told.asked);
-    rows(said, told.said);
-    rows(memory, told.memory);
-    line(cost, told.cost);
-    visited.mark(told.path);
-    turned();
-    step.hidden = false;
-    if (isFar) heading.scrollIntoView({ block: "nearest" });
-    onMove(now);
-  }
-
-  const at = (index) => places.length && show(places[Math.max(0, Math.min(places.length - 1, index))]);
-  const go = (by) => at(places.indexOf(now) + by);
-
-  // Goes through the steps of a region, one after the other: those that are chosen, else any, else those below it.
-  function visit(node) {
-    const chosen = node.places.filter((place) => places.includes(place));
-    const there = [chosen, node.places, visited.below(node)].find((each) => each.length);
-    if (there) show(there.find((place) => place > now) ?? there[0], true);
-  }
-
-  // Plays on, one step after the other; a picture that is still on its way is waited for.
-  function play(isOn) {
-    clearTimeout(timer);
-    timer = null;
-    const isOver = () => isWhole && places.indexOf(now) === places.length - 1;
-    const turn = () => {
-      if (!box.isConnected || isOver()) return play(false);
-      const isWaiting = loading.size > 0;
-      if (!isWaiting) go(1);
-      timer = setTimeout(turn, isWaiting ? 200 : Number(pace.select.value));
+class Pane {
+  constructor(run, source, { title = "", onMove = () => {} } = {}) {
+    Object.assign(this, { run, onMove });
+    this.steps = []; // all steps that have arrived
+    this.shown = []; // the indices of those that match the filters
+    this.current = 0;
+    this.isComplete = false;
+    this.timer = null;
+    this.filters = new Filters(() => this.applyFilters());
+    this.view = new StepView(source, run.count, (step, label) => this.link(step, label));
+    this.regions = new RegionTree(run.regions, (node) => this.visit(node));
+    this.heading = element("h2", { "aria-live": "polite", class: "heading" });
+    this.makeControls();
+    this.box = this.layout(title);
+    this.keys = {
+      ArrowLeft: () => this.go(-1),
+      ArrowRight: () => this.go(1),
+      Home: () => this.showAt(0),
+      End: () => this.showAt(this.shown.length - 1),
+      " ": () => this.play(this.timer === null),
     };
-    if (isOn && isOver()) at(0);
-    if (isOn) timer = setTimeout(turn, Number(pace.select.value));
-    player.textContent = isOn ? "❚❚ pause" : "▶ play";
   }
 
-  const keys = {
-    ArrowLeft: () => go(-1),
-    ArrowRight: () => go(1),
-    Home: () => at(0),
-    End: () => at(places.length - 1),
-    " ": () => play(timer === null),
-  };
+  makeControls() {
+    this.speed = chooser("Speed:", SPEEDS, () => {});
+    this.previous = button("← previous", { class: "previous" }, () => this.go(-1));
+    this.next = button("next →", { class: "next" }, () => this.go(1));
+    this.player = button("▶ play", { class: "play" }, () => this.play(this.timer === null));
+    this.larger = button("larger images", { "aria-pressed": "false" }, () => {
+      this.larger.setAttribute("aria-pressed", String(this.view.box.classList.toggle("large")));
+    });
+    this.slider = element("input", { type: "range", min: 0, value: 0, "aria-label": "step" });
+    this.slider.addEventListener("input", () => this.showAt(Number(this.slider.value)));
+  }
 
-  slider.addEventListener("input", () => at(Number(slider.value)));
-  return {
-    box, steps, show, play,
-    now: () => now,
-    // Adds the next steps, as they come; the last ones are told to be that.
-    add(more, isLast) {
-      const isFirst = !steps.length;
-      for (const each of more) {
-        const place = steps.push(each) - 1;
-        visited.add(each, place);
-        offer(who.select, each.who, each.who);
-        offer(does.select, each.does, each.does);
-        for (const touched of each.touches) offer(touches.select, touched, touched);
-      }
-      isWhole = isLast;
-      meant();
-      if (isFirst) show(0);
-    },
-    // Takes a key, if it is one of those that walk.
-    key(event) {
-      const isPress = event.key === " " && event.target.closest("button, summary");
-      if (isTaken(event) || isPress || !Object.hasOwn(keys, event.key)) return false;
-      event.preventDefault();
-      keys[event.key]();
-      return true;
-    },
-  };
+  layout(title) {
+    const { run } = this;
+    const items = run.evidence.map(([text, step]) => element("li", {}, step === null ? text : this.link(step, text)));
+    return element("section", { class: "pane", "aria-label": title || "Steps of the run" },
+      title ? element("h2", { class: "title" }, title) : null,
+      element("p", { class: "answer", hidden: !run.answer }, run.answer),
+      ...run.notes.map((note) => element("p", { class: "note" }, note)),
+      element("div", { class: "controls", role: "group", "aria-label": "Steps" },
+        this.previous, this.player, this.slider, this.next, this.speed.box, this.larger),
+      this.filters.box, this.heading, this.view.box,
+      element("details", { class: "regions", open: run.regions.length > 1 },
+        element("summary", {}, "Explored regions by depth"), this.regions.box),
+      element("details", { class: "evidence", open: true },
+        element("summary", {}, "Evidence and the steps that found it"),
+        items.length ? element("ul", {}, ...items) : element("p", {}, "The run collected no evidence.")));
+  }
+
+  link(step, label) {
+    return button(label, { class: "link", "data-step": step }, () => this.show(step, true));
+  }
+
+  now() {
+    return this.current;
+  }
+
+  // Adds the next steps as they arrive; `isLast` says that no more follow.
+  add(more, isLast) {
+    const isFirst = !this.steps.length;
+    for (const step of more) {
+      const index = this.steps.push(step) - 1;
+      this.regions.add(step, index);
+      this.filters.learn(step);
+    }
+    this.isComplete = isLast;
+    this.selectSteps();
+    if (isFirst) this.show(0);
+  }
+
+  // Selects the steps that match the filters, and shows the first of them from the current one on.
+  applyFilters() {
+    this.selectSteps();
+    const after = this.shown.findIndex((step) => step >= this.current);
+    if (this.shown.length) this.show(this.shown[after < 0 ? this.shown.length - 1 : after]);
+    else this.filters.reportNone();
+  }
+
+  selectSteps() {
+    const matches = (step) => this.filters.matches(this.steps[step]);
+    this.shown = this.steps.map((_, step) => step).filter(matches);
+    this.slider.max = Math.max(0, this.shown.length - 1);
+    this.slider.disabled = this.shown.length < 2;
+    this.regions.draw(matches);
+    this.updateControls();
+  }
+
+  updateControls() {
+    const index = this.shown.indexOf(this.current);
+    this.slider.value = index;
+    // Not `disabled`: a disabled button loses the focus, and the pane with it the keys.
+    this.previous.setAttribute("aria-disabled", String(index <= 0));
+    this.next.setAttribute("aria-disabled", String(index < 0 || index === this.shown.length - 1));
+    this.filters.report(this.shown.length, this.steps.length, this.isComplete);
+  }
+
+  // Shows a step; one that the filters exclude clears them. `scrolls` brings it into view.
+  show(step, scrolls = false) {
+    if (!this.steps.length) return;
+    this.current = Math.min(step, this.steps.length - 1);
+    if (!this.shown.includes(this.current)) {
+      this.filters.clear();
+      this.selectSteps();
+    }
+    const data = this.steps[this.current], round = data.round ? `, round ${data.round}` : "";
+    this.heading.setAttribute("aria-live", this.timer === null ? "polite" : "off");
+    this.heading.textContent = `Step ${this.current} of ${this.run.count - 1}${round}, ${data.who}: ${data.what}`;
+    this.slider.setAttribute("aria-valuetext", this.heading.textContent);
+    this.view.show(data, this.steps[this.shown[this.shown.indexOf(this.current) + 1]]);
+    this.regions.mark(data.path);
+    this.updateControls();
+    if (scrolls) this.heading.scrollIntoView({ block: "nearest" });
+    this.onMove(this.current);
+  }
+
+  showAt(index) {
+    if (this.shown.length) this.show(this.shown[Math.max(0, Math.min(this.shown.length - 1, index))]);
+  }
+
+  go(by) {
+    this.showAt(this.shown.indexOf(this.current) + by);
+  }
+
+  // Shows the next step of a region: one that matches the filters, else any, else one of a region below.
+  visit(node) {
+    const matching = node.steps.filter((step) => this.shown.includes(step));
+    const steps = [matching, node.steps, this.regions.below(node)].find((each) => each.length);
+    if (steps) this.show(steps.find((step) => step > this.current) ?? steps[0], true);
+  }
+
+  // Shows one step after the other, each once the images of the one before have arrived.
+  play(isOn) {
+    clearTimeout(this.timer);
+    this.timer = null;
+    const isOver = () => this.isComplete && this.shown.indexOf(this.current) === this.shown.length - 1;
+    const turn = () => {
+      if (!this.box.isConnected || isOver()) return this.play(false);
+      const isWaiting = this.view.isLoading;
+      if (!isWaiting) this.go(1);
+      this.timer = setTimeout(turn, isWaiting ? RETRY_MS : Number(this.speed.select.value));
+    };
+    if (isOn && isOver()) this.showAt(0);
+    if (isOn) this.timer = setTimeout(turn, Number(this.speed.select.value));
+    this.player.textContent = isOn ? "❚❚ pause" : "▶ play";
+  }
+
+  // Handles a key that moves between steps; returns whether it did.
+  key(event) {
+    const isPress = event.key === " " && event.target.closest("button, summary");
+    if (isTaken(event) || isPress || !Object.hasOwn(this.keys, event.key)) return false;
+    event.preventDefault();
+    this.keys[event.key]();
+    return true;
+  }
+}
+
+function pane(run, source, options) {
+  return new Pane(run, source, options);
 }

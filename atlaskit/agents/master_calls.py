@@ -1,0 +1,81 @@
+"""The calls of the master, within the run's budget: making them, charging them, recording them.
+
+`MasterCalls.attempt` makes a call and changes nothing, so a probe can run beside the workers.
+`MasterCalls.settle` then charges and records it, at a fixed point of the round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from atlaskit.agents.budget import Charge, Meter, PeakUsage
+from atlaskit.agents.event_log import EventLog
+from atlaskit.agents.responsiveness import Responsiveness
+from atlaskit.models.errors import ModelError, Unreachable
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
+from atlaskit.runs.events import Event, call_data, failure_data
+
+
+@dataclass(frozen=True)
+class MasterCall:
+    """One call of the master, which got a reply or failed."""
+
+    kind: str
+    """The kind of its event: task, probe, review or decision."""
+    outcome: Reply | ModelError
+    seconds: float
+
+    @property
+    def reply(self) -> Reply | None:
+        """The reply; None if the call failed."""
+        return self.outcome if isinstance(self.outcome, Reply) else None
+
+
+@dataclass
+class MasterCalls:
+    """Makes the master's calls and keeps their accounts."""
+
+    meter: Meter
+    log: EventLog
+    health: Responsiveness = field(default_factory=Responsiveness)
+
+    def attempt(self, kind: str, complete: Callable[[int], Reply]) -> MasterCall:
+        """Make one call within what the budget has left. A failure is part of the outcome.
+
+        Args:
+            kind: The kind of the call's event. All but a decision leave one call for the decision.
+            complete: Makes the call, with the number of attempts it may take.
+
+        Raises:
+            Unreachable: If the server cannot be reached and the run has made no call yet, so that
+                there is nothing to lose.
+        """
+        started_s, left = time.monotonic(), self.meter.calls_left()
+        if left is not None and kind != "decision":
+            left -= 1
+        try:
+            outcome: Reply | ModelError = complete(MAX_ATTEMPTS if left is None else min(left, MAX_ATTEMPTS))
+        except ModelError as error:
+            if isinstance(error, Unreachable) and self.meter.total.calls == 0:
+                raise
+            outcome = error
+        return MasterCall(kind, outcome, time.monotonic() - started_s)
+
+    def settle(self, call: MasterCall, round_number: int, data: dict[str, Any] | None = None) -> None:
+        """Charge a call and record its event.
+
+        Args:
+            call: The call, as `attempt` returned it.
+            round_number: The round it belongs to; 0 before the first.
+            data: The data of its event, without the cost.
+        """
+        outcome, charge = call.outcome, Charge.of(call.outcome)
+        self.meter.charge("master", charge, PeakUsage() | charge.usage, call.seconds)
+        self.health.record_call(outcome)
+        if isinstance(outcome, ModelError):
+            self.log.add(Event("failure", round_number, data=failure_data(call.kind, outcome, charge.usage, data)))
+        else:
+            self.log.add(Event(call.kind, round_number, data={**(data or {}), **call_data(outcome)}))

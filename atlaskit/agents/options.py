@@ -1,0 +1,119 @@
+"""The options of `ask`, grouped by the part of the program that reads them.
+
+`ask` takes keywords; it packs them into these frozen objects and passes the objects inward:
+`GridSettings` to the environment, `SearchLimits` to the search, `CacheMode` to the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.observation import Cells
+from atlaskit.environment.tiles import Fit
+from atlaskit.errors import InputError, check_whole
+from atlaskit.models.cached import Cached
+from atlaskit.models.protocol import Model
+from atlaskit.video.video import Sampling, Video
+
+
+@dataclass(frozen=True)
+class GridSettings:
+    """How agents see the video, and how deep they may go."""
+
+    k: int
+    """A grid has k×k cells."""
+    cell: int
+    """Width and height of a cell in pixels."""
+    max_depth: int | Literal["auto"] = "auto"
+    fit: Fit = "contain"
+    subtitles: bool = True
+    """Whether agents get the subtitles."""
+    sampling: Sampling = "midpoint"
+    """Which frame stands for a cell."""
+    cells: Cells = "compact"
+    """How prompts describe the cells."""
+
+    def open(self, video: Video, cache: Cache) -> Atlas:
+        """Return the environment of a video; raise InputError for settings it cannot have."""
+        return Atlas(
+            video,
+            self.k,
+            self.cell,
+            self.max_depth,
+            self.fit,
+            subtitles=self.subtitles,
+            sampling=self.sampling,
+            cells=self.cells,
+            cache=cache,
+        )
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """What bounds a search, beside its budget.
+
+    Raises:
+        InputError: If a number is not an integer in its range.
+    """
+
+    workers: int
+    """The most regions that are explored in a round."""
+    steps: int
+    """The most calls of a worker in its region."""
+    plateau: int | None
+    """Steps without new evidence that end a visit: fewer than `steps`, and 0 for workers with a
+    single step. None until `with_plateau` has chosen it."""
+    min_rounds: int
+    """Rounds before the evidence may count as sufficient."""
+    max_rounds: int | None
+    look_ahead: bool
+    """Whether the master makes the next probe while the workers are running."""
+
+    def __post_init__(self) -> None:
+        check_whole("workers", self.workers)
+        check_whole("steps", self.steps)
+        if self.plateau is not None:
+            check_whole("plateau", self.plateau, min(1, self.steps - 1))
+            if self.plateau >= self.steps:
+                raise InputError(f"plateau must be less than the {self.steps} steps of a worker; got {self.plateau}.")
+        check_whole("min_rounds", self.min_rounds)
+        if self.max_rounds is not None:
+            check_whole("max_rounds", self.max_rounds)
+            if self.min_rounds > self.max_rounds:
+                raise InputError(f"min_rounds must be at most max_rounds, {self.max_rounds}; got {self.min_rounds}.")
+
+    def with_plateau(self, max_depth: int) -> SearchLimits:
+        """Return the limits with a plateau, chosen where none was given.
+
+        It is half of the steps, but enough steps to reach the deepest level.
+        """
+        if self.plateau is not None:
+            return self
+        return replace(self, plateau=min(self.steps - 1, max(self.steps // 2, max_depth + 1)))
+
+    def plateau_of(self, steps: int) -> int:
+        """Return the plateau of a worker that has so many steps; 0 means none."""
+        return min(self.plateau or 0, steps - 1)
+
+    def is_last(self, rounds: int) -> bool:
+        """Return whether no round may follow after so many."""
+        return self.max_rounds is not None and rounds >= self.max_rounds
+
+
+@dataclass(frozen=True)
+class CacheMode:
+    """How a run uses the replies in the cache."""
+
+    sample: int = 0
+    """Number of this sample; each number has replies of its own."""
+    refresh: bool = False
+    """Whether the model is called even if the cache has a reply, and the new reply replaces it."""
+    replay: bool = False
+    """Whether the model is never called; a missing reply then raises Unrecorded."""
+
+    def open(self, model: Model, cache: Cache) -> Cached:
+        """Return a model with cached replies; raise InputError for refresh with replay."""
+        return Cached(model, cache, sample=self.sample, refresh=self.refresh, replay=self.replay)

@@ -1,0 +1,56 @@
+"""Whether the model still answers: how many failures in a row end a run.
+
+A failed call costs a step, not a region. A run goes on after a failure, and ends only when it has
+good reason to believe that no call will succeed. This module decides when that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from atlaskit.agents.task import WorkerResult
+from atlaskit.environment.grid import Grid
+from atlaskit.models.errors import ModelError, Unreachable
+from atlaskit.models.protocol import Reply
+
+MAX_UNANSWERED = 3
+"""The run ends after so many failed calls of the master in a row, or after so many rounds in a row,
+in different regions, in which no worker got a reply."""
+
+
+@dataclass
+class Responsiveness:
+    """Counts the failures in a row of the master and of whole rounds of workers."""
+
+    failure: str = ""
+    """The last failure of the master or of a whole round; empty if there was none."""
+    failed_calls: int = 0
+    """Failed calls of the master in a row."""
+    silent_regions: list[Grid] = field(default_factory=list)
+    """One region for each round in a row in which no worker got a reply."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the model seems to answer no more.
+
+        One or two regions without replies do not show that: a server may refuse their frames alone.
+        """
+        return self.failed_calls >= MAX_UNANSWERED or len(set(self.silent_regions)) >= MAX_UNANSWERED
+
+    def record_call(self, outcome: Reply | ModelError) -> None:
+        """Record a call of the master."""
+        if not isinstance(outcome, ModelError):
+            self.failed_calls = 0
+            return
+        # An unreachable server was retried long enough; any other failure may not repeat.
+        self.failed_calls += MAX_UNANSWERED if isinstance(outcome, Unreachable) else 1
+        self.failure = str(outcome)
+
+    def record_round(self, results: Sequence[WorkerResult]) -> None:
+        """Record the workers' results of a round."""
+        if not all(result.got_no_reply for result in results):
+            self.silent_regions = []
+            return
+        self.silent_regions = [*self.silent_regions, results[0].region]
+        self.failure = str(results[-1].events[-1]["reason"])

@@ -1,0 +1,93 @@
+"""What the environment returns for a state: the view, the subtitle lines and the legal set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import Investigate, Zoom
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.image import WIDEST_PX, LazyImage
+from atlaskit.environment.mdp import LegalSet, State, dead_cells, scan_interval
+from atlaskit.environment.render import Labels, Still, View
+from atlaskit.environment.tiles import Fit
+from atlaskit.video.subtitles import Line
+from atlaskit.video.video import Sampling, Video
+
+Cells = Literal["compact", "full"]
+"""How the text beside a view describes cells: what the view lacks, or each cell as in the paper."""
+
+SCAN_K = 3
+"""A context scan shows SCAN_K² frames."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What an agent receives for a state. A notebook displays its image."""
+
+    state: State
+    view: View
+    """The view of the current grid, dead cells black."""
+    subtitles: tuple[Line, ...]
+    """The subtitle lines during the grid; none if the environment hides them."""
+    legal: LegalSet
+    looking_at: LazyImage | None = None
+    """The frame or the context scan that the last action asked for."""
+    cells: Cells = "compact"
+
+    def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
+        return (self.looking_at or self.view)._repr_jpeg_()
+
+
+@dataclass(frozen=True)
+class ViewSettings:
+    """How observations are drawn and described; the fields are those of `Atlas`."""
+
+    cell: int = 320
+    fit: Fit = "contain"
+    labels: Labels = "index"
+    subtitles: bool = True
+    sampling: Sampling = "midpoint"
+    cells: Cells = "compact"
+
+
+def observe(state: State, video: Video, settings: ViewSettings, cache: Cache) -> Observation:
+    """Return the observation of a state of a video."""
+    grid, view = state.grid, view_of(state, video, settings, cache)
+    return Observation(
+        state=state,
+        view=view,
+        subtitles=video.subtitles.between(grid.start_s, grid.end_s) if settings.subtitles else (),
+        legal=state.legal,
+        looking_at=_looking_at(state, view),
+        cells=settings.cells,
+    )
+
+
+def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) -> View:
+    """Return the view of a state's grid, dead cells black."""
+    return View(
+        video,
+        state.grid,
+        settings.cell,
+        settings.fit,
+        settings.labels,
+        state.dead_cells,
+        settings.sampling,
+        cache,
+    )
+
+
+def _looking_at(state: State, view: View) -> LazyImage | None:
+    """Return the frame or the context scan that the last action asked for."""
+    match state.looking_at:
+        case Zoom(cell):
+            return Still(view.video, view.moments[cell], view.cache)
+        case Investigate(cell, direction):
+            start_s, end_s = scan_interval(view.cells[cell], direction, view.video.duration_s)
+            grid = Grid(start_s, end_s, SCAN_K)
+            cell_px = min(view.cell, WIDEST_PX // SCAN_K)
+            return replace(view, grid=grid, cell=cell_px, labels="time", dead=dead_cells(grid, state.dead_zones))
+        case _:
+            return None

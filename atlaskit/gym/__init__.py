@@ -1,0 +1,38 @@
+"""VideoAtlas as a Gymnasium environment: the MDP of paper §3.1, for libraries that train policies.
+
+An episode is one question about one video. The rules are those of `environment.Atlas`. This package
+turns actions into numbers, observations into pixels and the question's score into a reward, and
+ends an episode. Importing it registers `Atlas-v0`, whose action is a dictionary, and
+`AtlasDiscrete-v0`, whose action is one number. It knows no models.
+"""
+
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    raise ImportError("atlaskit.gym needs Gymnasium, which is not installed: pip install 'atlaskit[rl]'.") from error
+
+from atlaskit.gym.actions import ACTIONS, CELL_KINDS, KINDS, as_action
+from atlaskit.gym.discrete import DiscreteAtlasEnv
+from atlaskit.gym.env import AtlasEnv
+from atlaskit.gym.policies import Env, Policy, greedy_policy, random_policy, rollout
+from atlaskit.gym.tasks import ANSWERABLE, DRAWN, Source
+
+__all__ = [
+    "ACTIONS",
+    "ANSWERABLE",
+    "CELL_KINDS",
+    "DRAWN",
+    "KINDS",
+    "AtlasEnv",
+    "DiscreteAtlasEnv",
+    "Env",
+    "Policy",
+    "Source",
+    "as_action",
+    "greedy_policy",
+    "random_policy",
+    "rollout",
+]
+
+gymnasium.register("Atlas-v0", entry_point="atlaskit.gym:AtlasEnv")
+gymnasium.register("AtlasDiscrete-v0", entry_point="atlaskit.gym:DiscreteAtlasEnv")

@@ -1,0 +1,94 @@
+"""Actions as numbers: the kinds of action in a fixed order, and the masks of a legal set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from atlaskit.environment.actions import (
+    Action,
+    AddToScratchpad,
+    Backtrack,
+    Claim,
+    Expand,
+    Finished,
+    Investigate,
+    MarkPromising,
+    Zoom,
+)
+from atlaskit.environment.observation import Observation
+
+ACTIONS: dict[str, Callable[[int], Action]] = {
+    "expand": Expand,
+    "backtrack": lambda cell: Backtrack(),
+    "mark_promising": lambda cell: MarkPromising((cell,)),
+    "zoom": Zoom,
+    "investigate_before": lambda cell: Investigate(cell, "before"),
+    "investigate_after": lambda cell: Investigate(cell, "after"),
+    "add_to_scratchpad": lambda cell: AddToScratchpad((Claim(cell, ""),)),
+    "finished": lambda cell: Finished(),
+}
+"""How an action is made of the cell it names, by its kind."""
+KINDS = tuple(ACTIONS)
+"""The kinds of action, in the order of their numbers."""
+CELL_KINDS = tuple(kind for kind in KINDS if kind not in ("backtrack", "finished"))
+"""The kinds that name a cell."""
+
+
+def as_action(kind: str, cell: int = 0, answer: int = 0) -> dict[str, int]:
+    """Return the dictionary action of one of `KINDS`."""
+    return {"kind": KINDS.index(kind), "cell": cell, "answer": answer}
+
+
+def action_space(n_cells: int, n_answers: int) -> spaces.Dict:
+    """Return the space of dictionary actions."""
+    return spaces.Dict(
+        {
+            "kind": spaces.Discrete(len(KINDS)),
+            "cell": spaces.Discrete(n_cells),
+            "answer": spaces.Discrete(n_answers),
+        }
+    )
+
+
+def is_in(space: spaces.Space[Any], action: Any) -> bool:
+    """Return whether a space contains an action, whatever object that is."""
+    try:
+        return action in space
+    except OverflowError:  # Gymnasium 1.0 raises it for integers of more than 64 bits
+        return False
+
+
+def legal_actions(observation: Observation, n_answers: int) -> list[dict[str, int]]:
+    """Return every legal action: the legal set, without the cells whose frame cannot be decoded.
+
+    Args:
+        observation: What the current state shows.
+        n_answers: How many answers the question has.
+    """
+    legal, unreadable = observation.legal, observation.view.unreadable
+    cells = {
+        "expand": legal.expand,
+        "mark_promising": legal.mark,
+        "zoom": [cell for cell in legal.zoom if cell not in unreadable],
+        "investigate_before": legal.investigate_before,
+        "investigate_after": legal.investigate_after,
+        "add_to_scratchpad": [cell for cell in legal.add if cell not in unreadable],
+    }
+    actions = [as_action(kind, cell) for kind in CELL_KINDS for cell in cells[kind]]
+    actions += [as_action("backtrack")] if legal.backtrack else []
+    return actions + [as_action("finished", answer=answer) for answer in range(n_answers)]
+
+
+def masks(actions: Iterable[dict[str, int]], n_cells: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return masks of these actions: kinds, int8 (8,), and cells by kind, int8 (8, k²)."""
+    kinds, cells = np.zeros(len(KINDS), np.int8), np.zeros((len(KINDS), n_cells), np.int8)
+    for action in actions:
+        kinds[action["kind"]] = 1
+        if KINDS[action["kind"]] in CELL_KINDS:
+            cells[action["kind"], action["cell"]] = 1
+    return kinds, cells

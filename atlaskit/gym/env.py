@@ -1,0 +1,252 @@
+"""`AtlasEnv`: the environment whose action is a dictionary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from PIL import ImageOps
+
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import State, Traversal
+from atlaskit.environment.observation import Observation
+from atlaskit.environment.question import Answered, Question
+from atlaskit.errors import IllegalAction, InputError
+from atlaskit.gym.actions import ACTIONS, KINDS, action_space, is_in, legal_actions, masks
+from atlaskit.gym.tasks import Source, draw_task, given_task
+from atlaskit.video.readers import Pixels
+from atlaskit.video.subtitles.source import SubtitleSource
+from atlaskit.video.video import LETTERBOX
+
+
+class AtlasEnv(gymnasium.Env[Pixels, Any]):
+    """One question about one video: the agent explores by actions that name cells, then answers.
+
+    The question is of kind choice, when or count, and its true answer is known. If neither a video
+    nor a question is given, each `reset` draws an AtlasWorld of `duration_s` seconds and one of its
+    questions, from the environment's seed alone.
+
+    **Observation**, uint8 (k·cell, k·cell, 3): the current grid, with dead cells black. After zoom
+    or investigate: the frame or the context scan instead, on mid-grey. Subtitles are in `info`.
+
+    **Action** `{"kind", "cell", "answer"}`, integers: the index of one of `KINDS`; the cell it
+    names; and, for finished, the index of the choice or the count. Numbers that a kind does not use
+    are ignored. A when-question is answered by the evidence: by the interval from the start of its
+    first cell to the end of its last.
+
+    **End of an episode.** With depth-first traversal, finished ends the episode (*terminated*).
+    With breadth-first traversal, finished moves on to the region that was marked first, and ends
+    the episode if there is none. A region that is left without evidence and without marked cells
+    becomes a dead zone. After `max_steps` steps, the episode is *truncated*.
+
+    **Reward**: minus `step_cost` for each step, plus `Question.score` of the answer (paper §3.1).
+
+    **Illegal actions** cost a step, change nothing and raise nothing; `info["illegal"]` says why.
+    `info` also has the masks of the legal actions: `kind_mask` (8,), `cell_mask` (8, k²) and
+    `answer_mask` (n_answers,), all int8.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 2}  # noqa: RUF012  # as Gymnasium requires it
+    question: Question
+    atlas: Atlas
+    state: State
+    observation: Observation
+    """The observation of `state`."""
+    steps: int
+    """Steps taken in this episode, including those with an illegal action."""
+
+    def __init__(
+        self,
+        video: Source | None = None,
+        question: Question | None = None,
+        *,
+        duration_s: float = 600.0,
+        k: int = 4,
+        cell: int = 64,
+        max_depth: int | Literal["auto"] = "auto",
+        traversal: Traversal = "dfs",
+        max_steps: int = 32,
+        n_answers: int = 8,
+        step_cost: float = 0.0,
+        subtitles: SubtitleSource | bool = True,
+        cache: Cache | str | Path | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Set up the task, or the distribution of tasks.
+
+        Args:
+            video: An open `Video`, or what `open_video` takes. Only the latter can be sent to other
+                processes.
+            question: A question about the video. None, as `video`: draw both.
+            duration_s: Duration of a drawn world in seconds.
+            k: A grid has k×k cells.
+            cell: Width and height of a cell in pixels.
+            max_depth: The deepest grid that can be opened; see `Atlas`.
+            traversal: Whether the agent opens cells ("dfs") or marks them ("bfs").
+            max_steps: Steps after which an episode is truncated.
+            n_answers: Answers in the action space; at least the choices of the given question.
+            step_cost: What each step takes off the reward.
+            subtitles: A subtitle file for the video, or whether `info` has the video's own lines.
+            cache: A Cache, or its folder. None: the default cache for a given video, and for drawn
+                worlds a cache in memory that lasts one episode.
+            render_mode: "rgb_array", or None.
+
+        Raises:
+            InputError: If an argument breaks a rule.
+        """
+        _check_settings(max_steps, n_answers, render_mode, self.metadata["render_modes"])
+        self.max_steps, self.step_cost, self.render_mode = max_steps, step_cost, render_mode
+        self.duration_s, self.n_answers = duration_s, max(n_answers, len(question.choices) if question else 0)
+        self._cache = Cache(cache) if isinstance(cache, (str, Path)) else cache
+        self._atlas_settings: dict[str, Any] = {
+            "k": k,
+            "cell": cell,
+            "max_depth": max_depth,
+            "traversal": traversal,
+            "subtitles": subtitles not in (False, None),
+            "labels": "none",  # the position of a cell tells its number
+        }
+        self._task = given_task(video, question, subtitles, self.n_answers)
+        self._begin(np.random.default_rng(0))  # reports invalid settings now, and not at the first reset
+        self._is_over = True
+        side = k * cell
+        self.observation_space = spaces.Box(0, 255, (side, side, 3), np.uint8)
+        self.action_space: spaces.Space[Any] = action_space(self.atlas.root.size, self.n_answers)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Pixels, dict[str, Any]]:
+        """Begin an episode at the root grid; return (observation, info).
+
+        Args:
+            seed: Seeds the drawing of tasks; None continues the random stream.
+            options: Ignored; there are none.
+        """
+        super().reset(seed=seed)
+        self._begin(self.np_random)
+        return self._pixels(), self._info()
+
+    def step(self, action: Any) -> tuple[Pixels, float, bool, bool, dict[str, Any]]:
+        """Take an action; return (observation, reward, terminated, truncated, info).
+
+        Raises:
+            gymnasium.error.ResetNeeded: If the episode is over or has not begun.
+        """
+        if self._is_over:
+            raise gymnasium.error.ResetNeeded("The episode is over or has not begun; call reset first.")
+        self.steps += 1
+        illegal = ""
+        try:
+            self._act(action)
+        except IllegalAction as error:
+            illegal = str(error)
+        self.observation = self.atlas.observe(self.state)
+        terminated = self.state.finished
+        truncated = not terminated and self.steps >= self.max_steps
+        self._is_over = terminated or truncated
+        reward = (self.question.score(self.prediction) if terminated else 0.0) - self.step_cost
+        return self._pixels(), reward, terminated, truncated, self._info(illegal)
+
+    def render(self) -> Any:
+        """Return the last observation, uint8 (k·cell, k·cell, 3); None without a render mode."""
+        return None if self.render_mode is None else self._pixels()
+
+    @property
+    def prediction(self) -> Answered | None:
+        """The number given with finished, or the interval of the evidence; None before that."""
+        items = self.state.scratchpad.items
+        if self.question.kind != "when":
+            return self._answer
+        return (min(i.start_s for i in items), max(i.end_s for i in items)) if items else None
+
+    def legal_actions(self) -> list[dict[str, int]]:
+        """Return every action that is legal now, without cells whose frame cannot be decoded."""
+        return [] if self._is_over else legal_actions(self.observation, self._n_possible_answers)
+
+    def encode(self, action: dict[str, int]) -> Any:
+        """Return a dictionary action in the form of this environment's action space."""
+        return action
+
+    def decode(self, action: Any) -> dict[str, int]:
+        """Return an action of this environment as a dictionary action."""
+        return {name: int(number) for name, number in action.items()}
+
+    @property
+    def _n_possible_answers(self) -> int:
+        return len(self.question.choices) or self.n_answers
+
+    def _begin(self, rng: np.random.Generator) -> None:
+        """Start at the root grid of the given task's video, or of a drawn one."""
+        video, self.question = self._task or draw_task(rng, self.duration_s, self.n_answers)
+        cache = self._cache or (default_cache() if self._task else Cache(None))
+        self.atlas = Atlas(video, cache=cache, **self._atlas_settings)
+        self.state = self.atlas.start()
+        self.observation = self.atlas.observe(self.state)
+        self.steps, self._is_over = 0, False
+        self._answer: int | None = None
+
+    def _act(self, action: Any) -> None:
+        if not is_in(self.action_space, action):
+            raise IllegalAction(f"{action!r:.80} is not in the action space, {self.action_space}.")
+        chosen = self.decode(action)
+        kind, answer = KINDS[chosen["kind"]], chosen["answer"]
+        if kind == "finished" and answer >= self._n_possible_answers:
+            raise IllegalAction(f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}.")
+        state = self.atlas.act(self.state, ACTIONS[kind](chosen["cell"]))
+        if state.finished and state.marked:
+            state = _next_region(self.atlas, state)
+        self.state, self._answer = state, answer if state.finished else None
+
+    def _pixels(self) -> Pixels:
+        side = self.atlas.root.k * self.atlas.cell
+        image = (self.observation.looking_at or self.observation.view).image
+        return np.array(ImageOps.pad(image, (side, side), color=LETTERBOX))
+
+    def _info(self, illegal: str = "") -> dict[str, Any]:
+        """Return what an agent gets beside the pixels, as types that vector environments stack."""
+        grid = self.state.grid
+        kinds, cells = masks(self.legal_actions(), self.atlas.root.size)
+        return {
+            "kind_mask": kinds,
+            "cell_mask": cells,
+            "answer_mask": (np.arange(self.n_answers) < self._n_possible_answers).astype(np.int8),
+            "question": self.question.text,
+            "question_kind": self.question.kind,
+            "choices": self.question.choices,
+            "subtitles": tuple((line.start_s, line.end_s, line.text) for line in self.observation.subtitles),
+            "depth": self.state.depth,
+            "interval_s": np.array([grid.start_s, grid.end_s]),
+            "evidence": tuple(item.timestamp_s for item in self.state.scratchpad),
+            "queued": len(self.state.marked),
+            "illegal": illegal,
+        }
+
+
+def _check_settings(max_steps: int, n_answers: int, render_mode: str | None, render_modes: list[str]) -> None:
+    """Raise InputError for settings that do not depend on the task."""
+    for name, number in (("max_steps", max_steps), ("n_answers", n_answers)):
+        if number < 1:
+            raise InputError(f"{name} must be at least 1; got {number}.")
+    if render_mode not in (None, *render_modes):
+        raise InputError(f'render_mode must be "rgb_array" or None; got {render_mode!r}.')
+
+
+def _next_region(atlas: Atlas, state: State) -> State:
+    """Leave a finished region for the one that was marked first, and keep all evidence.
+
+    A region without evidence and without marked cells in it becomes a dead zone (paper §3.1, M−).
+    """
+    region, zones = state.region, state.dead_zones
+    following, *rest = state.marked
+    has_marked = any(_is_within(grid, region) for grid in state.marked)
+    if not has_marked and not state.scratchpad.within(region.start_s, region.end_s).items:
+        zones = zones.add(region.start_s, region.end_s)
+    return replace(atlas.start(following, zones, state.scratchpad), marked=tuple(rest))
+
+
+def _is_within(grid: Grid, region: Grid) -> bool:
+    return grid.path[: region.depth] == region.path

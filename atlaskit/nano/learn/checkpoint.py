@@ -1,0 +1,96 @@
+"""What runs write to their folder: checkpoints, learning curves, locks and the finished model."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import torch
+from optimizer import CombinedOptimizer
+from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
+
+_locks: list[TextIO] = []
+"""Open lock files. Closing a file would release its lock."""
+
+
+class LearningCurve:
+    """A table of measurements during a stage, which survives a restart of the run."""
+
+    def __init__(self, path: Path, step: int, columns: Sequence[str]) -> None:
+        """Open the table and drop the rows after `step`, at which the stage resumes."""
+        rows = [row for row in csv.DictReader(path.open()) if int(row["step"]) <= step] if path.exists() else []
+        self._file = path.open("w", newline="")
+        self._writer = csv.DictWriter(self._file, ["step", "seconds", "loss", *columns])
+        self._writer.writeheader()
+        self._writer.writerows(rows)
+        self._before_s = float(rows[-1]["seconds"]) if rows else 0.0
+        self._began = time.monotonic()
+
+    def append(self, step: int, loss: float, **measures: float) -> None:
+        """Append a row, with the seconds that the stage has taken, earlier runs included."""
+        seconds = self._before_s + time.monotonic() - self._began
+        row = {"step": step, "seconds": round(seconds, 1), "loss": round(loss, 4)}
+        self._writer.writerow({**row, **{name: round(value, 4) for name, value in measures.items()}})
+        self._file.flush()
+
+
+def resume(
+    stage: str, out: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer | CombinedOptimizer
+) -> tuple[int, Callable[[int], None]]:
+    """Load the checkpoint of a stage, if there is one.
+
+    Returns:
+        The step at which the stage resumes, and a function that writes a checkpoint at a step.
+    """
+    path = out / f"{stage}.ckpt"
+    step = 0
+    if path.exists():
+        state = torch.load(path, weights_only=True, map_location="cpu")
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["guide"])
+        step = state["step"]
+        print(f"{stage}: resumes at step {step}", flush=True)
+
+    def write_checkpoint(step: int) -> None:
+        state = {"model": model.state_dict(), "guide": optimizer.state_dict(), "step": step}
+        torch.save(state, path.with_suffix(".part"))
+        path.with_suffix(".part").replace(path)
+
+    return step, write_checkpoint
+
+
+def lock(out: Path, stage: str) -> None:
+    """Lock a stage in a folder until this process ends; exit if another run holds the lock.
+
+    Two runs that write checkpoints to one folder would resume from each other's.
+    """
+    file = (out / f"{stage}.lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit(f"Another run trains the stage {stage!r} in {out}; wait for it, or stop it.")
+    _locks.append(file)
+
+
+def save(model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
+    """Save the model, its tokenizer and its learning curves as a folder that vLLM serves."""
+    folder, pad = out / "nano", tokenizer.convert_tokens_to_ids("<pad>")
+    size = len(tokenizer)
+    # Some servers require a vocabulary in multiples of 64.
+    model.resize_token_embeddings(size, pad_to_multiple_of=64, mean_resizing=False)
+    with torch.no_grad():
+        table = model.model.text_model.embed_tokens.weight
+        table[size:] = table[pad]  # the model never predicts this token
+    model.generation_config.eos_token_id = tokenizer.convert_tokens_to_ids("<end>")
+    model.generation_config.pad_token_id = pad
+    model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="11MB")
+    for path in out.glob("*.csv"):
+        shutil.copy(path, folder)
+    millions = sum(weight.numel() for weight in model.parameters()) / 1e6
+    print(f"Saved {millions:.2f} million parameters to {folder}.")

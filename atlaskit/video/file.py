@@ -1,0 +1,94 @@
+"""A video in one file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from atlaskit.errors import DamagedVideo, FrameError, VideoError
+from atlaskit.video.fingerprint import file_fingerprint
+from atlaskit.video.readers import Pixels, Reader
+from atlaskit.video.subtitles import SubtitleSource, load_subtitles, read_embedded
+from atlaskit.video.video import Video
+
+ReaderName = Literal["pyav", "decord"]
+"""Which library decodes a file."""
+
+
+class VideoFile(Video):
+    """A video in one file.
+
+    Args:
+        path: The file.
+        subtitles: The video's subtitles; "embedded" reads the track inside the file.
+        reader: Which library decodes the file.
+        fingerprint: Identifies the content where it is known by other means, such as the script
+            that a synthetic video was rendered from; None to hash the file.
+
+    Raises:
+        VideoError: The file cannot be opened as a video.
+        SubtitleError: The subtitles cannot be read.
+    """
+
+    def __init__(
+        self, path: Path, subtitles: SubtitleSource = None, reader: ReaderName = "pyav", fingerprint: str | None = None
+    ) -> None:
+        _check_file(path)
+        self.path, self.name = path, path.name
+        self._reader = _open_reader(path, reader)
+        self.duration_s, self.fps, self.size = self._reader.duration_s, self._reader.fps, self._reader.size
+        self.fingerprint = fingerprint or file_fingerprint(path)
+        if self._reader.readable_s < self.duration_s:
+            warnings.warn(
+                f"{path} is truncated: its header promises {self.duration_s:.1f} s, but it ends after "
+                f"{self._reader.readable_s:.1f} s; frames after that are marked as unreadable.",
+                DamagedVideo,
+                stacklevel=3,
+            )
+        if subtitles == "embedded":
+            self.subtitles = read_embedded(path, origin_s=self._reader.origin_s, duration_s=self.duration_s)
+        else:
+            self.subtitles = load_subtitles(subtitles, self.duration_s)
+
+    @property
+    def frames_decoded(self) -> int:
+        """Number of frames decoded so far, including those decoded only to reach others."""
+        return self._reader.frames_decoded
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
+        return self._reader.try_frames(*self.check_request(times_s, size))
+
+    def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
+        """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
+        self.check_time(time_s)
+        return self._reader.keyframes_around(time_s, until_s)
+
+
+def _open_reader(path: Path, name: ReaderName) -> Reader:
+    # Each reader is imported where it is used, so that `import atlaskit` stays light.
+    if name == "pyav":
+        from atlaskit.video.readers.pyav import PyAVReader
+
+        return PyAVReader(path)
+    from atlaskit.video.readers.decord import DecordReader
+
+    return DecordReader(path)
+
+
+def _check_file(path: Path) -> None:
+    try:
+        if not path.exists():
+            raise VideoError(f"There is no file {path}.")
+        if path.is_dir():
+            raise VideoError(f"{path} is a directory: name the video file in it.")
+        if not path.is_file():
+            raise VideoError(f"{path} is not a regular file: name a video file.")
+        with path.open("rb") as file:
+            is_empty = not file.read(1)
+    except OSError as error:
+        raise VideoError(f"{path} cannot be read: {error.strerror}.") from error
+    if is_empty:
+        raise VideoError(f"{path} is empty (0 bytes): copy or download it again.")

@@ -1,0 +1,218 @@
+"""A decoder of one file: it takes packets and keeps the requested frames."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from av.codec import codecs_available
+from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
+
+from atlaskit.errors import reason
+from atlaskit.video.readers import Pixels
+from atlaskit.video.readers.container import DECODE_ERRORS, is_transient, scale_frame
+from atlaskit.video.readers.demux import Demuxer
+from atlaskit.video.readers.steps import DecodeStep, PacketId, packet_id
+from atlaskit.video.readers.targets import Targets
+
+STALL_S = 60.0
+"""A decoder that has produced no frame for this long is given up."""
+LARGEST_FRAME_PX = 1 << 26
+"""A header with a larger frame size is not trusted; a frame in 8K has half as many pixels."""
+PREFERRED_DECODERS = {"vp8": "libvpx"}
+"""Decoders preferred for a codec if PyAV has them. FFmpeg's own VP8 decoder leaves rows that it
+cannot decode as they are in memory without an error, and so may show another frame, whole."""
+
+
+class StreamBreak(NamedTuple):
+    """A packet that cannot be passed: no frame of its GOP that is decoded after it is whole."""
+
+    keyframe: int
+    """Presentation time of the GOP's keyframe."""
+    dts: int
+    why: str
+
+
+class DecodeError(Exception):
+    """Something went wrong between a keyframe and the requested frames.
+
+    Attributes:
+        stream_break: The place in the file that caused it, where that is certain.
+        is_known: Whether the place was found before.
+        is_lasting: Whether the cause lies in the file's content, so that a retry is of no use.
+    """
+
+    def __init__(
+        self, why: str, stream_break: StreamBreak | None = None, *, is_known: bool = False, is_lasting: bool = True
+    ) -> None:
+        super().__init__(why)
+        self.stream_break, self.is_known, self.is_lasting = stream_break, is_known, is_lasting
+
+
+class Decoder:
+    """Decodes packets of one file in order, and keeps the requested frames.
+
+    Call `start`, then `feed` with each chunk of steps but the last, `finish` with the last, and
+    `take_found`. A decoder that is paused can `start` again for frames that follow.
+
+    Attributes:
+        position: The last packet it decoded, if the next one may follow; None if it must not be
+            used again.
+        last_tick: The latest tick that was requested.
+    """
+
+    def __init__(self, demuxer: Demuxer, threads: int) -> None:
+        self._context = _create_context(demuxer, threads)
+        self._can_skip, self._rotation = demuxer.is_skippable, demuxer.rotation
+        self._unordered: list[int] | None = [] if demuxer.is_unordered else None
+        self._scaler = VideoReformatter()
+        self._new_frames = 0
+        self._dts_of: dict[int, int | None] = {}
+        self._recent: list[VideoFrame] = []
+        self._keeps_recent = False
+        self._keyframe: int | None = None
+        self._found: dict[float, Pixels] = {}
+        self.position: PacketId | None = None
+        self.last_tick = 0
+
+    def start(self, size: tuple[int, int], breaks: dict[int, StreamBreak]) -> None:
+        """Begin a request for frames scaled to `size` (w, h).
+
+        `breaks` are the known places that cannot be passed, by the presentation time of their
+        keyframe.
+        """
+        self._size, self._breaks = size, breaks
+        self._targets: set[float] = set()
+        self._found = {}
+        self._progress_s = time.monotonic()
+
+    def feed(self, steps: Sequence[DecodeStep]) -> None:
+        """Decode packets; raise DecodeError if one cannot be decoded."""
+        for step in steps:
+            self._feed(step)
+
+    def finish(self, steps: Sequence[DecodeStep], targets: Targets, *, may_pause: bool) -> None:
+        """Decode the last packets and flush the decoder; raise DecodeError if one fails.
+
+        With `may_pause`, stop as soon as all targets are found, so that the decoder can go on from
+        there.
+        """
+        self._keeps_recent, self.last_tick = may_pause, targets.wanted[-1]
+        self._targets |= targets.targets
+        for frame in self._recent:
+            self._keep_target(frame)
+        last = max((index for index, step in enumerate(steps) if step.is_target), default=-1)
+        for index, step in enumerate(steps):
+            if may_pause and index > last and self._targets <= self._found.keys():
+                break
+            self._feed(step)
+        else:
+            self._decode(None)
+            self.position, self._recent = None, []
+        self._recent = [frame for frame in self._recent if frame.pts is not None and frame.pts >= targets.best[-1]]
+
+    def take_found(self) -> dict[float, Pixels]:
+        """Return the requested frames by presentation time, and keep none of them."""
+        found, self._found = self._found, {}
+        return found
+
+    def take_frame_count(self) -> int:
+        """Return the number of frames decoded since the last call."""
+        count, self._new_frames = self._new_frames, 0
+        return count
+
+    def _feed(self, step: DecodeStep) -> None:
+        packet = step.packet
+        if self._keyframe is None:
+            self._keyframe = packet.pts
+        if step.is_target and packet.pts is not None:
+            self._targets.add(packet.pts)
+        self._check(packet, step.is_damaged)
+        self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
+        if packet.pts is not None:
+            self._dts_of[packet.pts] = packet.dts
+            if self._unordered is not None:
+                heapq.heappush(self._unordered, packet.pts)
+        self._decode(packet)
+        self.position = packet_id(packet)
+
+    def _check(self, packet: Packet[VideoStream], is_damaged: bool) -> None:
+        """Raise DecodeError for a packet that need not be tried."""
+        known = self._breaks.get(self._keyframe) if self._keyframe is not None else None
+        if known and packet.dts is not None and packet.dts > known.dts:
+            raise DecodeError(known.why, is_known=True)
+        if is_damaged:
+            raise self._error("a damaged packet", packet.pts)
+        if time.monotonic() - self._progress_s > STALL_S:
+            raise DecodeError(f"no frame in {STALL_S:g} s", is_lasting=False)
+
+    def _decode(self, packet: Packet[VideoStream] | None) -> None:
+        """Decode a packet, or flush the decoder if it is None, and keep the requested frames."""
+        try:
+            frames = self._context.decode(packet)
+        except DECODE_ERRORS as error:
+            if is_transient(error):
+                raise
+            raise self._error(reason(error), packet.pts if packet else None) from error
+        for frame in frames:
+            self._new_frames += 1
+            self._progress_s = time.monotonic()
+            if self._unordered:
+                frame.pts = heapq.heappop(self._unordered)
+            if frame.is_corrupt:
+                raise self._error("a damaged frame", frame.pts)
+            self._keep_target(frame)
+            if self._keeps_recent:
+                self._recent.append(frame)
+
+    def _keep_target(self, frame: VideoFrame) -> None:
+        """Keep a frame if it was requested and is not there yet."""
+        if frame.pts is not None and frame.pts in self._targets and frame.pts not in self._found:
+            try:
+                self._found[frame.pts] = self._pixels(frame)
+            except DECODE_ERRORS as error:  # a size that cannot be scaled
+                if is_transient(error):
+                    raise
+                raise self._error(reason(error), frame.pts) from error
+
+    def _pixels(self, frame: VideoFrame) -> Pixels:
+        coded = self._size if self._rotation in (0, 180) else self._size[::-1]
+        return np.rot90(scale_frame(self._scaler, frame, coded), self._rotation // 90)
+
+    def _error(self, why: str, pts: int | None) -> DecodeError:
+        """Return the error of a packet or frame, with a StreamBreak unless it was requested.
+
+        If only a requested frame is damaged, frames after it may be whole.
+        """
+        dts = self._dts_of.get(pts) if pts is not None else None
+        if self._keyframe is None or dts is None or pts in self._targets:
+            return DecodeError(why)
+        return DecodeError(why, StreamBreak(self._keyframe, dts, why))
+
+
+def _create_context(demuxer: Demuxer, threads: int) -> VideoCodecContext:
+    """Return a codec context with `threads` threads; with 0, FFmpeg chooses their number."""
+    template = demuxer.stream.codec_context
+    preferred = PREFERRED_DECODERS.get(template.codec.name, "")
+    context = VideoCodecContext.create(preferred if preferred in codecs_available else template.codec.name, "r")
+    assert isinstance(context, VideoCodecContext)
+    for name in (
+        *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
+        *("color_range", "colorspace", "color_primaries", "color_trc"),
+    ):
+        if (value := getattr(template, name, None)) is not None:  # PyAV 18.0 has no field_order
+            setattr(context, name, value)
+    context.thread_type, context.thread_count = "AUTO", threads
+    # A decoder with several threads may return a frame before it marks it as damaged. So it stops
+    # at the slightest fault; then each frame is decoded by a single thread, whose verdict is
+    # reliable.
+    strict = {} if threads == 1 else {"err_detect": "explode"}
+    context.options = {"max_pixels": str(LARGEST_FRAME_PX)} | strict
+    return context

@@ -1,0 +1,76 @@
+"""Damage that a container does not report: packets that are missing or in the wrong place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+from atlaskit.video.readers.container import DECODE_ERRORS
+
+KINDS_WITH_GAPS = ("matroska", "mpegts")
+"""Container kinds in which a gap can be found. MP4 gives each frame a duration instead."""
+BETWEEN_BLOCKS_BYTES = 96
+"""Bytes that a Matroska file may have between two packets; its own headers take about 20."""
+
+
+def is_misplaced(packet: Packet[VideoStream], stream: VideoStream, kind: str) -> bool:
+    """Tell whether the index of an AVI file has another packet at this time.
+
+    FFmpeg loses count when it reads past damage.
+    """
+    entries = stream.index_entries
+    if kind != "avi" or packet.dts is None or packet.pos is None or not len(entries):
+        return False
+    index = entries.search_timestamp(packet.dts, any_frame=True)
+    return index >= 0 and entries[index].timestamp == packet.dts and packet.pos - entries[index].pos not in (0, 8)
+
+
+def has_gap(
+    packets: Iterable[Packet[Any]], stream: VideoStream, kind: str, pts: int, tick: int, frame_ticks: int
+) -> bool:
+    """Tell whether packets are lost between the frame shown at `pts` and the tick `tick`.
+
+    In Matroska, bytes that belong to no packet show a gap; in a transport stream, the packet after
+    the gap is marked as damaged.
+
+    Args:
+        packets: The packets of all streams, from a keyframe at or before `pts` on.
+        stream: The video stream.
+        kind: One of KINDS_WITH_GAPS.
+        pts: Presentation time of the last frame before a possible gap.
+        tick: A later tick.
+        frame_ticks: Duration of a frame that does not give its own.
+    """
+    previous_end: int | None = None
+    frame_end = block = None
+    with suppress(*DECODE_ERRORS):
+        for packet in packets:
+            if packet.pos is None or not packet.size:
+                continue
+            is_video = packet.stream is stream
+            if frame_end is None:
+                frame_end = frame_end_of(packet, frame_ticks) if is_video and packet.pts == pts else None
+            elif _follows_gap(packet, stream, kind, previous_end):
+                return True
+            elif is_video and packet.pts is not None and packet.pts > tick:
+                return False
+            # The frames of one block ("lacing") all have the block's position.
+            previous_end = (previous_end if previous_end and packet.pos == block else packet.pos) + packet.size
+            block = packet.pos
+    return frame_end is not None and tick >= frame_end  # the file ends before `tick`
+
+
+def frame_end_of(packet: Packet[Any], frame_ticks: int) -> int:
+    """Return the tick at which the next frame replaces a packet's frame."""
+    return (packet.pts or 0) + (packet.duration or frame_ticks)
+
+
+def _follows_gap(packet: Packet[Any], stream: VideoStream, kind: str, previous_end: int | None) -> bool:
+    """Tell whether packets are lost between byte `previous_end` and a packet."""
+    if kind == "mpegts":
+        return packet.stream is stream and packet.is_corrupt
+    return previous_end is not None and packet.pos is not None and packet.pos - previous_end > BETWEEN_BLOCKS_BYTES

@@ -1,0 +1,93 @@
+"""What the cache stores about a video: its facts, and its lines when it was last asked about.
+
+Cached bytes may come from someone else's cache, so they are validated when they are read.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import asked_key, canonical_json, lines_key, video_key
+from atlaskit.video.playlist import Playlist
+from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.video.video import LARGEST_SIDE_PX, Video
+
+MOST_PARTS = 100_000
+LARGEST_NUMBER = 1e9
+"""Largest duration in seconds, and largest frame rate, that is accepted from a cache."""
+
+
+class VideoFacts(BaseModel):
+    """What is known of a video without its file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    name: Annotated[str, Field(max_length=1000)]
+    duration_s: Annotated[float, Field(gt=0, le=LARGEST_NUMBER)]
+    fps: Annotated[float, Field(gt=0, le=LARGEST_NUMBER)]
+    size: Annotated[list[Annotated[int, Field(ge=1, le=LARGEST_SIDE_PX)]], Field(min_length=2, max_length=2)]
+    parts: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=MOST_PARTS)]
+    """The fingerprints of a playlist's videos, in order; empty for a file."""
+
+
+_LINES = TypeAdapter(list[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)], str]])
+
+
+def remember_video(video: Video, cache: Cache) -> None:
+    """Cache what `recall_video` needs: the facts of a video and of its parts, and its lines."""
+    parts = list({part.fingerprint: part for part in video.parts}.values()) if isinstance(video, Playlist) else []
+    for part in parts:
+        _put_facts(part, cache)
+    _put_facts(video, cache)
+    lines = video.subtitles.fingerprint
+    _put(lines_key(lines), video.subtitles.as_json.encode(), cache)
+    if cache.get_json(asked_key(video.fingerprint)) != lines:
+        cache.put_json(asked_key(video.fingerprint), lines, paid=True)
+
+
+def cached_facts(fingerprint: str, cache: Cache) -> VideoFacts | None:
+    """Return the cached facts of a video, or None if there are none."""
+    entry = cache.get(video_key(fingerprint))
+    return None if entry is None else parse_facts(entry)
+
+
+def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
+    """Return the lines that a video was last asked about with, or None if the cache has none."""
+    lines = cache.get_json(asked_key(fingerprint))
+    entry = cache.get(lines_key(lines)) if isinstance(lines, str) else None
+    return None if entry is None else parse_lines(entry)
+
+
+def parse_facts(entry: bytes) -> VideoFacts | None:
+    """Return the facts in a cache entry, or None if it holds anything else."""
+    try:
+        return VideoFacts.model_validate_json(entry)
+    except ValidationError:
+        return None
+
+
+def parse_lines(entry: bytes) -> Subtitles | None:
+    """Return the lines in a cache entry, or None if it holds anything else."""
+    try:
+        return Subtitles(tuple(Line(*line) for line in _LINES.validate_json(entry)))
+    except ValidationError:
+        return None
+
+
+def _put_facts(video: Video, cache: Cache) -> None:
+    facts = {
+        "name": video.name.encode("utf-8", "replace").decode(),
+        "duration_s": video.duration_s,
+        "fps": video.fps,
+        "size": list(video.size),
+        "parts": [part.fingerprint for part in video.parts] if isinstance(video, Playlist) else [],
+    }
+    _put(video_key(video.fingerprint), canonical_json(facts).encode(), cache)
+
+
+def _put(key: str, value: bytes, cache: Cache) -> None:
+    """Cache a value that is known to be right, and replace any other under its key."""
+    cache.remember(key, lambda: value, fits=lambda entry: entry == value, paid=True)

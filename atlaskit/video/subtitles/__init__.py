@@ -1,0 +1,12 @@
+"""Subtitles: lines of text with a start and an end, from files and from tracks inside video files.
+
+To add a file format, write a module with a function from text to `SourceLine`s and register it in
+`formats`. To add a codec of an embedded track, register it in `embedded`.
+"""
+
+from atlaskit.video.subtitles.embedded import read_embedded
+from atlaskit.video.subtitles.files import read_subtitles
+from atlaskit.video.subtitles.source import SubtitleSource, load_subtitles
+from atlaskit.video.subtitles.track import Line, Subtitles
+
+__all__ = ["Line", "SubtitleSource", "Subtitles", "load_subtitles", "read_embedded", "read_subtitles"]

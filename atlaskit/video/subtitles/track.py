@@ -1,0 +1,143 @@
+"""The subtitle lines of a video, and how lines of a source are placed on its time axis."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from atlaskit.errors import InputError
+
+LAST_LINE_S = 5.0
+"""Duration of a line without an end that neither a next line nor the end of the video cuts off."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One subtitle line, shown during `[start_s, end_s)` seconds. Its text has no markup."""
+
+    start_s: float
+    end_s: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Subtitles:
+    """All lines of a video, sorted by start, then by end, whatever order they are given in."""
+
+    lines: tuple[Line, ...] = ()
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.lines, key=lambda line: (line.start_s, line.end_s)))
+        object.__setattr__(self, "lines", ordered)
+
+    @classmethod
+    def merged(cls, parts: Sequence[Subtitles]) -> Subtitles:
+        """Return one track with all lines of several tracks, repeated lines included."""
+        return cls(tuple(line for part in parts for line in part.lines))
+
+    def shifted(self, offset_s: float, end_s: float | None = None) -> Subtitles:
+        """Return the track `offset_s` seconds later (earlier if negative), cut to `[0, end_s)`.
+
+        Args:
+            offset_s: Seconds added to every time.
+            end_s: Where the result ends, in the new time; None means no end. A file that plays from
+                60 to 90 s of a playlist is `shifted(60, 90)`.
+
+        Raises:
+            InputError: `offset_s` or `end_s` is not a finite number.
+        """
+        check_finite("offset_s", offset_s)
+        if end_s is not None:
+            check_finite("end_s", end_s)
+        lines = (SourceLine(line.start_s, line.end_s, line.text) for line in self.lines)
+        return place_lines(lines, -offset_s, end_s)
+
+    def between(self, start_s: float, end_s: float) -> tuple[Line, ...]:
+        """Return every line that overlaps `[start_s, end_s)`, uncut and in order of time.
+
+        Raises:
+            InputError: `[start_s, end_s)` is not an interval of non-negative seconds.
+        """
+        if not 0 <= start_s <= end_s:
+            raise InputError(
+                f"[{start_s}, {end_s}) s is not an interval: give a start of 0 or more and an end not before it."
+            )
+        if start_s == end_s:
+            return ()
+        starts, latest_ends = self._index
+        # All lines before `first` have ended by start_s; no line from `last` on has begun by end_s.
+        first, last = bisect_right(latest_ends, start_s), bisect_left(starts, end_s)
+        return tuple(line for line in self.lines[first:last] if start_s < line.end_s)
+
+    @cached_property
+    def as_json(self) -> str:
+        """The lines as a JSON list of [start, end, text]."""
+        return json.dumps([[line.start_s, line.end_s, line.text] for line in self.lines])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the lines, in hexadecimal."""
+        return hashlib.sha256(self.as_json.encode()).hexdigest()
+
+    @cached_property
+    def _index(self) -> tuple[list[float], list[float]]:
+        """The start of each line, and the latest end among that line and all lines before it."""
+        return [line.start_s for line in self.lines], list(accumulate((line.end_s for line in self.lines), max))
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+class SourceLine(NamedTuple):
+    """One line as its source gives it: plain text, and times in the source's own seconds."""
+
+    start_s: float
+    end_s: float | None
+    """None if the source gives no end: the line ends where the next one starts. Infinity if the
+    line lasts until the end of the video."""
+    text: str
+
+
+def place_lines(lines: Iterable[SourceLine], origin_s: float, duration_s: float | None) -> Subtitles:
+    """Place lines of a source on the time axis of a video.
+
+    Each line without an end gets one. Lines are then moved `origin_s` seconds earlier and cut to
+    `[0, duration_s)`. Lines without text, lines that end before they start, and lines outside the
+    video are dropped.
+
+    Args:
+        lines: Lines in the source's time, in any order.
+        origin_s: Second of the source at which the video begins.
+        duration_s: Length of the video in seconds; None if it is not known.
+    """
+    lines = list(lines)
+    starts = sorted({line.start_s for line in lines})
+    limit_s = math.inf if duration_s is None else duration_s
+    placed = []
+    for start_s, end_s, text in lines:
+        if end_s is None or (duration_s is None and math.isinf(end_s)):
+            following = bisect_right(starts, start_s)
+            end_s = starts[following] if following < len(starts) else start_s + LAST_LINE_S
+        shown_s, hidden_s = max(0.0, start_s - origin_s), min(end_s - origin_s, limit_s)
+        if text and start_s < end_s and shown_s < hidden_s:
+            placed.append(Line(shown_s, hidden_s, text))
+    return Subtitles(tuple(placed))
+
+
+def check_finite(name: str, value: float) -> None:
+    """Raise InputError unless a number of seconds is finite."""
+    if not math.isfinite(value):
+        raise InputError(f"{name} must be a finite number of seconds; got {value}.")
+
+
+def check_duration(duration_s: float | None) -> None:
+    """Raise InputError unless a length is a finite number of seconds above 0, or None."""
+    if duration_s is not None and not 0 < duration_s < math.inf:
+        raise InputError(f"duration_s must be a finite number of seconds above 0, or None; got {duration_s}.")

@@ -1,0 +1,117 @@
+"""Displays of a run's memory: scratchpad (M+), its sheet, and dead zones (M−)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.notation import clock
+from atlaskit.environment.render import Sheet
+from atlaskit.viz.html import timeline
+from atlaskit.viz.html.markup import (
+    SMALL_WIDTH_PX,
+    Html,
+    card,
+    guarded,
+    image,
+    jpeg_image,
+    paragraph,
+    table,
+    untrusted,
+)
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, duration_text, omitted, percent, span_text, spans_text, title
+from atlaskit.viz.html.timeline import Lane
+from atlaskit.viz.palette import DEAD
+
+MAX_ITEMS = 64
+"""Most evidence frames in one display: those with the highest confidence."""
+MAX_SPANS = 40
+"""Most dead zones in a table."""
+
+
+def sheet(sheet: Sheet) -> Html:
+    """Show the frames of a scratchpad, and the table of its evidence."""
+    return card(evidence_image(sheet), guarded("The evidence", lambda: evidence_table(sheet.scratchpad)))
+
+
+def scratchpad(scratchpad: Scratchpad) -> Html:
+    """Show a scratchpad as a table; it has no video, so its frames cannot be shown."""
+    return card(title("Scratchpad", f"{counted(len(scratchpad), 'frame')} of evidence"), evidence_table(scratchpad))
+
+
+def dead_zones(zones: DeadZones, duration_s: float | None = None) -> Html:
+    """Show dead zones as a timeline and a table.
+
+    Args:
+        zones: The dead zones.
+        duration_s: Duration of the video in seconds; None ends the timeline with the last zone.
+    """
+    if not zones.intervals:
+        return card(title("Dead zones", "none"))
+    end_s = duration_s or zones.intervals[-1][1]
+    total = duration_text(sum(b - a for a, b in zones.intervals))
+    share = f", {percent(zones.coverage(0.0, end_s))} of the video" if duration_s else ""
+    lane = Lane("dead zones", zones.intervals, colour=DEAD)
+    alt = f"Dead zones: {spans_text(zones.intervals)}."
+    open_end = "The timeline ends with the last dead zone: the duration of the video is not known here."
+    rows = [
+        (number, clock(a), clock(b), duration_text(b - a))
+        for number, (a, b) in enumerate(zones.intervals[:MAX_SPANS], 1)
+    ]
+    return card(
+        title("Dead zones", f"{counted(len(zones.intervals), 'interval')}, {total} in total{share}"),
+        guarded("The timeline", lambda: timeline_image([lane], end_s, alt)),
+        "" if duration_s else paragraph(open_end),
+        guarded("The table", lambda: table("Dead zones", ("", "from", "to", "length"), rows)),
+        omitted(len(zones.intervals) - len(rows), "interval"),
+    )
+
+
+def evidence_image(sheet: Sheet) -> Html:
+    """Return the sheet of a scratchpad as one image.
+
+    A sheet that fits is shown as it is, so frames that were drawn before are not decoded again.
+    """
+
+    def draw() -> str:
+        shown = sheet.scratchpad.surest(MAX_ITEMS)
+        if not len(shown):
+            return no_evidence()
+        frames = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in islice(shown, MAX_LISTED))
+        more = f", and {len(shown) - MAX_LISTED} more" if len(shown) > MAX_LISTED else ""
+        shown_sheet = replace(sheet, scratchpad=shown)
+        return jpeg_image(shown_sheet.jpeg, f"Evidence frames: {frames}{more}.", SMALL_WIDTH_PX)
+
+    return guarded("The evidence frames", draw)
+
+
+def evidence_table(scratchpad: Scratchpad) -> Html:
+    """Return the evidence of a scratchpad as a table in order of time."""
+    if not len(scratchpad):
+        return no_evidence()
+    shown = sorted(scratchpad.surest(MAX_ITEMS), key=lambda item: item.timestamp_s)
+    rows = (
+        (
+            untrusted(item.label, 8),
+            clock(item.timestamp_s),
+            span_text((item.start_s, item.end_s)),
+            percent(item.confidence),
+            untrusted(item.description, 300),
+            untrusted(item.subtitle, 200) if item.subtitle else "",
+        )
+        for item in shown
+    )
+    columns = ("label", "time", "cell", "confidence", "description", "subtitle")
+    return card(table("Evidence in order of time", columns, rows), omitted(len(scratchpad) - len(shown), "frame"))
+
+
+def no_evidence() -> Html:
+    """Return what takes the place of an empty scratchpad."""
+    return paragraph("There is no evidence.")
+
+
+def timeline_image(lanes: Sequence[Lane], duration_s: float, alt: str) -> Html:
+    """Return lanes over the duration of a video, in seconds, as an image."""
+    return image(timeline.draw_png(lanes, duration_s), "png", alt, timeline.WIDTH_PX)

@@ -1,0 +1,58 @@
+"""The display of an observation: what an agent sees, and what it may do."""
+
+from __future__ import annotations
+
+from atlaskit.environment.notation import listed
+from atlaskit.environment.observation import Observation
+from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, fact_table, guarded, paragraph, table, untrusted
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, span_text
+from atlaskit.viz.html.reprs.images import lazy_image, view
+
+
+def observation(seen: Observation) -> Html:
+    """Show the state, the requested frame or scan if any, the view, legal actions and subtitles."""
+    return card(
+        guarded("The state", lambda: _state_table(seen)),
+        lazy_image(seen.looking_at) if seen.looking_at is not None else "",
+        view(seen.view, SMALL_WIDTH_PX),
+        guarded("The legal actions", lambda: _legal_table(seen)),
+        guarded("The subtitles", lambda: _subtitle_table(seen)),
+    )
+
+
+def _state_table(seen: Observation) -> Html:
+    state, grid = seen.state, seen.state.grid
+    labels = ", ".join(state.scratchpad.labels) or "none"
+    rows: list[tuple[str, object]] = [
+        ("grid", f"{span_text((grid.start_s, grid.end_s))}, depth {grid.depth} of at most {state.rules.max_depth}"),
+        ("path", " → ".join(["root", *map(str, grid.path)])),
+        ("traversal", state.rules.traversal),
+        ("evidence", f"{counted(len(state.scratchpad), 'frame')}: {labels}"),
+        ("dead zones", f"{percent(state.dead_zones.coverage(grid.start_s, grid.end_s))} of this grid"),
+    ]
+    return fact_table(rows if not state.finished else [*rows, ("finished", True)])
+
+
+def _legal_table(seen: Observation) -> Html:
+    legal = seen.legal
+    cells = {
+        "Expand": legal.expand,
+        "MarkPromising": legal.mark,
+        "Zoom": legal.zoom,
+        "Investigate before": legal.investigate_before,
+        "Investigate after": legal.investigate_after,
+        "AddToScratchpad": legal.add,
+    }
+    rows = [(name, listed(indices)) for name, indices in cells.items() if indices]
+    without_cells = {"Backtrack": legal.backtrack, "Finished": legal.finished}
+    rows += [(name, "") for name, is_legal in without_cells.items() if is_legal]
+    return table("Legal actions", ("action", "cells"), rows) if rows else paragraph("No action is legal.")
+
+
+def _subtitle_table(seen: Observation) -> str:
+    lines = seen.subtitles
+    if not lines:
+        return paragraph("There are no subtitles in this interval.")
+    rows = ((span_text((line.start_s, line.end_s)), untrusted(line.text, 200)) for line in lines[:MAX_LISTED])
+    subtitles = table("Subtitles in this interval", ("time", "text"), rows)
+    return card(subtitles, omitted(len(lines) - MAX_LISTED, "line"))

@@ -1,0 +1,146 @@
+"""The display of a result: answer, choices, evidence, path of the run, cost."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from atlaskit.environment.notation import clock
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.viz.html.markup import Html, card, fact_table, guarded, paragraph, table, untrusted
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, title
+from atlaskit.viz.html.reprs.memory import evidence_image, evidence_table, no_evidence, timeline_image
+from atlaskit.viz.html.timeline import Lane
+from atlaskit.viz.palette import DEAD, FOUND, TRUTH
+
+MAX_CHOICES = 40
+"""Most choices in the table, and most frames cited for one."""
+MAX_ROUND_LANES = 12
+"""Most lanes of rounds; in a longer run, consecutive rounds share one."""
+
+
+def result(result: Result) -> Html:
+    """Show the answer, the choices with the frames cited for each, evidence, path and cost."""
+    evidence = [evidence_image(result.sheet), guarded("The evidence", lambda: evidence_table(result.evidence))]
+    return card(
+        title("", result.question.text),
+        guarded("The answer", lambda: fact_table(_answer_rows(result))),
+        guarded("The choices", lambda: _choice_table(result)) if result.question.choices else "",
+        *(evidence if len(result.evidence) else [no_evidence()]),
+        guarded("The path", lambda: _path_timeline(result)),
+        guarded("The cost", lambda: _cost_table(result)),
+    )
+
+
+def cited_frames(cited: Any) -> str:
+    """Return the frames that a model cites: labels, or cells where it judged by the root grid."""
+    if not isinstance(cited, list):
+        return ""
+    return ", ".join(f"cell {each}" if isinstance(each, int) else str(each) for each in cited[:MAX_CHOICES])
+
+
+def _answer_rows(result: Result) -> list[tuple[str, object]]:
+    question = result.question
+    answer: object = "no answer" if result.answer is None else untrusted(result.answer, 2_000)
+    correct = {True: "yes", False: "no", None: "unknown"}[result.is_right]
+    rows: list[tuple[str, object]] = [("answer", answer), ("correct", correct)]
+    if result.is_right is False and question.answer is not None:
+        rows.append(("correct answer", untrusted(question.in_words(question.answer), 2_000)))
+    if result.reasoning:
+        rows.append(("reasoning", untrusted(result.reasoning, 2_000)))
+    cited = _cited_by_decision(result.trace)
+    if cited and not question.choices:
+        rows.append(("cited evidence", untrusted(cited)))
+    stop = f"{result.stop}: {result.failure}" if result.failure else result.stop
+    rows.append(("stopped by", untrusted(f"{stop}, after {counted(result.rounds, 'round')}")))
+    return rows
+
+
+def _cited_by_decision(trace: Trace) -> str:
+    """Return the frames that the last decision cites; empty if it cites none."""
+    for event in reversed(trace.of("decision")):
+        answer = (event.data or {}).get("answer")
+        return cited_frames(answer.get("supporting")) if isinstance(answer, dict) else ""
+    return ""
+
+
+def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
+    """Return for each choice the frames last cited for it and against it, and by which event.
+
+    A decision need not judge every choice, so an earlier review can be the last to do so.
+    """
+    judgements: dict[int, tuple[str, str, str]] = {}
+    for event in trace:
+        data = event.data or {}
+        answer = data.get("answer")
+        judged = answer.get("weighed") if isinstance(answer, dict) else data.get("choices")
+        source = "decision" if event.kind == "decision" else f"review of round {event.round}"
+        if event.kind in ("review", "decision") and isinstance(judged, list):
+            for each in judged:
+                if isinstance(each, dict) and isinstance(each.get("choice"), int):
+                    cited = (cited_frames(each.get(side)) or "none" for side in ("supporting", "contradicting"))
+                    judgements[each["choice"]] = (*cited, source)  # type: ignore[assignment]
+    return judgements
+
+
+def _choice_table(result: Result) -> Html:
+    judgements, rows = _judgements(result.trace), []
+    for index, choice in enumerate(result.question.choices[:MAX_CHOICES]):
+        marks = {"answer": index == result.choice, "correct": index == result.question.answer}
+        marked_as = ", ".join(mark for mark, applies in marks.items() if applies)
+        judgement = judgements.get(index, ("", "", "not judged"))
+        rows.append((index, untrusted(choice), marked_as, *map(untrusted, judgement)))
+    columns = ("choice", "text", "marked as", "supporting frames", "contradicting frames", "judged in")
+    return card(table("Choices", columns, rows), omitted(len(result.question.choices) - len(rows), "choice"))
+
+
+def _path_timeline(result: Result) -> Html:
+    """Return the timeline of the regions that workers explored, with evidence and dead zones."""
+    duration_s, reports = result.sheet.video.duration_s, result.trace.of("report")
+    added = sum(bool(event["kept"]) for event in reports)
+    visits = f"{counted(len(reports), 'visit')} by workers, {added:,} of which added evidence"
+    dead_share = percent(result.dead_zones.coverage(0.0, duration_s))
+    times = ", ".join(clock(item.timestamp_s) for item in islice(result.evidence, MAX_LISTED)) or "no time"
+    alt = (
+        f"Regions that the run explored, over {clock(duration_s)}: {visits}; evidence at {times}; "
+        f"dead zones cover {dead_share}."
+    )
+    legend = (
+        f"Explored regions: {visits} (filled; the others are outlined). Dead zones cover {dead_share} of the video."
+    )
+    return card(timeline_image(_path_lanes(result), duration_s, alt), paragraph(legend))
+
+
+def _path_lanes(result: Result) -> list[Lane]:
+    reports, truth = result.trace.of("report"), result.question.positions_s
+    rounds = max((event.round for event in reports), default=0)
+    rounds_per_lane = max(1, -(-rounds // MAX_ROUND_LANES))
+    lanes = [Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])]
+    if truth:
+        lanes.append(Lane("ground truth", truth, colour=TRUTH))
+    for first in range(1, rounds + 1, rounds_per_lane):
+        last = min(first + rounds_per_lane - 1, rounds)
+        visits = [event for event in reports if first <= event.round <= last]
+        lanes.append(
+            Lane(
+                f"round {first}" if first == last else f"rounds {first}–{last}",
+                filled=[event["interval_s"] for event in visits if event["kept"]],
+                outlined=[event["interval_s"] for event in visits if not event["kept"]],
+                colour=FOUND,
+            )
+        )
+    return [*lanes, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
+
+
+def _cost_table(result: Result) -> Html:
+    names = ("calls", "prompt", "cached", "image", "completion", "effective")
+    rows = [(row["role"], *(row[name] for name in names)) for row in result.costs()]
+    caption = "Calls and tokens by role, including replies from the cache"
+    spent = result.spent
+    paid = (
+        f"Without what came from the cache, this run made {counted(spent.calls, 'call')} and decoded "
+        f"{counted(spent.frames_decoded, 'frame')}; it took {spent.seconds:.2f} s."
+    )
+    estimated = " Token counts are estimates." if result.total.estimated else ""
+    return card(table(caption, ("role", *names), rows), paragraph(f"{paid}{estimated}"))

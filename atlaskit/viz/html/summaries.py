@@ -1,0 +1,83 @@
+"""Summaries of events, each one line of text; the text is of unknown origin and not escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atlaskit.runs.events import Event
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, span_text, spans_text
+
+MAX_SCORES = 6
+"""Most scores of a probe that are listed, the highest first."""
+
+
+def event_summary(event: Event) -> str:
+    """Return a one-line summary of an event; empty for an unknown kind.
+
+    Never raises: data that does not have the form of its kind is quoted as it is.
+    """
+    try:
+        return SUMMARIES[event.kind](event.data or {}) if event.kind in SUMMARIES else ""
+    except Exception:
+        return f"malformed {event.kind!r}: {event.data!r}"
+
+
+def _labels(items: Sequence[Any]) -> str:
+    return ", ".join(f"[{item['label']}]" for item in items[:MAX_LISTED]) or "no evidence"
+
+
+def _step(data: dict[str, Any]) -> str:
+    action = data["action"]
+    cells = [action["cell"]] if action.get("cell") is not None else action.get("cells") or []
+    direction = f" {action['direction']}" if action.get("direction") else ""
+    of_cells = f" cell {', '.join(map(str, cells[:MAX_LISTED]))}" if cells else ""
+    if data["problem"]:
+        outcome = f"; rejected: {data['problem']}"
+    else:
+        outcome = f"; found {_labels(data['found'])}" if data["found"] else ""
+    return f"{span_text(data['interval_s'])}: {action['name']}{direction}{of_cells}{outcome}"
+
+
+def _probe(data: dict[str, Any]) -> str:
+    best = sorted(data["scores"].items(), key=lambda scored: -scored[1])[:MAX_SCORES]
+    scores = ", ".join(f"{cell} ({score:.2g})" for cell, score in best)
+    return f"scored {counted(len(data['scores']), 'cell')}: {scores}"
+
+
+def _review(data: dict[str, Any]) -> str:
+    conclusion = "sufficient" if data["sufficient"] else "continue"
+    erased = f"; erased {', '.join(map(str, data['erased'][:MAX_LISTED]))}" if data["erased"] else ""
+    return f"{conclusion}{erased}: {data['reasoning']}"
+
+
+def _report(data: dict[str, Any]) -> str:
+    dead = f"; dead zones {spans_text(data['dead_s'], 3)}" if data["dead_s"] else ""
+    return f"{span_text(data['interval_s'])}: {data['stop']}; added {_labels(data['kept'])}{dead}"
+
+
+def _decision(data: dict[str, Any]) -> str:
+    answer = data["answer"]
+    words = answer["answer"] if "answer" in answer else span_text((answer["start_s"], answer["end_s"]))
+    return f"answered {words}: {answer.get('reasoning', '')}"
+
+
+def _stop(data: dict[str, Any]) -> str:
+    return f"{data['stop']}, after {counted(data['rounds'], 'round')} and {counted(data['calls'], 'call')}"
+
+
+SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "start": lambda data: str(data["question"]["text"]),
+    "task": lambda data: f"{data['traversal']}: {data['search_task']}",
+    "probe": _probe,
+    "assign": lambda data: f"workers explore {spans_text([each['interval_s'] for each in data['sorties']])}",
+    "step": _step,
+    "report": _report,
+    "review": _review,
+    "decision": _decision,
+    "cite": lambda data: f"cited {_labels(data['found'])}",
+    "caption": lambda data: f"{span_text(data['interval_s'])}: {data['caption']}",
+    "failure": lambda data: f"{data['step']} failed: {data['reason']}",
+    "stop": _stop,
+}
+"""The function that summarizes the data of each kind of event."""

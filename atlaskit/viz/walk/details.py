@@ -1,0 +1,140 @@
+"""The texts of a step: its title, the request, the rows of the reply, and the changes of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.notation import clock
+from atlaskit.errors import InputError
+from atlaskit.runs.events import (
+    AssignData,
+    CaptionData,
+    CiteData,
+    DecisionData,
+    EventData,
+    EvidenceData,
+    FailureData,
+    ProbeData,
+    ReportData,
+    ReviewData,
+    StartData,
+    StepData,
+    TaskData,
+)
+from atlaskit.runs.replay import memories
+from atlaskit.viz.html.phrases import counted, percent, spans_text
+from atlaskit.viz.html.reprs.result import cited_frames
+from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.source import RunSource
+
+MAX_ROWS = 64
+"""Most rows of one part of a step, and most labels in one row."""
+
+Row = tuple[str, str, int | None]
+"""Name, text, and the index of the step that the row links to."""
+
+EVENT_TITLES = {
+    "start": "the run starts",
+    "task": "the search task is set",
+    "probe": "cells of the root grid are scored",
+    "assign": "workers are assigned regions",
+    "step": "a worker takes a step",
+    "report": "a worker reports",
+    "review": "the evidence is reviewed",
+    "decision": "the question is answered",
+    "cite": "the frames that the answer cites become evidence",
+    "caption": "a clip is captioned",
+    "failure": "a call fails",
+    "stop": "the run ends",
+}
+"""What happens in an event, by its kind."""
+
+
+def request_text(data: EventData | None, task: str) -> str:
+    """Return what a call asks the model for, in a sentence: a trace does not hold the prompt.
+
+    Args:
+        data: The event that the call led to.
+        task: The search task of the run.
+    """
+    match data:
+        case TaskData():
+            return "State the search task, and choose a traversal."
+        case ProbeData(offered=offered):
+            return f"Score these {counted(len(offered), 'cell')} of the root grid. Search task: {task}"
+        case StepData(interval_s=span, depth=depth):
+            return f"Explore {spans_text([span])} (depth {depth}) and choose an action. Search task: {task}"
+        case ReviewData(sheet=sheet):
+            frames = counted(len(sheet.labels), "frame")
+            return f"Judge whether the evidence ({frames}) suffices, what to erase, and where to look next."
+        case DecisionData(sheet=sheet):
+            return f"Answer the question{' from the evidence frames' if sheet else ''}."
+        case CaptionData(interval_s=span):
+            return f"Describe what happens in {spans_text([span])}."
+        case FailureData(step=step):
+            return f"The call that failed: {EVENT_TITLES.get(step, step)}."
+    return ""
+
+
+def reply_rows(data: EventData | None) -> Iterator[Row]:
+    """Yield what an event records, field by field: settings, reasoning, findings, judgements."""
+    match data:
+        case StartData(settings=settings):
+            yield from ((str(name), str(value), None) for name, value in settings.items())
+        case AssignData(sorties=assignments):
+            for number, each in enumerate(assignments):
+                text = f"{spans_text([each.interval_s])}, {each.traversal}, at most {counted(each.calls, 'call')}"
+                yield f"worker {number}", text, None
+        case StepData():
+            yield "thought", data.thought, None
+            yield from (("found", _item_text(item), None) for item in data.found)
+            yield "marked", f"{counted(len(data.marked), 'region')} as promising" if data.marked else "", None
+        case ProbeData():
+            yield "reasoning", data.reasoning, None
+        case ReviewData():
+            yield "reasoning", data.reasoning, None
+            for judged in data.choices:
+                sides = (cited_frames(judged.get(side)) or "none" for side in ("supporting", "contradicting"))
+                yield f"choice {judged.get('choice')}", "supporting: {}; contradicting: {}".format(*sides), None
+            yield "sufficient", "yes" if data.sufficient else "no", None
+        case DecisionData(answer=answer):
+            yield "reasoning", str(answer.get("reasoning") or ""), None
+            yield "cited evidence", cited_frames(answer.get("supporting")), None
+    yield "model's reasoning", getattr(data, "reasoning_text", ""), None
+
+
+def memory_changes(data: EventData | None, findings: FindingSteps) -> Iterator[Row]:
+    """Yield what an event adds to M+ and M−, and what it erases."""
+    if isinstance(data, ReportData | CiteData):
+        for item in data.kept if isinstance(data, ReportData) else data.found:
+            yield "M+ added", _item_text(item), findings.of(item.timestamp_s)
+    if isinstance(data, ReviewData):
+        yield from (("M+ erased", f"[{label}]", findings.of_label(label)) for label in data.erased)
+    if isinstance(data, ReportData | ReviewData) and data.dead_s:
+        yield "M− added", spans_text(data.dead_s), None
+
+
+def memory_totals(run: RunSource) -> Iterator[tuple[Row, Row]]:
+    """Yield what M+ and M− hold after each event, up to one that contradicts those before it."""
+    try:
+        for scratchpad, dead_zones in memories(run.trace):
+            labels = ", ".join(f"[{label}]" for label in scratchpad.labels[:MAX_ROWS])
+            more = f" and {len(scratchpad) - MAX_ROWS} more" if len(scratchpad) > MAX_ROWS else ""
+            covered = _covered_text(dead_zones, run.duration_s)
+            yield ("M+ total", f"{labels}{more}" or "empty", None), ("M− total", covered, None)
+    except InputError:
+        return
+
+
+def _covered_text(dead_zones: DeadZones, duration_s: float | None) -> str:
+    if duration_s is not None:
+        return f"{percent(dead_zones.coverage(0.0, duration_s))} of the video"
+    return f"{sum(end_s - start_s for start_s, end_s in dead_zones.intervals):,.1f} s"
+
+
+def _item_text(item: EvidenceData) -> str:
+    subtitle = f" – subtitle: {item.subtitle}" if item.subtitle else ""
+    return (
+        f"[{item.label}] {clock(item.timestamp_s)} {item.description} (confidence {percent(item.confidence)}){subtitle}"
+    )

@@ -1,0 +1,35 @@
+"""Which steps of a run found which evidence."""
+
+from __future__ import annotations
+
+from atlaskit.runs.events import CiteData, ReportData, StepData
+from atlaskit.runs.trace import Trace
+from atlaskit.viz.walk.source import data_or_none
+
+
+class FindingSteps:
+    """The steps that first found each frame of evidence, by time and by label."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._steps: dict[float, int] = {}
+        self._times_s: dict[str, float] = {}
+        for index, event in enumerate(trace):
+            data = data_or_none(event)
+            if isinstance(data, StepData | CiteData):
+                for item in data.found:
+                    self._steps.setdefault(item.timestamp_s, index)
+            if isinstance(data, ReportData | CiteData):
+                added = data.kept if isinstance(data, ReportData) else data.found
+                self._times_s |= {item.label: item.timestamp_s for item in added}
+
+    def of(self, time_s: float | None) -> int | None:
+        """Return the index of the event that first found the frame at a time; None if none did."""
+        return None if time_s is None else self._steps.get(time_s)
+
+    def of_label(self, label: str) -> int | None:
+        """Return the same for the frame with a label in M+."""
+        return self.of(self._times_s.get(label))
+
+    def labels_at(self, time_s: float) -> list[str]:
+        """Return all labels that the frame at a time has had in M+."""
+        return [label for label, label_time_s in self._times_s.items() if label_time_s == time_s]

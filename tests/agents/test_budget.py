@@ -1,0 +1,94 @@
+"""Promise 10: budgets are hard, and the answer that fits is still given."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+from support.model_doubles import Babbler, Counting, Overruled
+from support.searches import CHOICE, search_small
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.models.usage import Usage
+from atlaskit.runs.events import Event
+
+
+@pytest.mark.parametrize("workers", [1, 4, 16])
+@pytest.mark.parametrize("tokens", [9_000, 15_000, 40_000])
+def test_tokens_are_reserved_for_the_decision(world: World, cache: Cache, tokens: int, workers: int) -> None:
+    class Large(Babbler):
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
+            reply = super().complete(request, **control)
+            return replace(
+                reply,
+                usage=Usage(calls=1, prompt_tokens=5_000 if request.step == "step" else 500, completion_tokens=50),
+            )
+
+    result = search_small(world, CHOICE, Large(2), cache, workers=workers, budget=Budget(tokens=tokens))
+    assert result.prediction is not None
+    assert result.total.tokens <= tokens + workers * 5_050
+
+
+def test_evidence_of_a_cut_short_visit_is_never_in_a_dead_zone(small_world: World) -> None:
+    for calls in range(8, 40, 3):
+        result = search_small(small_world, CHOICE, Babbler(calls), Cache(None), budget=Budget(calls=calls), steps=5)
+        assert not [e for e in result.evidence if result.dead_zones.covers(e.timestamp_s, e.timestamp_s + 1e-9)]
+
+
+def test_an_interrupted_run_makes_no_further_calls(world: World, cache: Cache) -> None:
+    """The interrupt comes during the workers' first steps; none of them takes a second one."""
+    four = [{"cell": cell, "score": 1.0} for cell in (0, 5, 10, 15)]
+    sends_four = Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": four})
+    model, together = Counting(sends_four), threading.Barrier(4)
+
+    def interrupt(event: Event) -> None:
+        if event.kind == "step":
+            together.wait(30)
+            if event.worker == 0:
+                raise KeyboardInterrupt
+            time.sleep(0.5)  # until the run has noticed the interrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search_small(world, CHOICE, model, cache, workers=4, on_event=interrupt)
+    assert model.calls.count("step") == 4
+
+
+@pytest.mark.parametrize("calls", range(1, 12))
+def test_a_small_budget_still_gives_an_answer(world: World, cache: Cache, calls: int) -> None:
+    question = next(q for q in world.questions if q.category == "COUNT")
+    result = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=64, budget=Budget(calls=calls))
+    assert result.prediction is not None and result.total.calls <= calls
+    assert result.stop in ("calls", "sufficient")
+
+
+def test_a_budget_can_limit_seconds(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock:
+        """A clock that advances by one second with each call."""
+
+        now_s = 0.0
+
+        def monotonic(self) -> float:
+            return self.now_s
+
+    class TakesASecond(Babbler):
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
+            clock.now_s += 1
+            return super().complete(request, **control)
+
+    clock = Clock()
+    monkeypatch.setattr("atlaskit.agents.budget.time", clock)
+    monkeypatch.setattr("atlaskit.agents.master_calls.time", clock)
+    monkeypatch.setattr("atlaskit.agents.worker.time", clock)
+    stops = []
+    for seconds in (1, 2, 3, 5, 9):
+        clock.now_s = 0.0
+        result = search_small(world, CHOICE, TakesASecond(seconds), cache, workers=1, budget=Budget(seconds=seconds))
+        stops.append(result.stop)
+        assert (result.prediction is not None) == (seconds > 1)  # the first call takes one second
+        assert result.spent.seconds == result.total.calls <= seconds
+    assert stops[:3] == ["seconds"] * 3 and set(stops) <= {"seconds", "sufficient"}

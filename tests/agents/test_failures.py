@@ -1,0 +1,135 @@
+"""Promise 9: a failure costs a step, not a region, and no evidence."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import pytest
+from support.model_doubles import Babbler, Flaky
+from support.searches import CHOICE, of_category, search, search_small
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.models.errors import ModelError, Refused, Unreachable
+from atlaskit.models.protocol import CallControl, Request
+
+
+class TestFailedMasterCalls:
+    def failing(self, world: World, step: str, *numbers: int, error: type[ModelError] = ModelError) -> Oracle:
+        """Return an oracle whose calls of one kind fail, if they have these numbers."""
+        seen: list[Request] = []
+
+        class Fails(Oracle):
+            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
+                if request.step == step:
+                    seen.append(request)
+                    if len(seen) in numbers:
+                        raise error("no")
+                return super().complete(request, **control)
+
+        return Fails(world)
+
+    def test_without_a_search_task_the_question_is_the_task(self, long_world: World, cache: Cache) -> None:
+        result = search(long_world, of_category(long_world, "SSS"), cache, self.failing(long_world, "task", 1))
+        assert result.is_right and result.stop == "sufficient" and result.trace.of("task") == ()
+
+    def test_without_a_probe_the_scores_stay_the_same(self, long_world: World, cache: Cache) -> None:
+        question = of_category(long_world, "SSS")
+        for number in (1, 2):
+            model = self.failing(long_world, "probe", number)
+            result = search(long_world, question, cache, model, look_ahead=False, workers=1, budget=Budget())
+            assert result.is_right and result.stop == "sufficient"
+            cache = Cache(cache.directory / str(number))
+
+    def test_a_failed_review_is_repeated_after_the_next_round(self, long_world: World, cache: Cache) -> None:
+        for category in ("S2A", "WHEN", "SSS"):
+            model = self.failing(long_world, "review", 1)
+            result = search(long_world, of_category(long_world, category), cache, model, traversal="dfs")
+            assert result.stop == "sufficient" and result.rounds == 2 and len(result.trace.of("review")) == 1
+
+    def test_a_model_that_never_answers_the_master_ends_the_run(self, long_world: World, cache: Cache) -> None:
+        for step in ("probe", "task"):
+            model = self.failing(long_world, step, *range(1, 99))
+            fresh = Cache(cache.directory / step)
+            result = search(long_world, of_category(long_world, "SSS"), fresh, model, look_ahead=False)
+            assert (result.stop == "model") == (step == "probe") and len(result.trace.of("failure")) in (1, 3)
+        model = self.failing(long_world, "probe", 1, error=Unreachable)
+        assert search(long_world, of_category(long_world, "S2A"), cache, model).stop == "model"
+
+    def test_refused_regions_do_not_end_the_run(self, long_world: World, cache: Cache) -> None:
+        question = of_category(long_world, "SSS")
+        regions = sorted({event.start_s // 562.5 for event in long_world.targets(question)})[:3]
+
+        class RefusingRegions(Oracle):
+            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
+                if request.step == "step" and request.facts.observation.state.region.path[0] in regions:  # type: ignore[attr-defined]
+                    raise Refused("content filter")
+                return super().complete(request, **control)
+
+        result = search(long_world, question, cache, RefusingRegions(long_world), workers=1, budget=Budget(calls=90))
+        assert result.stop in ("calls", "explored") and result.stops.worker["failed"] == 2 * len(regions)
+
+
+def test_a_failure_costs_a_step_and_no_evidence(world: World, cache: Cache) -> None:
+    """Promise 9: a worker that fails after finding evidence returns that evidence."""
+    question = next(q for q in world.questions if q.category == "SSS")
+    clean = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=64)
+
+    class FailsAfterItsFirstEvidence(Oracle):
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
+            if request.step == "step" and len(request.facts.observation.state.scratchpad):
+                raise ModelError("the network is down")
+            return super().complete(request, **control)
+
+    model = FailsAfterItsFirstEvidence(world)
+    model.name = "failing oracle"
+    result = ask(world.drawn, question, vlm=model, cache=cache, cell=64, workers=1)
+    found = [{world.script.event_at(item.timestamp_s) for item in each.evidence} for each in (clean, result)]
+    assert found[0] == found[1] == set(world.targets(question))
+    assert result.is_right
+    assert all(event["stop"] == "failed" for event in result.trace.of("report"))
+    assert result.dead_zones.intervals == ()
+
+
+def test_a_region_without_replies_is_not_dead(world: World, cache: Cache) -> None:
+    """That holds also if the steps are used up before the worker gives up."""
+    for steps in (1, 3, 4, 12):
+        model = Flaky(Babbler(1), 1.0)
+        result = search_small(world, CHOICE, model, cache, steps=steps, budget=Budget(calls=600))
+        assert result.dead_zones.intervals == () and result.stop == "model" and "network" in result.failure
+
+
+def test_a_model_that_fails_mid_run_leaves_a_result_with_evidence(world: World, cache: Cache) -> None:
+    question = next(q for q in world.questions if q.category == "SSS")
+
+    class FailsAtTheReview(Oracle):
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
+            if request.step in ("review", "decision"):
+                raise Unreachable("No model answers.")
+            return super().complete(request, **control)
+
+    model = FailsAtTheReview(world)
+    model.name = "failing oracle"
+    result = ask(world.drawn, question, vlm=model, cache=cache, cell=64, max_rounds=1)
+    assert result.prediction is None and result.answer is None and not result.is_right
+    assert len(result.evidence) >= 3 and result.failure == "No model answers."
+    resumed = ask(
+        world.drawn, question, vlm=_named(Oracle(world), "failing oracle"), cache=cache, cell=64, max_rounds=1
+    )
+    assert resumed.is_right and resumed.spent.calls == 2  # only the failed calls are repeated
+
+
+def _named(oracle: Oracle, name: str) -> Oracle:
+    oracle.name = name
+    return oracle
+
+
+def test_an_unreachable_server_is_an_error(world: World, cache: Cache) -> None:
+    class NobodyAnswers(Oracle):
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
+            raise Unreachable("No model answers.")
+
+    with pytest.raises(Unreachable):
+        ask(world.drawn, CHOICE, vlm=NobodyAnswers(world), cache=cache)

@@ -1,0 +1,189 @@
+"""The store on disk: damage, deletion, orphaned files and eviction."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.rows import Policy
+from atlaskit.errors import CacheError, CacheWarning, InputError
+
+
+def test_an_entry_without_its_file_is_dropped_with_a_warning(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put("view:1", b"x" * 50_000)
+    cache.put("view:2", b"x" * 50_000)
+    for file in tmp_path.rglob("*.val"):
+        file.unlink()
+    with pytest.warns(CacheWarning, match="lost its file"):
+        assert cache.get("view:1") is None
+    with pytest.warns(CacheWarning, match="lost its file"):
+        assert cache.verify() == {"view": 1}
+    assert cache.verify() == {} and cache.stats()["view"]["corrupt"] == 2
+
+
+def test_a_file_that_cannot_be_opened_is_an_error_and_no_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path)
+    cache.put("reply:1", b"x" * 50_000)
+
+    def too_many(*args: object, **options: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", too_many)
+        with pytest.raises(CacheError, match="Too many open files"):
+            cache.get("reply:1")
+    assert cache.get("reply:1") is not None
+
+
+def test_a_damaged_entry_is_dropped_with_a_warning_and_made_again(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    cache.put("view:1", b"x" * 50_000)
+    (file,) = (tmp_path / "cache").rglob("*.val")
+    damaged = bytearray(file.read_bytes())
+    damaged[25_000] ^= 1
+    file.write_bytes(bytes(damaged))
+    with pytest.warns(CacheWarning, match="'view'.*damaged"):
+        assert cache.remember("view:1", lambda: b"anew") == b"anew"
+    assert cache.get("view:1") == b"anew"
+    assert cache.stats()["view"]["corrupt"] == 1
+    assert Cache(tmp_path / "cache").stats()["view"]["corrupt"] == 1  # for other processes too
+
+
+def test_a_hundred_damaged_bytes_are_never_served(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    truth = {f"view:{n}": rng.randbytes(rng.choice((20, 3_000, 60_000))) for n in range(60)}
+    damaged: set[str] = set()
+    for _ in range(100):
+        cache = Cache(tmp_path / "cache")
+        for key, value in truth.items():
+            cache.remember(key, lambda value=value: value)
+        key = rng.choice(sorted(truth))
+        damage(tmp_path / "cache" / "entries", key, rng)
+        damaged.add(key)
+        made: list[str] = []
+        with pytest.warns(CacheWarning):
+            served = {each: cache.remember(each, partial(make, each, truth, made)) for each in truth}
+        assert served == truth and made == [key]
+    assert len(damaged) > 30 and cache.stats()["view"]["corrupt"] == 100
+
+
+def make(key: str, truth: dict[str, bytes], made: list[str]) -> bytes:
+    made.append(key)
+    return truth[key]
+
+
+def damage(folder: Path, key: str, rng: random.Random) -> None:
+    """Change one byte of an entry's value, in the database or in its file."""
+    with sqlite3.connect(folder / "cache.db") as database:
+        filename, value = database.execute("SELECT filename, value FROM Cache WHERE key = ?", (key,)).fetchone()
+        content = bytearray(value if filename is None else (folder / filename).read_bytes())
+        content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
+        if filename is None:
+            database.execute("UPDATE Cache SET value = ? WHERE key = ?", (bytes(content), key))
+        else:
+            (folder / filename).write_bytes(content)
+
+
+def test_a_database_with_one_damaged_byte_never_serves_it(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    truth = {f"reply:{n}": rng.randbytes(rng.choice((20, 3_000))) for n in range(200)}
+    whole = Cache(tmp_path / "whole")
+    for key, value in truth.items():
+        whole.put(key, value)
+    with sqlite3.connect(tmp_path / "whole" / "entries" / "cache.db") as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = (tmp_path / "whole" / "entries" / "cache.db").read_bytes()
+    refused = 0
+    for number in range(100):
+        folder = tmp_path / str(number) / "entries"
+        folder.mkdir(parents=True)
+        changed = bytearray(content)
+        changed[rng.randrange(len(changed))] ^= rng.randrange(1, 256)
+        (folder / "cache.db").write_bytes(changed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CacheWarning)
+            try:
+                cache = Cache(folder.parent)
+                assert all(cache.remember(key, lambda value=value: value) == value for key, value in truth.items())
+            except CacheError as error:  # SQLite finds the damage
+                refused += 1
+                assert "damaged" in str(error) or "tampered" in str(error)
+    assert refused < 50
+
+
+def test_a_file_that_is_no_database_raises_a_cache_error(tmp_path: Path) -> None:
+    (tmp_path / "entries").mkdir()
+    (tmp_path / "entries" / "cache.db").write_bytes(b"this is no database" * 100)
+    with pytest.raises(CacheError, match="damaged, or no database of atlaskit"):
+        Cache(tmp_path)
+
+
+def test_a_cache_deleted_while_in_use_raises_a_cache_error(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    cache.put("view:1", b"1")
+    shutil.rmtree(tmp_path / "cache")
+    with pytest.raises(CacheError, match="deleted while it was in use"):
+        cache.remember("view:2", lambda: b"2")
+    Cache(tmp_path / "cache").put("view:3", b"3")
+    for write in (cache.put, lambda key, value: cache.remember(key, lambda: value)):
+        with pytest.raises(CacheError, match="deleted while it was in use"):
+            write("view:2", b"2")
+
+
+def test_verify_removes_old_orphaned_files(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put("view:1", b"x" * 50_000)
+    orphans = [tmp_path / "entries" / "ab" / "cd" / f"{age}.val" for age in ("new", "old")]
+    orphans[0].parent.mkdir(parents=True)
+    for path in orphans:
+        path.write_bytes(b"half")
+    os.utime(orphans[1], (0, 0))
+    assert cache.verify() == {"": 1}
+    assert [path.exists() for path in orphans] == [True, False]
+    assert cache.get("view:1") is not None
+
+
+def test_nothing_is_evicted_without_a_limit(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    for number in range(40):
+        cache.put(f"view:{number}", b"x" * 2**20)
+    assert cache.stats()["view"]["entries"] == 40
+
+
+@pytest.mark.parametrize("policy", ["least-recently-stored", "least-recently-used"])
+def test_a_limit_evicts_by_policy_with_counts_and_a_warning(tmp_path: Path, policy: Policy) -> None:
+    cache = Cache(tmp_path / "cache", size_limit=2**21, policy=policy)
+    cache.put("reply:0", b"r" * 1000, paid=True)
+    with pytest.warns(CacheWarning, match=rf"full \(2,097,152 bytes\): it evicts the {policy}"):
+        for number in range(60):
+            cache.put(f"view:{number}", b"x" * 100_000)
+            cache.get("view:0")
+    stats = cache.stats()
+    assert stats["view"]["bytes"] < 2**21 and stats["view"]["evicted"] == 60 - stats["view"]["entries"] > 0
+    assert cache.get("reply:0") is not None and stats["reply"]["evicted"] == 0  # although it is the oldest
+    assert (cache.get("view:0") is not None) == (policy == "least-recently-used")
+    assert cache.get("view:59") is not None
+    assert Cache(tmp_path / "cache").stats()["view"]["evicted"] == stats["view"]["evicted"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size_limit": 0}, "number of bytes"),
+        ({"size_limit": 1e9}, "number of bytes"),
+        ({"policy": "random"}, "policy"),
+    ],
+)
+def test_an_invalid_limit_or_policy_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Cache(tmp_path, **options)

@@ -1,0 +1,47 @@
+"""Searches of AtlasWorlds, for tests."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.runs.result import Result
+
+CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
+"""A question that no world knows, for models that answer anything."""
+
+
+class RecordingOracle(Oracle):
+    """An oracle that records the requests it gets."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.requests: list[Request] = []
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        self.requests.append(request)
+        return super().complete(request, **control)
+
+
+def search(world: World, question: Question, cache: Cache, vlm: Any = None, **options: Any) -> Result:
+    """Ask a question about a world, with small cells, by default with a perfect oracle."""
+    return ask(world.drawn, question, vlm=vlm or Oracle(world), cache=cache, **{"cell": 32, **options})
+
+
+def of_category(world: World, category: str) -> Question:
+    """Return the first question of a category."""
+    return next(question for question in world.questions if question.category == category)
+
+
+def search_small(world: World, question: Question, vlm: Any, cache: Cache, **options: Any) -> Result:
+    """Ask a question about a world, with grids of 4×4 cells."""
+    return ask(world.drawn, question, vlm=vlm, cache=cache, **{"cell": 48, "k": 4, **options})
+
+
+def text_of(request: Request) -> str:
+    """Return all text of a request."""
+    return "\n".join(part for message in request.messages for part in message.parts if isinstance(part, str))

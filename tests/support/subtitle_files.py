@@ -1,0 +1,121 @@
+"""Subtitle files, the texts in them, and damage to them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from atlaskit.video.subtitles import Subtitles
+
+Write = Callable[[str, str | bytes], Path]
+"""Type of the fixture `write`: from a file's name and content to its path."""
+
+ASS_HEADER = """[Script Info]
+ScriptType: v4.00+
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, Bold, Italic, Underline, \
+StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, Alignment, MarginL, MarginR, MarginV, Encoding
+Style: Default,Arial,20,&H00FFFFFF,&H000000FF,&H00000000,&H00000000,0,0,0,0,100,100,0,0,1,2,2,2,10,10,10,1
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+"""
+
+
+def srt_text(words: list[str], end: str = "\n") -> str:
+    """Return an SRT text with one line of 2.5 s every 3 s."""
+    return "".join(
+        f"{number + 1}{end}00:00:{number * 3:02},000 --> 00:00:{number * 3 + 2:02},500{end}{line}{end}{end}"
+        for number, line in enumerate(words)
+    )
+
+
+def ass_text(words: list[str]) -> str:
+    """Return an ASS text with one line of 2.5 s every 3 s."""
+    return ASS_HEADER + "".join(
+        f"Dialogue: 0,0:00:{number * 3:02}.00,0:00:{number * 3 + 2:02}.50,Default,,0,0,0,,{line}\n"
+        for number, line in enumerate(words)
+    )
+
+
+def texts_of(subtitles: Subtitles) -> list[str]:
+    """Return the texts of all lines, in order."""
+    return [line.text for line in subtitles.lines]
+
+
+def is_valid(track: Subtitles) -> bool:
+    """Tell whether lines are sorted, lie at finite times, and have a text that can be saved."""
+    starts = [line.start_s for line in track.lines]
+    return starts == sorted(starts) and all(
+        line.text.strip() and 0 <= line.start_s < line.end_s < math.inf and line.text.encode() for line in track.lines
+    )
+
+
+def damage(data: bytes, rng: random.Random) -> bytes:
+    """Return data with some bits flipped, and in four of ten cases cut short."""
+    damaged = bytearray(data[: rng.randrange(len(data))] if rng.random() < 0.4 else data)
+    for _ in range(rng.randrange(20)):
+        if damaged:
+            damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+    return bytes(damaged)
+
+
+FRENCH = """Je ne sais pas où il est allé.|Tu l'as vu hier soir, n'est-ce pas ?|Oui, mais il était déjà très tard.
+Ça ne fait rien, on l'attendra.|C'est la première fois qu'il disparaît.|La dernière fois, il était à l'hôtel.
+Et personne ne l'a prévenu ?|Si, sa sœur l'a appelé deux fois.|Alors il faut chercher ailleurs.
+Peut-être près de la forêt…|Vous êtes sûrs de ce que vous dites ?|Absolument. Je l'ai vu de mes propres yeux."""
+
+
+SWEDISH = """Jag vet inte vart han gick.|Såg du honom i går kväll?|Ja, men det var redan mycket sent.
+Det gör inget, vi väntar.|Det är första gången han försvinner.|Förra gången var han på hotellet.
+Och ingen varnade honom?|Hans syster ringde två gånger.|Då måste vi leta någon annanstans.
+Kanske nära skogen.|Är ni säker på det ni säger?|Självklart. Jag såg det med egna ögon."""
+
+
+CZECH = """Nevím, kam šel.|Viděl jsi ho včera večer?|Ano, ale bylo už velmi pozdě.|To nevadí, počkáme.
+Je to poprvé, co takhle zmizel.|Naposledy byl v hotelu u řeky.|A nikdo ho nevaroval?|Sestra mu volala dvakrát.
+Tak musíme hledat jinde.|Možná poblíž lesa.|Jste si jistý tím, co říkáte?|Samozřejmě. Viděl jsem to."""
+
+
+RUSSIAN = """Я не знаю, куда он ушёл.|Ты видел его вчера вечером?|Да, но было уже очень поздно.
+Ничего страшного, подождём.|Он впервые так исчезает.|В прошлый раз он был в гостинице.
+И никто его не предупредил?|Сестра звонила ему два раза.|Значит, надо искать в другом месте.
+Может быть, возле леса.|Вы уверены в том, что говорите?|Конечно. Я видел это своими глазами."""
+
+
+GREEK = """Δεν ξέρω πού πήγε.|Τον είδες χθες το βράδυ;|Ναι, αλλά ήταν ήδη πολύ αργά.|Δεν πειράζει, θα περιμένουμε.
+Πρώτη φορά εξαφανίζεται έτσι.|Την τελευταία φορά ήταν στο ξενοδοχείο.|Και κανείς δεν τον προειδοποίησε;
+Η αδερφή του τηλεφώνησε δύο φορές.|Τότε πρέπει να ψάξουμε αλλού.|Ίσως κοντά στο δάσος.
+Είστε σίγουροι για αυτό που λέτε;|Φυσικά. Το είδα με τα μάτια μου."""
+
+
+JAPANESE = """彼がどこへ行ったのか分からない。|昨日の夜、彼を見ましたか？|はい、でももうとても遅かったです。
+大丈夫、待ちましょう。|こんなふうに消えたのは初めてだ。|前回はホテルにいました。|誰も彼に注意しなかったのか？
+妹さんが二回電話しました。|それなら別の場所を探そう。|たぶん森の近くに。|本当に間違いありませんか？
+もちろん。この目で見ました。"""
+
+
+CHINESE = """我不知道他去了哪里。|你昨天晚上看见他了吗？|看见了，可是已经很晚了。|没关系，我们等他。|他第一次这样消失。
+上一次他在酒店里。|没有人提醒过他吗？|他妹妹给他打了两次电话。|那我们得去别的地方找。|也许在森林附近。
+你确定你说的是真的吗？|当然，我亲眼看见的。"""
+
+
+TAIWANESE = """我不知道他去了哪裡。|你昨天晚上看見他了嗎？|看見了，可是已經很晚了。|沒關係，我們等他。
+他第一次這樣消失。|上一次他在酒店裡。|沒有人提醒過他嗎？|他妹妹給他打了兩次電話。|那我們得去別的地方找。|也許在森林附近。
+你確定你說的是真的嗎？|當然，我親眼看見的。"""
+
+
+KOREAN = """그가 어디로 갔는지 모르겠어요.|어젯밤에 그를 봤어요?|네, 하지만 이미 너무 늦었어요.|괜찮아요, 기다립시다.
+이렇게 사라진 건 처음이에요.|지난번에는 호텔에 있었어요.|아무도 그에게 경고하지 않았나요?
+여동생이 두 번 전화했어요.|그럼 다른 곳을 찾아봐야겠네요.|아마 숲 근처일 거예요.|정말 확실합니까?|물론이죠."""
+
+
+ENGLISH = """I don’t know where he went.|Did you see him?|“Yes,” she said.|It’s late.|That’s fine.|Let’s wait here."""
+
+
+def rows_of(words: str) -> list[str]:
+    """Return the lines of one of the samples above."""
+    return words.replace("\n", "|").split("|")

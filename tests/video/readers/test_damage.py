@@ -1,0 +1,107 @@
+"""Damaged, truncated, missing and replaced files: errors, and never a wrong frame."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.media import frame_number, make_video
+
+import atlaskit as ak
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import FrameError
+from atlaskit.video.opening import open_video
+from atlaskit.video.readers import decoder
+
+
+def make_damaged_video(folder: Path) -> Path:
+    """Make a video whose middle is overwritten with noise."""
+    whole = bytearray(make_video(folder / "damaged.mp4", frames=240).read_bytes())
+    start = len(whole) * 55 // 100
+    noise = random.Random(0).randbytes(len(whole) // 10)
+    whole[start : start + len(noise)] = noise
+    path = folder / "damaged.mp4"
+    path.write_bytes(bytes(whole))
+    return path
+
+
+def test_frames_of_a_damaged_file_do_not_depend_on_earlier_requests(tmp_path: Path) -> None:
+    path = make_damaged_video(tmp_path)
+    alone = [isinstance(open_video(path).try_frames([index / 25])[0], FrameError) for index in range(100, 240, 7)]
+    video = open_video(path)
+    in_turn = [isinstance(video.try_frames([index / 25])[0], FrameError) for index in range(100, 240, 7)]
+    at_once = [isinstance(frame, FrameError) for frame in video.try_frames([i / 25 for i in range(100, 240, 7)])]
+    assert any(alone) and alone == in_turn == at_once
+
+
+def test_damage_gives_errors_and_never_a_wrong_frame(tmp_path: Path) -> None:
+    video = open_video(make_damaged_video(tmp_path))
+    frames = video.try_frames([index / 25 for index in range(240)])
+    errors = [frame for frame in frames if isinstance(frame, FrameError)]
+    assert errors, "the damage must cause errors"
+    assert "damaged.mp4" in str(errors[0]) and " s " in str(errors[0])
+    right = [
+        index
+        for index, frame in enumerate(frames)
+        if not isinstance(frame, FrameError) and frame_number(frame) == index
+    ]
+    assert len(right) + len(errors) == 240
+    assert set(range(100)) <= set(right)
+    assert frame_number(np.asarray(video.frame(0.0))) == 0  # the decoder recovers
+    with pytest.raises(FrameError):
+        video.frames([index / 25 for index in range(240)])
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
+@pytest.mark.parametrize("name", ["half.mp4", "half.mkv", "half.avi", "half.mov"])
+def test_a_truncated_file_is_readable_up_to_its_end(tmp_path: Path, name: str) -> None:
+    codec = "mpeg4" if name.endswith("avi") else "libx264"
+    whole = make_video(tmp_path / f"whole{Path(name).suffix}", codec, container_options={"movflags": "+faststart"})
+    path = tmp_path / name
+    path.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    video = open_video(path)
+    assert video.duration_s == pytest.approx(9.6, abs=0.1), "the duration is the one in the header"
+    frames = video.try_frames([index / 25 for index in range(239)])
+    there = [index for index, frame in enumerate(frames) if not isinstance(frame, FrameError)]
+    assert 60 < len(there) < 200
+    assert there == list(range(len(there))), "every frame up to the end of the file is readable, and none after it"
+    assert [frame_number(frame) for frame in frames[: len(there)]] == there  # type: ignore[arg-type]
+    assert "half" in str(frames[-1]) and "cannot be decoded at 9.5" in str(frames[-1])
+
+
+def test_a_stalled_decoder_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    video = open_video(make_video(tmp_path / "v.mp4"))
+    monkeypatch.setattr(decoder, "STALL_S", -1.0)
+    with pytest.raises(FrameError, match="v.mp4 cannot be decoded at 1.500 s .no frame in"):
+        video.frame(1.5)
+
+
+def test_frames_of_a_missing_file_are_transient_errors(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", frames=60)
+    video = open_video(path)
+    assert frame_number(video.frames([2.0])[0]) == 50
+    path.rename(tmp_path / "away.mp4")
+    (frame,) = video.try_frames([0.0])  # the reader opens the file again to reach its start
+    assert isinstance(frame, FrameError) and "cannot be read" in str(frame) and not frame.is_lasting
+    video.try_frames([2.0])
+    (tmp_path / "away.mp4").rename(path)
+    assert [frame_number(frame) for frame in video.frames([0.0, 2.0])] == [0, 50]
+
+
+def test_a_replaced_file_is_detected(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", frames=60)
+    video = open_video(path)
+    video._reader.close_if_idle()  # type: ignore[attr-defined]
+    make_video(path, frames=90)
+    with pytest.raises(FrameError, match="has changed since it was opened"):
+        video.frame(1.0)
+
+
+def test_a_transient_failure_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    video, cache = open_video(make_video(tmp_path / "v.mp4")), Cache(tmp_path / "cache")
+    with monkeypatch.context() as patch:
+        patch.setattr(decoder, "STALL_S", -1.0)
+        assert len(ak.view(video, k=2, cell=64, cache=cache).unreadable) == 4
+    assert ak.view(video, k=2, cell=64, cache=cache).unreadable == frozenset()

@@ -1,0 +1,26 @@
+"""ASS and SSA."""
+
+from __future__ import annotations
+
+import pytest
+from support.subtitle_files import (
+    ASS_HEADER,
+    Write,
+)
+
+from atlaskit.video.subtitles import Line, read_subtitles
+
+
+@pytest.mark.parametrize("suffix", [".ass", ".ssa"])
+def test_ass_dialogue_is_parsed(write: Write, suffix: str) -> None:
+    events = [
+        "Comment: 0,0:00:00.00,0:00:09.00,Default,,0,0,0,,the translator's note",
+        "Dialogue: 0,0:00:00.00,0:00:09.00,Default,,0,0,0,,{\\an7\\p1}m 0 0 l 100 0 100 100{\\p0}",
+        "Dialogue: 0,0:00:04.00,0:00:05.50,Default,Bob,0,0,0,,{\\pos(10,20)\\i1}Well,{\\i0}\\Nyes{a remark}\\hthen.",
+        "Dialogue: 0,0:00:01.00,not a time,Default,,0,0,0,,damaged",
+        "Dialogue: 0,0:00:01.00,0:00:02.25,Default,Ann,x,0,0,,First <b>&amp;",
+        "Dialogue: 0,0:00:03.00,0:00:02.00,Default,,0,0,0,,backwards",
+        "Dialogue: 0,0:00:0",
+    ]
+    path = write("a" + suffix, ASS_HEADER + "\n".join(events))
+    assert read_subtitles(path).lines == (Line(1.0, 2.25, "First <b>&amp;"), Line(4.0, 5.5, "Well, yes then."))

@@ -1,0 +1,226 @@
+"""Text tracks inside video files."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import pytest
+from av.packet import Packet
+from av.stream import Disposition
+from av.subtitles.subtitle import SubtitleSet
+from support.media import make_video, numbered_frame
+from support.subtitle_files import (
+    ASS_HEADER,
+    damage,
+    is_valid,
+    texts_of,
+)
+
+from atlaskit.errors import SubtitleError
+from atlaskit.video.subtitles import Line, read_embedded
+from atlaskit.video.subtitles.track import LAST_LINE_S
+
+SPOKEN = [(0.5, 1.5, "{\\i1}Hello{\\i0}\\NWörld"), (1.5, 2.0, "Second"), (2.2, 2.8, "三")]
+
+
+SPOKEN_LINES = (Line(0.5, 1.5, "Hello Wörld"), Line(1.5, 2.0, "Second"), Line(2.2, 2.8, "三"))
+
+
+CODECS = [("a.mp4", "mov_text"), ("a.mkv", "subrip"), ("a.mkv", "ass"), ("a.mkv", "webvtt"), ("a.webm", "webvtt")]
+
+
+def subtitled_video(
+    path: Path, *tracks: list[tuple[float, float, str]], codec: str = "subrip", **metadata: list[str]
+) -> Path:
+    """Make a video of three seconds with text tracks; a line of duration 0 is muxed without one."""
+    with av.open(str(path), "w") as container:
+        video = container.add_stream("libvpx" if path.suffix == ".webm" else "libx264", rate=25)
+        video.width, video.height, video.pix_fmt = 320, 180, "yuv420p"
+        video.options = {"deadline": "realtime", "cpu-used": "8"} if path.suffix == ".webm" else {}
+        streams = []
+        for place, _ in enumerate(tracks):
+            stream = container.add_stream(codec)
+            stream.codec_context.subtitle_header = ASS_HEADER.encode()
+            stream.codec_context.time_base = Fraction(1, 1000)
+            if "language" in metadata:
+                stream.metadata["language"] = metadata["language"][place]
+            if "default" in metadata:
+                stream.disposition = Disposition.default if metadata["default"][place] else Disposition(0)
+            streams.append(stream)
+        container.start_encoding()
+        packets = [packet for index in range(75) for packet in video.encode(timed_frame(index))] + video.encode()
+        for stream, lines in zip(streams, tracks, strict=True):
+            for number, (start, end, text) in enumerate(lines):
+                event = f"{number},0,Default,,0,0,0,,{text}".encode()
+                milliseconds = round((end - start) * 1000)
+                packet = stream.codec_context.encode_subtitle(
+                    SubtitleSet.create(event, 0, milliseconds, round(start * 1000))
+                )
+                packet.stream, packet.time_base = stream, Fraction(1, 1000)
+                packets.append(packet)
+        for packet in sorted(packets, key=lambda packet: packet.dts * packet.time_base):
+            container.mux(packet)
+    return path
+
+
+def timed_frame(index: int) -> av.VideoFrame:
+    frame = numbered_frame(index)
+    frame.pts, frame.time_base = index, Fraction(1, 25)
+    return frame
+
+
+def packet_track(path: Path, codec: str, packets: list[tuple[int, int | None, bytes]]) -> Path:
+    """Make a text track of raw packets: start and duration in milliseconds, and the bytes."""
+    with av.open(str(path), "w") as container:
+        video = container.add_stream("libx264", rate=25)
+        video.width, video.height, video.pix_fmt = 320, 180, "yuv420p"
+        track = container.add_mux_stream(codec, time_base=Fraction(1, 1000))
+        container.start_encoding()
+        container.mux(video.encode(timed_frame(0)))
+        container.mux(video.encode())
+        for start, length, data in packets:
+            packet = Packet(data)
+            packet.stream, packet.time_base, packet.pts, packet.dts = track, Fraction(1, 1000), start, start
+            if length is not None:
+                packet.duration = length
+            container.mux(packet)
+    return path
+
+
+@pytest.mark.parametrize(("name", "codec"), CODECS)
+def test_an_embedded_track_is_read(tmp_path: Path, name: str, codec: str) -> None:
+    path = subtitled_video(tmp_path / name, SPOKEN, codec=codec)
+    assert read_embedded(path).lines == SPOKEN_LINES
+    assert read_embedded(str(path), origin_s=1.0, duration_s=1.5).lines == (
+        Line(0.0, 0.5, "Hello Wörld"),
+        Line(0.5, 1.0, "Second"),
+        Line(pytest.approx(1.2), 1.5, "三"),
+    )
+
+
+@pytest.mark.parametrize(("name", "codec"), CODECS[1:])
+def test_overlapping_lines_of_a_track_are_read(tmp_path: Path, name: str, codec: str) -> None:
+    path = subtitled_video(tmp_path / name, [(0.5, 2.5, "long"), (1.0, 1.5, "short"), (1.0, 1.5, "short")], codec=codec)
+    assert read_embedded(path).lines == (Line(0.5, 2.5, "long"), Line(1.0, 1.5, "short"), Line(1.0, 1.5, "short"))
+
+
+def test_drawings_are_dropped_and_literal_markup_is_not(tmp_path: Path) -> None:
+    drawn = subtitled_video(
+        tmp_path / "a.mkv", [(0, 1, "{\\p1}m 0 0 l 9 9"), (1, 2, "{\\pos(1,2)}a, b, c")], codec="ass"
+    )
+    assert read_embedded(drawn).lines == (Line(1.0, 2.0, "a, b, c"),)
+    plain = packet_track(tmp_path / "b.mkv", "webvtt", [(0, 1000, b"{a} C:\\x &amp; <v Ann>b</v>")])
+    assert read_embedded(plain).lines == (Line(0.0, 1.0, "{a} C:\\x & b"),)
+
+
+def test_a_line_of_unknown_duration_lasts_until_the_next(tmp_path: Path) -> None:
+    packets = [(0, 500, b"Zero"), (1000, None, b"One"), (4000, 500, b"Two"), (5000, None, b"Three")]
+    path = packet_track(tmp_path / "a.mkv", "subrip", packets)
+    assert read_embedded(path).lines == (
+        Line(0.0, 0.5, "Zero"),
+        Line(1.0, 4.0, "One"),
+        Line(4.0, 4.5, "Two"),
+        Line(5.0, 5.0 + LAST_LINE_S, "Three"),
+    )
+    assert read_embedded(path, duration_s=7.0).lines[-1] == Line(5.0, 7.0, "Three")
+
+
+def test_mov_text_may_be_utf16(tmp_path: Path) -> None:
+    words = "Grüße 三".encode("utf-16")
+    path = packet_track(tmp_path / "a.mp4", "mov_text", [(0, 1000, len(words).to_bytes(2, "big") + words)])
+    assert texts_of(read_embedded(path)) == ["Grüße 三"]
+
+
+def test_the_default_track_of_a_language_is_chosen_else_the_first(tmp_path: Path) -> None:
+    tracks = [[(0.0, 1.0, word)] for word in ("one", "two", "three")]
+    languages = ["eng", "ger", "ger"]
+    path = subtitled_video(tmp_path / "a.mkv", *tracks, language=languages, default=["", "", "yes"])
+    assert texts_of(read_embedded(path)) == ["three"]
+    assert texts_of(read_embedded(path, language="eng")) == ["one"]
+    assert texts_of(read_embedded(path, language="ger")) == ["three"]
+    first = subtitled_video(tmp_path / "b.mkv", *tracks, language=languages, default=["", "", ""])
+    assert texts_of(read_embedded(first)) == ["one"] and texts_of(read_embedded(first, language="ger")) == ["two"]
+    with pytest.raises(SubtitleError, match="in language 'fre': choose from eng, ger"):
+        read_embedded(path, language="fre")
+
+
+def test_a_video_without_readable_subtitles_raises_one_sentence(tmp_path: Path) -> None:
+    playlist = tmp_path / "list.m3u8"
+    playlist.write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n{tmp_path}/none.ts\n#EXT-X-ENDLIST\n")
+    (tmp_path / "text.mp4").write_text("no video")
+    (tmp_path / "folder.mp4").mkdir()
+    for path, sentence in [
+        (make_video(tmp_path / "none.mp4", frames=5), "has no subtitle track"),
+        (make_video(tmp_path / "none.ts", frames=5), "has no subtitle track"),
+        (packet_track(tmp_path / "dvd.mkv", "dvd_subtitle", [(0, 1000, b"\0\4\0\2")]), r"images.*\(dvd"),
+        (tmp_path / "missing.mp4", "cannot be read .No such file"),
+        (tmp_path / "folder.mp4", "cannot be read"),
+        (tmp_path / "text.mp4", "cannot be read"),
+        (playlist, "is a list of other files"),
+        (Path("zero\0.mp4"), "cannot be read"),
+    ]:
+        with pytest.raises(SubtitleError, match=sentence) as error:
+            read_embedded(path)
+        assert str(error.value).endswith(".") and "\n" not in str(error.value)
+
+
+def test_no_network_address_is_opened(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.3)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/a.mp4"
+        playlist = tmp_path / "list.m3u8"
+        playlist.write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n{address}\n#EXT-X-ENDLIST\n")
+        clients: list[bytes] = []
+
+        def listen() -> None:
+            with contextlib.suppress(TimeoutError), server.accept()[0] as client:
+                clients.append(client.recv(100))
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        for path in (playlist, address):
+            with pytest.raises(SubtitleError):
+                read_embedded(path)
+        listener.join()
+    assert not clients, "no connection was made"
+
+
+def test_a_text_track_is_preferred_to_an_image_track(tmp_path: Path) -> None:
+    path = tmp_path / "a.mkv"
+    with av.open(str(path), "w") as container:
+        tracks = [container.add_mux_stream(codec, time_base=Fraction(1, 1000)) for codec in ("dvd_subtitle", "subrip")]
+        tracks[0].disposition = Disposition.default
+        container.start_encoding()
+        for track, data in zip(tracks, (b"\0\4\0\2", b"Hello"), strict=True):
+            packet = Packet(data)
+            packet.stream, packet.time_base, packet.pts, packet.dts, packet.duration = (
+                track,
+                Fraction(1, 1000),
+                0,
+                0,
+                900,
+            )
+            container.mux(packet)
+    assert read_embedded(path).lines == (Line(0.0, 0.9, "Hello"),)
+
+
+@pytest.mark.parametrize(("name", "codec"), [("a.mp4", "mov_text"), ("a.mkv", "subrip"), ("a.mkv", "ass")])
+def test_a_damaged_video_gives_lines_or_one_sentence(tmp_path: Path, name: str, codec: str) -> None:
+    data = subtitled_video(tmp_path / name, SPOKEN, codec=codec).read_bytes()
+    rng, read = random.Random(3), 0
+    for _ in range(40):
+        (tmp_path / name).write_bytes(damage(data, rng))
+        try:
+            track = read_embedded(tmp_path / name, duration_s=3.0)
+        except SubtitleError as error:
+            assert str(error).endswith(".")
+        else:
+            read += len(track) > 0
+            assert is_valid(track)
+    assert read > 5

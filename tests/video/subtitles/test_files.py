@@ -1,0 +1,153 @@
+"""Reading subtitle files: errors, times, damage."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.subtitle_files import (
+    ASS_HEADER,
+    RUSSIAN,
+    Write,
+    ass_text,
+    damage,
+    is_valid,
+    rows_of,
+    srt_text,
+    texts_of,
+)
+
+from atlaskit.errors import InputError, SubtitleError
+from atlaskit.video.subtitles import Line, Subtitles, read_embedded, read_subtitles
+from atlaskit.video.subtitles.files import MAX_BYTES
+
+
+def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) -> None:
+    write("prose.srt", "Dear reader, this is a letter.\n")
+    write("empty.vtt", "")
+    write("backwards.srt", "1\n00:00:02,000 --> 00:00:01,000\nHello\n")
+    write("silent.srt", "1\n00:00:01,000 --> 00:00:02,000\n<i></i>\n")
+    write("styles.ass", ASS_HEADER)
+    write("a.pdf", "x")
+    write("junk.srt", random.Random(1).randbytes(50_000))
+    write("broken.json", '[{"start": ')
+    write("deep.json", "[" * 100_000)
+    (tmp_path / "folder.srt").mkdir()
+    with (tmp_path / "giant.srt").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    for name, sentence in [
+        ("prose.srt", "no line of text"),
+        ("empty.vtt", "no line of text"),
+        ("backwards.srt", "no line of text"),
+        ("silent.srt", "no line of text"),
+        ("styles.ass", "no line of text"),
+        ("a.pdf", r"not a subtitle file.*\.srt, \.vtt, \.ass, \.ssa, \.json"),
+        ("missing.srt", "cannot be read: No such file"),
+        ("zero\0.srt", "cannot be read"),
+        ("folder.srt", "cannot be read: it is not a file"),
+        ("junk.srt", "not text|no line of text"),
+        ("giant.srt", "larger than 64 MiB"),
+        ("broken.json", "not valid JSON"),
+        ("deep.json", "not valid JSON"),
+    ]:
+        with pytest.raises(SubtitleError, match=sentence) as error:
+            read_subtitles(tmp_path / name)
+        assert str(error.value).endswith((".", "?")) and "\n" not in str(error.value)
+
+
+def test_a_pipe_is_refused_without_reading(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.srt")
+    with pytest.raises(SubtitleError, match="not a file"):
+        read_subtitles(tmp_path / "pipe.srt")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])
+def test_line_ends_of_any_system_are_read(write: Write, end: str) -> None:
+    assert texts_of(read_subtitles(write("a.srt", srt_text(["One", "Two"], end)))) == ["One", "Two"]
+
+
+def test_hostile_lines_take_linear_time(write: Write) -> None:
+    start = time.perf_counter()
+    for mark in ["<b.", "<c ", "{", "{\\", "{\\p", "\r", "&#", "<", " ", "<00:", "-->", "[a"]:
+        long = mark * 100_000
+        for name, head in [
+            ("a.srt", "00:00:01,000 --> 00:00:02,000\nx "),
+            ("a.ass", "Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,x "),
+        ]:
+            read_subtitles(write(name, head + long + " " * 100_000))
+    assert time.perf_counter() - start < 10  # linear time takes about 1 s, quadratic time minutes
+
+
+def test_lines_are_shifted_and_cut_to_the_video(write: Write) -> None:
+    times = [(10, 20), (95, 105), (100, 130), (150, 165), (160, 170), (190, 200)]
+    vtt = "WEBVTT\n\n" + "".join(
+        f"{start // 60:02}:{start % 60:02}.000 --> {end // 60:02}:{end % 60:02}.000\n{start}\n\n"
+        for start, end in times
+    )
+    path = write("a.vtt", vtt)
+    assert read_subtitles(path, starts_at_s=100, duration_s=60).lines == (
+        Line(0.0, 5.0, "95"),
+        Line(0.0, 30.0, "100"),
+        Line(50.0, 60.0, "150"),
+    )
+    assert read_subtitles(path, starts_at_s=100).lines[-1] == Line(90.0, 100.0, "190")
+    assert read_subtitles(path, starts_at_s=500) == Subtitles()  # a valid file without lines at that time
+    assert read_subtitles(path, starts_at_s=-5).lines[0] == Line(15.0, 25.0, "10")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_invalid_times_raise(write: Write, value: float) -> None:
+    path = write("a.srt", srt_text(["x"]))
+    for options in ({"starts_at_s": value}, {"duration_s": value}):
+        with pytest.raises(InputError, match="seconds"):
+            read_subtitles(path, **options)
+    for duration_s in (0.0, -1.0):
+        with pytest.raises(InputError, match="duration_s"):
+            read_subtitles(path, duration_s=duration_s)
+    with pytest.raises(InputError):
+        read_embedded(path, origin_s=value)
+
+
+def test_a_damaged_file_gives_lines_or_one_sentence(write: Write) -> None:
+    rows = rows_of(RUSSIAN)[:4]
+    stamped = [
+        {"timestamp": [number, None if number == 2 else number + 0.5], "text": row} for number, row in enumerate(rows)
+    ]
+    clocks = [
+        {"start": f"00:00:0{number}.000", "end": f"00:00:0{number}.900", "line": row} for number, row in enumerate(rows)
+    ]
+    seeds: list[tuple[str, bytes]] = [
+        ("a.srt", srt_text(rows).encode()),
+        ("a.srt", srt_text(rows).encode("cp1251")),
+        ("a.vtt", b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Hello</v>\n\nNOTE x\n\n00:03.000 --> 00:04.000\nthere\n"),
+        ("a.ass", ass_text(rows).encode("utf-16")),
+        ("a.ssa", ass_text(["{\\i1}a{\\p1}b", "c"]).encode()),
+        ("a.json", json.dumps(stamped).encode()),
+        ("a.json", json.dumps(clocks, ensure_ascii=False).encode()),
+    ]
+    rng, read = random.Random(7), 0
+    for turn in range(560):
+        name, data = seeds[turn % len(seeds)]
+        content = rng.randbytes(rng.randrange(400)) if turn % 8 == 7 else damage(data, rng)
+        duration_s = rng.choice([None, 2.5])
+        try:
+            track = read_subtitles(write(name, content), duration_s=duration_s, starts_at_s=rng.choice([0.0, 1.25]))
+        except SubtitleError as error:
+            assert str(error).endswith((".", "?"))
+        else:
+            read += len(track) > 0
+            assert is_valid(track) and all(line.end_s <= (duration_s or math.inf) for line in track.lines)
+    assert read > 150  # most files are only slightly damaged
+
+
+def test_importing_loads_no_heavy_library() -> None:
+    heavy = ["pysubs2", "av", "charset_normalizer"]
+    code = f"import sys, atlaskit.video.subtitles; sys.exit(any(name in sys.modules for name in {heavy}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
