@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from atlaskit.benchmarks.atlasworld.generator import CAPTION_WORDS, write_script
+from atlaskit.benchmarks.atlasworld.cast import CAPTION_WORDS
+from atlaskit.benchmarks.atlasworld.generator import write_script
 from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script
 from atlaskit.environment.render import TILE_QUALITY
