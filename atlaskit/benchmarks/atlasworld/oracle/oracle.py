@@ -40,13 +40,13 @@ class Oracle:
             order of calls, so the same run gives the same answers.
 
     Raises:
-        InputError: A probability lies outside [0, 1].
+        InputError: `miss` or `confuse` lies outside [0, 1].
     """
 
     def __init__(self, world: World, miss: float = 0.0, confuse: float = 0.0, seed: int = 0) -> None:
         for name, rate in (("miss", miss), ("confuse", confuse)):
             if not 0.0 <= rate <= 1.0:
-                raise InputError(f"{name} must be a probability in [0, 1]; got {rate}.")
+                raise InputError(f"{name} must be a rate in [0, 1]; got {rate}.")
         self.world, self.miss, self.confuse, self.seed = world, miss, confuse, seed
         self.name = f"oracle:{world.name}"
         self.parameters: Mapping[str, Any] = {"miss": miss, "confuse": confuse, "seed": seed}
