@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from support.paths import ROOT
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.world import DrawnVideo
+from atlaskit.benchmarks.atlasworld.clip import DrawnVideo
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.scoring import temporal_iou

@@ -278,7 +278,7 @@ def test_invalid_measurements_are_input_errors(cases: tuple[Case, ...], in_tmp: 
     invalid: list[tuple[Any, dict[str, Any], str]] = [
         ([], {}, "no questions to ask"),
         ([unknown], {}, "is not known, so it cannot be scored"),
-        ([replace(cases[0], world=None)], {}, "no oracle can know it"),
+        ([replace(cases[0], world=None)], {}, "works only on AtlasWorld"),
         (cases, {"workers": []}, "one or more whole numbers"),
         (cases, {"workers": 4}, "one or more whole numbers"),
         (cases, {"workers": "1,3"}, "one or more whole numbers"),
