@@ -17,7 +17,7 @@ from typing import Any
 
 import av
 import pytest
-from support.media import make, numbered
+from support.media import make_video, numbered_frame
 from support.paths import ROOT, SUPPORT
 
 WORKER = SUPPORT / "versions_worker.py"
@@ -68,7 +68,7 @@ def subtitled(path: Path) -> Path:
 
 
 def timed_frame(index: int) -> av.VideoFrame:
-    frame = numbered(index)
+    frame = numbered_frame(index)
     frame.pts, frame.time_base = index, Fraction(1, 25)
     return frame
 
@@ -80,7 +80,7 @@ def test_two_environments_with_other_versions_make_the_same_keys(tmp_path: Path)
         homes = tmp_path / "older", tmp_path / "newer"
         older, newer = pool.map(environment, homes, (OLDER, NEWER))
     installed_s = time.monotonic() - began
-    files = make(tmp_path / "a.mp4"), make(tmp_path / "b.avi", "mpeg4"), subtitled(tmp_path / "c.mkv")
+    files = make_video(tmp_path / "a.mp4"), make_video(tmp_path / "b.avi", "mpeg4"), subtitled(tmp_path / "c.mkv")
     cache = tmp_path / "cache"
     first = worker_output(older, tmp_path / "made by older", cache, *files)
     again = worker_output(newer, tmp_path / "made by newer", cache, *files)
