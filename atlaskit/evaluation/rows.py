@@ -127,7 +127,8 @@ def _counts(usage: Usage) -> dict[str, int]:
 class _CancellableModel(ModelWrapper):
     """A model that raises KeyboardInterrupt once it is cancelled.
 
-    Python delivers Ctrl-C only to the main thread, so the others need this."""
+    Python delivers Ctrl-C only to the main thread, so the others need this.
+    """
 
     cancel: threading.Event
 

@@ -43,7 +43,8 @@ class Event:
 class EventData(BaseModel):
     """Base of the data of all kinds; it forbids extra fields.
 
-    Intervals are [start, end) in seconds."""
+    Intervals are [start, end) in seconds.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

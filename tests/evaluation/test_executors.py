@@ -1,6 +1,7 @@
 """Evaluations on a cluster of two Ray nodes give the rows of threads, also if a node is lost.
 
-The nodes are two raylets on this machine."""
+The nodes are two raylets on this machine.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def small_node() -> dict[str, Any]:
 def pass_port_to_raylets(patch: pytest.MonkeyPatch) -> None:
     """Pass one of the ports on to the raylet.
 
-    Ray 2.60 passes it to the agent only, so the raylet would wait all the same."""
+    Ray 2.60 passes it to the agent only, so the raylet would wait all the same.
+    """
     from ray._private import services
 
     start = services.start_ray_process
