@@ -144,11 +144,13 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
 
     The mode of a failure is the first of these that applies:
 
-    1. *no answer*; 2. *text latching*: the subtitles at the positions name the given answer and not
-    the true one; 3. *perception*: a frame outside every position became evidence; 4. *premature
-    sufficiency*: the evidence was judged sufficient although a position was missing from it; 5.
-    *perception*: an agent was shown a position, and it did not become evidence; 6. *navigation*: no
-    agent was shown a position; 7. *judgement*: the evidence was complete.
+    1. *no answer*;
+    2. *text latching*: the subtitles at the positions name the given answer and not the true one;
+    3. *perception*: a frame outside every position became evidence;
+    4. *premature sufficiency*: the evidence was judged sufficient although a position was missing;
+    5. *perception*: an agent was shown a position, and it did not become evidence;
+    6. *navigation*: no agent was shown a position;
+    7. *judgement*: the evidence was complete.
 
     Raises:
         InputError: If the true answer, or its positions in the video, are unknown.

@@ -1,5 +1,4 @@
-"""Run the questions of an evaluation on threads of this process, or with Ray on the nodes of a
-cluster.
+"""Run the questions of an evaluation on threads, or with Ray on the nodes of a cluster.
 
 An executor runs several cases in parallel and yields the index and the row of each as it finishes.
 Knows nothing of methods, models and the columns of rows.
@@ -64,8 +63,9 @@ def on_ray(
     lost: Callable[[Case, str], Row],
     address: str | None = None,
 ) -> Generator[tuple[int, Row]]:
-    """Run the cases as Ray tasks: on the cluster that this process has joined, on the one at
-    `address`, or on a local one.
+    """Run the cases as Ray tasks.
+
+    The cluster is the one that this process has joined, the one at `address`, or a local one.
 
     Each node has its own cache, in `nodes/NAME` below the driver's. Replies, and everything else
     that a replay needs, are stored in the driver's cache as they arrive, and every node looks them
@@ -132,8 +132,7 @@ def _row(ray: Any, task_id: Any, lost: Callable[[str], Row]) -> Row:
 
 @contextmanager
 def _cluster(address: str | None) -> Iterator[Any]:
-    """Yield Ray, connected to a cluster; disconnect afterwards only from one that was joined
-    here."""
+    """Yield Ray, connected to a cluster; afterwards, leave a cluster that was joined here."""
     try:
         import ray
         import ray.util.scheduling_strategies
@@ -186,8 +185,7 @@ class _DriverCache:
 
 
 class _NodeCache(Cache):
-    """A node's own cache, backed by the driver's for everything but images, which a node renders
-    itself."""
+    """A node's own cache, backed by the driver's for everything but images."""
 
     def __init__(self, directory: Path, driver_cache: Any) -> None:
         super().__init__(directory)

@@ -86,8 +86,7 @@ def bootstrap_bounds(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return the bounds of a statistic by a bootstrap over clusters, as an expanded percentile
-    interval.
+    """Return the expanded percentile interval of a statistic, by a bootstrap over clusters.
 
     The tail probability is Φ(−√(n/(n−1)) · t), with n clusters and the quantile t of Student's t
     with n − 1 degrees of freedom: smaller than the tail of a plain percentile interval, to correct

@@ -1,5 +1,4 @@
-"""A model with a fixed latency, so that the parallelism of a search can be measured without a
-server."""
+"""A model with a fixed latency, to measure the parallelism of a search without a server."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Re
 
 @dataclass
 class Delayed(ModelWrapper):
-    """A model whose every reply takes `latency_s` seconds, or as long as the model itself if that
-    is longer.
+    """A model whose every reply takes at least `latency_s` seconds.
 
     Any number of calls run in parallel, as with a server that is never saturated, so that what the
     search cannot do in parallel is its own limit. Name and parameters include the delay, so that no
@@ -55,8 +53,9 @@ class Delayed(ModelWrapper):
 
 
 def delayed(vlm: Model | Callable[[World], Model], latency_s: float) -> Model | Callable[[World], Model]:
-    """Return a model with a latency; or, for worlds, a function that makes one: `delayed(ak.Oracle,
-    0.2)`.
+    """Return a model with a latency; or, for worlds, a function that makes one.
+
+    `delayed(ak.Oracle, 0.2)` makes oracles whose replies take 0.2 s.
 
     Raises:
         InputError: If the latency is not a finite number of seconds, 0 or more. A function raises
@@ -68,8 +67,7 @@ def delayed(vlm: Model | Callable[[World], Model], latency_s: float) -> Model | 
 
 
 def without_delay(model: Model) -> Model:
-    """Return the model behind a delay, which gives the same replies at once; any other model as it
-    is."""
+    """Return the model behind a delay; any other model as it is."""
     return model.model if isinstance(model, Delayed) else model
 
 

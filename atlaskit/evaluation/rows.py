@@ -125,8 +125,10 @@ def _counts(usage: Usage) -> dict[str, int]:
 
 @dataclass
 class _CancellableModel(ModelWrapper):
-    """A model that raises KeyboardInterrupt once it is cancelled; Ctrl-C reaches only the main
-    thread."""
+    """A model that raises KeyboardInterrupt once it is cancelled.
+
+    Python delivers Ctrl-C only to the main thread, so the others need this.
+    """
 
     cancel: threading.Event
 

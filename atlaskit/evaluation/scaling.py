@@ -1,5 +1,4 @@
-"""Measure how a search speeds up with more workers: wall-clock time against their number (paper
-§4.4 and Fig. 6).
+"""Measure the wall-clock time of a search by its number of workers (paper §4.4 and Fig. 6).
 
 Measures the parallelism of one search, so questions run one at a time and every model call is
 really made. To leave out what a cache would save anyway, each question runs twice with each number
@@ -218,8 +217,7 @@ class _TimedQuestion:
         return measured
 
     def _run(self, model: Model, workers: int) -> tuple[Measured, bool]:
-        """Ask the question with calls that are really made; return the times, and whether a call
-        failed."""
+        """Ask the question without cached replies; return the times, and whether a call failed."""
         timed, question = _TimedModel(model), self.question
         result = ask(self.video, question, vlm=timed, workers=workers, cache=self.images, refresh=True, **self.settings)
         seconds, score = time.monotonic() - timed.started_s, question.score(result.prediction)
@@ -278,8 +276,7 @@ def timing_key(
     processor: str,
     atlaskit: str,
 ) -> str:
-    """Return the key of a measurement: a question, a number of workers, a processor and a version
-    of atlaskit.
+    """Return the key of a measurement of one question with one number of workers.
 
     Leaves out the endpoint's address: to measure the same model behind another server, pass
     `refresh=True`.

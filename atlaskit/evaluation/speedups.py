@@ -1,5 +1,4 @@
-"""What each number of workers gains: the arithmetic on the tables that `scaling.by_workers`
-measures."""
+"""What each number of workers gains, computed from the tables of `scaling.by_workers`."""
 
 from __future__ import annotations
 
@@ -81,8 +80,7 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def conclusions(table: pd.DataFrame) -> list[str]:
-    """Return one sentence for each model: what the most workers gain, and whether the server limits
-    them.
+    """Return one sentence for each model, about the gain of the most workers and its limit.
 
     A server counts as saturated if its throughput, in calls a second, stays the same although
     several times as many calls run in parallel.
@@ -114,8 +112,7 @@ def conclusions(table: pd.DataFrame) -> list[str]:
 
 
 def _models(table: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the name and the rows of each model in order of appearance; all rows if there is no
-    column `model`."""
+    """Yield the name and the rows of each model; all rows if there is no column `model`."""
     if "model" not in table.columns:
         yield {}, table
         return

@@ -147,8 +147,7 @@ def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.Dat
 
 
 def prefix_hits(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the share of prompt tokens that the server had in its prefix cache (paper, Appendix
-    C.1).
+    """Return the share of prompt tokens that hit the server's prefix cache (paper, Appendix C.1).
 
     The shares come from the token counts that the server sends with each reply. Questions whose
     counts are estimates, such as an oracle's, are left out.
@@ -223,11 +222,10 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "video", level: float = 0.95) -> Interval:
-    """Return how the mean of a column grows with the duration of the video: the b of duration^b
-    (paper, Fig. 1).
+    """Return the exponent b with which the mean of a column grows, as duration^b (paper, Fig. 1).
 
-    b is the slope of a straight line through the means at each duration, on logarithmic axes: 1 is
-    linear growth, and logarithmic growth comes close to 0.
+    The duration is the video's, and b is the slope of a straight line through the means at each
+    duration, on logarithmic axes: 1 is linear growth, and logarithmic growth comes close to 0.
 
     Args:
         rows: Table of `evaluate`, with the column `duration_s`.
@@ -291,8 +289,7 @@ def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
 def _groups(
     rows: pd.DataFrame, by: str | Sequence[str] | None, columns: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the values of `by` and the rows of each group; a single group of all rows without
-    `by`."""
+    """Yield the values of `by` and the rows of each group; without `by`, one group of all rows."""
     names = [] if by is None else [by] if isinstance(by, str) else list(by)
     check_columns(rows, [*names, *columns])
     for key, group in rows.groupby(names, sort=True) if names else [((), rows)]:

@@ -1,5 +1,4 @@
-"""Recordings of runs: pack the cache entries that a replay needs into one file, and merge a file
-into a cache.
+"""Pack the cache entries that a replay needs into one file, and merge such a file into a cache.
 
 `export` and `import_` decide which entries go where; `recording` knows the file format and checks
 what is read.
@@ -25,10 +24,13 @@ entry."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
-    """Store the manifest of a run: the entries that it read or wrote through a watched cache,
-    without images.
+    """Store the manifest of a run: the entries that it read or wrote, without images.
 
     `export` needs it to tell which entries a replay of the run reads.
+
+    Args:
+        trace: The trace of the run.
+        cache: The watched cache that the run was made with.
     """
     key, touched = _run_key(trace), cache.touched or {}
     manifest = {entry: digest for entry, digest in touched.items() if kind_of(entry) not in NOT_IN_MANIFESTS}
@@ -115,8 +117,7 @@ def _all_keys(cache: Cache, images: bool) -> set[str]:
 
 
 def _keys_of_runs(runs: Sequence[Run], cache: Cache, images: bool) -> tuple[set[str], dict[str, bytes]]:
-    """Return the keys that runs need, and the entries to pack with other bytes than the cache
-    holds."""
+    """Return the keys that runs need, and the entries whose bytes in the cache are replaced."""
     keys, renewed = set[str](), dict[str, bytes]()
     for trace in map(trace_of, runs):
         needed = _needed_keys(trace, cache)
@@ -126,8 +127,7 @@ def _keys_of_runs(runs: Sequence[Run], cache: Cache, images: bool) -> tuple[set[
 
 
 def _needed_keys(trace: Trace, cache: Cache) -> set[str]:
-    """Return the keys that a run needs; raise CacheError if one is missing or its entry has
-    changed."""
+    """Return the keys that a run needs; raise CacheError if an entry is missing or has changed."""
     key = _run_key(trace)
     manifest = recording.manifest_in(cache.get_json(key))
     if manifest is None:
@@ -140,8 +140,7 @@ def _needed_keys(trace: Trace, cache: Cache) -> set[str]:
 
 
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
-    """Return the entry with the subtitles that the video had in this run; a later run may have used
-    others."""
+    """Return the entry with this run's subtitles of the video; a later run may have used others."""
     video = trace.of("start")[0]["settings"].get("video")
     tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
     return {asked_key(video): canonical_json(track.fingerprint).encode() for track in tracks if track is not None}

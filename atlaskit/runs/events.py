@@ -41,8 +41,10 @@ class Event:
 
 
 class EventData(BaseModel):
-    """Base of the data of all kinds; extra fields are errors. Intervals are [start, end) in
-    seconds."""
+    """Base of the data of all kinds; it forbids extra fields.
+
+    Intervals are [start, end) in seconds.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -270,15 +272,13 @@ def data_of(event: Event) -> EventData:
 
 
 def view_data(observation: Observation) -> dict[str, Any]:
-    """Return the fields of ViewData for an observation's view: its key, and what it takes to render
-    it."""
+    """Return the fields of ViewData for the view of an observation."""
     view = observation.view
     return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead)}
 
 
 def shown_data(observation: Observation) -> dict[str, Any] | None:
-    """Return the fields of ShownData for the still or scan beside an observation's view; None if
-    there is none."""
+    """Return the fields of ShownData for the still or scan beside a view; None if there is none."""
     match observation.looking_at:
         case None:
             return None
@@ -299,8 +299,7 @@ def interval_s(grid: Grid) -> Seconds:
 
 
 def action_data(action: Action) -> dict[str, Any]:
-    """Return the fields of ActionData for an action; the claims of an AddToScratchpad are in the
-    evidence."""
+    """Return the fields of ActionData for an action; claims about cells are in the evidence."""
     match action:
         case AddToScratchpad(items):
             return {"name": "AddToScratchpad", "cells": [item.cell for item in items]}

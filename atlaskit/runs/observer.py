@@ -1,5 +1,4 @@
-"""The interface between a search, which reports events, and a display, which draws them while the
-run goes on.
+"""The interface between a search, which reports events, and a display, which draws them live.
 
 A search knows nothing of notebooks and terminals. A package above registers a display once, as
 `RunObserver.open_display`. A display cannot affect the run: it gets each event, must return at

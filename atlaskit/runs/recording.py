@@ -1,5 +1,4 @@
-"""The file format of recordings: a ZIP file of cache entries, written, and read with every entry
-checked.
+"""The file format of recordings: a ZIP file of cache entries, each of which is checked on reading.
 
 A recording has one member for each entry, `kind/version/hash.json` or `.jpg`, so that any program
 can read it. A file may come from an untrusted source: everything is checked, and nothing in it can
@@ -135,8 +134,7 @@ def _check_file(file: zipfile.ZipFile, path: str | Path) -> None:
 
 
 def _key(name: str, path: str | Path) -> str:
-    """Return the key of a member; raise CacheError if it is not an entry of a known kind and
-    version."""
+    """Return the key of a member; raise CacheError for an unknown kind or another version."""
     found = MEMBER.fullmatch(name)
     key = ":".join(found.groups()[:3]) if found else ""
     if not found or found[1] not in VERSIONS or member_name(key) != name:

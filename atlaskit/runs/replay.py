@@ -1,5 +1,4 @@
-"""Draw a run again from its trace, without a model: every image that it showed, and the master's
-memory.
+"""Draw the images of a run again from its trace, and rebuild the master's memory, without a model.
 
 A trace may come from an untrusted source. The worst that an invalid one causes is an InputError,
 and an image is accepted only if its key equals the one that the run recorded.
@@ -101,8 +100,9 @@ def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
 
 
 def pictures(trace: Trace, video: Video, cache: Cache | None = None) -> Iterator[ShownImage]:
-    """Yield every image that a run showed, in the order of its events; each is drawn when it is
-    first looked at.
+    """Yield every image that a run showed, in the order of its events.
+
+    Each is drawn when it is first looked at.
 
     Args:
         trace: The trace of the run.
@@ -269,8 +269,7 @@ def after(data: EventData, before: Memory) -> Memory:
 
 
 def _with_evidence(items: Sequence[EvidenceData], scratchpad: Scratchpad) -> Scratchpad:
-    """Return the scratchpad with the items added; raise InputError if it does not then hold them as
-    recorded."""
+    """Return the scratchpad with the items added; raise InputError if that changes one of them."""
     recorded = [Evidence(**item.model_dump()) for item in items]
     extended = scratchpad.add(recorded)
     held = set(extended)

@@ -86,8 +86,7 @@ class Result:
 
     @property
     def choice(self) -> int | None:
-        """The index of the chosen answer; None for a question without choices or a run without an
-        answer."""
+        """The index of the chosen answer; None without choices or without an answer."""
         return self.prediction if self.question.kind == "choice" and isinstance(self.prediction, int) else None
 
     @property

@@ -25,8 +25,7 @@ MAX_NESTING = 32
 
 @dataclass(frozen=True)
 class Trace:
-    """The events of a run, in order; those of workers that ran in parallel are grouped by
-    worker."""
+    """The events of a run, in order; those of parallel workers are grouped by worker."""
 
     events: tuple[Event, ...] = ()
 

@@ -1,5 +1,7 @@
-"""An evaluation on a cluster of two Ray nodes (two raylets on this machine): it gives the rows of
-threads, also if a node is lost."""
+"""Evaluations on a cluster of two Ray nodes give the rows of threads, also if a node is lost.
+
+The nodes are two raylets on this machine.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +77,10 @@ def small_node() -> dict[str, Any]:
 
 
 def pass_port_to_raylets(patch: pytest.MonkeyPatch) -> None:
-    """Pass one of the ports on to the raylet: Ray 2.60 passes it to the agent only, so the raylet
-    would wait all the same."""
+    """Pass one of the ports on to the raylet.
+
+    Ray 2.60 passes it to the agent only, so the raylet would wait all the same.
+    """
     from ray._private import services
 
     start = services.start_ray_process
@@ -117,8 +121,7 @@ def head() -> Iterator[Any]:
 
 @pytest.fixture
 def cluster(head: Any) -> Any:
-    """The cluster with two nodes that run tasks; a node that an earlier test removed is added
-    again."""
+    """The cluster with two nodes that run tasks; missing ones are added."""
     for name in ("one", "two"):
         if head.ours.get(name) not in head.list_all_nodes():
             head.ours[name] = head.add_node(num_cpus=1, node_name=name, **small_node())

@@ -30,8 +30,7 @@ OPTIONS: dict[str, Any] = {"k": 4, "cell": 32, "workers": 3}
 
 @pytest.fixture(scope="module")
 def recorded(film: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Cache]:
-    """A run on a video with subtitles, sampled at keyframes, and the cache that it was made
-    with."""
+    """A run on a video with subtitles, sampled at keyframes, and its cache."""
     cache = Cache(tmp_path_factory.mktemp("recorded"))
     model = Looking(Oracle(film, miss=0.2))
     return ask(film.video, film.questions[0], vlm=model, sampling="keyframe", cache=cache, **OPTIONS), cache

@@ -102,8 +102,7 @@ class Eventful:
 
 @pytest.fixture(scope="session")
 def eventful_run(world: World, shared_cache: Cache) -> Eventful:
-    """The run of the first babbler that has every case; which one depends on the text of the
-    prompts."""
+    """The first babbler's run that has every case; which one it is depends on the prompts."""
     for seed in range(100):
         model = RecordingModel(Flaky(Babbler(seed), 0.1, seed, MASTER_AND_WORKER))
         trace = run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40)).trace

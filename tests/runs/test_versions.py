@@ -1,5 +1,4 @@
-"""Two environments with different versions of PyAV and Pillow make the same keys and share a
-cache."""
+"""Environments with different versions of PyAV and Pillow make the same keys and share a cache."""
 
 from __future__ import annotations
 
