@@ -2,7 +2,7 @@
 const REPLY_MS = 4000; // until the page reports that the kernel has not replied
 const STOPPED = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
 const BUSY = "The kernel has not replied yet; it may be busy.";
-const PREFETCH_MS = 120; // on a cell, until its grid is drawn in advance
+const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
 const MAX_LABELS = 4; // in one cell
 const HELP = "Arrows: move · Enter: open · Backspace or Escape: back · F: frame at full resolution · " +
   "B: time before · A: time after · M: marks";
@@ -86,7 +86,7 @@ class Explorer {
     this.model.off("msg:custom", this.onMessage);
     this.model.off("comm_live_update", this.onLost);
     clearTimeout(this.replyTimer);
-    clearTimeout(this.prefetchTimer);
+    clearTimeout(this.aheadTimer);
     URL.revokeObjectURL(this.picture.src);
     this.showStatic();
   }
@@ -266,10 +266,10 @@ class Explorer {
     const index = this.indexOf(event);
     if (index === null) return;
     this.describe(index);
-    clearTimeout(this.prefetchTimer);
+    clearTimeout(this.aheadTimer);
     if (!this.shown.cells[index].opens) return;
     const place = { path: [...this.shown.place.path, index], look: "grid", cell: null };
-    this.prefetchTimer = setTimeout(() => this.send({ want: "ahead", place }), PREFETCH_MS);
+    this.aheadTimer = setTimeout(() => this.send({ want: "ahead", place }), DRAW_AHEAD_MS);
   }
 
   move(index) {

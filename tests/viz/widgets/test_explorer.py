@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 from PIL import Image
 from support.notebooks import write_notebook
-from support.stand_ins import HOSTILE, Flat, Gone, Named, Page
+from support.stand_ins import HOSTILE, Flat, Gone, Named, Page, strings
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
@@ -123,7 +123,9 @@ def test_a_location_is_described(world: World, shared_cache: Cache) -> None:
     )
     assert root["cells"][1]["span"] == "0:37.5–1:15.0" and all(cell["opens"] for cell in root["cells"])
     lines = world.drawn.subtitles.between(37.5, 75.0)
-    assert root["cells"][1]["said"].startswith(lines[0].text) and len(root["cells"][1]["said"]) <= MAX_SUBTITLE_CHARS + 1
+    assert (
+        root["cells"][1]["said"].startswith(lines[0].text) and len(root["cells"][1]["said"]) <= MAX_SUBTITLE_CHARS + 1
+    )
     assert [crumb["path"] for crumb in inner["crumbs"]] == [[], [5], [5, 15]] and inner["depth"].startswith("depth 2")
     assert inner["crumbs"][1]["words"] == "3:07.5–3:45.0" and not any(cell["opens"] for cell in inner["cells"])
     cell = page.explorer.atlas.root.expand(5).expand(15)
@@ -131,7 +133,12 @@ def test_a_location_is_described(world: World, shared_cache: Cache) -> None:
     assert scan["k"] == 3 and "just before cell 0" in scan["words"] and not any(c["opens"] for c in scan["cells"])
     assert scan["ruler"]["here"][1] == 187.5 / 600
     assert frame["about"].items() <= page.go(5)["cells"][3].items() and root["about"] is None
-    assert frame["k"] == 0 and frame["cells"] == [] and frame["size"] == [320, 180] and "at full resolution" in frame["words"]
+    assert (
+        frame["k"] == 0
+        and frame["cells"] == []
+        and frame["size"] == [320, 180]
+        and "at full resolution" in frame["words"]
+    )
 
 
 def test_python_moves_the_page(world: World, shared_cache: Cache) -> None:
@@ -271,24 +278,13 @@ def test_hostile_text_stays_text(cache: Cache) -> None:
     page = explore(video, cache, max_depth=2)
     page.explorer.marks = replace(page.explorer.marks, evidence=evidence)
     for message in (page.go(), page.go(3), page.go(look="frame", cell=2), page.go(look="before", cell=9)):
-        assert all(letter.isprintable() for words in texts(message) for letter in words)
-        assert max(map(len, texts(message))) <= 1_001
-    assert any("<script>alert(1)</script>" in words for words in texts(page.go())), "markup is shown as text"
+        assert all(character.isprintable() for text in strings(message) for character in text)
+        assert max(map(len, strings(message))) <= 1_001
+    assert any("<script>alert(1)</script>" in text for text in strings(page.go())), "markup is shown as text"
     html = page.explorer._repr_html_()
     parsed = Page(html)
     assert {tag for tag, _ in parsed.found} <= {"div", "p", "img", "bdi", "wbr", "span"} and len(parsed.images) == 2
     assert "onerror" not in " ".join(name for _, attributes in parsed.found for name in attributes)
-
-
-def texts(value: Any) -> list[str]:
-    match value:
-        case str():
-            return [value]
-        case list():
-            return [each for held in value for each in texts(held)]
-        case dict():
-            return [each for held in value.values() for each in texts(held)]
-    return []
 
 
 def test_clicks_do_not_leak_memory(world: World, cache: Cache) -> None:
@@ -299,17 +295,17 @@ def test_clicks_do_not_leak_memory(world: World, cache: Cache) -> None:
         page.go(number % 4, look="frame", cell=number % 5)
         page.sent.clear()
 
-    def counted() -> tuple[int, int, int]:
+    def count_objects() -> tuple[int, int, int]:
         gc.collect()
-        held = sum(isinstance(each, View | Location | Image.Image) for each in gc.get_objects())
-        return held, threading.active_count(), page.explorer._jobs._pool._work_queue.qsize()
+        objects = sum(isinstance(each, View | Location | Image.Image) for each in gc.get_objects())
+        return objects, threading.active_count(), page.explorer._jobs._pool._work_queue.qsize()
 
     for number in range(60):
         click(number)
-    before = counted()
+    before = count_objects()
     for number in range(250):
         click(number)
-    assert counted() == before
+    assert count_objects() == before
 
 
 def test_a_debouncer_runs_the_newest_job_and_ends_its_thread() -> None:
@@ -359,7 +355,12 @@ def test_anywidget_is_imported_late_and_its_absence_is_one_sentence(tmp_path: Pa
         "explorer._ipython_display_()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("The interactive widgets need anywidget; install it with pip install 'atlaskit[notebook]'.\n") and not done.stderr
+    assert (
+        done.stdout.startswith(
+            "The interactive widgets need anywidget; install it with pip install 'atlaskit[notebook]'.\n"
+        )
+        and not done.stderr
+    )
 
 
 def test_pages_without_a_kernel_show_the_static_picture(tmp_path: Path) -> None:
