@@ -138,7 +138,7 @@ class Snapshot:
 def _assigned_visits(data: AssignData) -> Mapping[int, Visit]:
     return MappingProxyType(
         {
-            worker: Visit(tuple(assignment.path), _span(assignment.interval_s), "is assigned")
+            worker: Visit(tuple(assignment.path), _span(assignment.interval_s), "starts")
             for worker, assignment in enumerate(data.sorties)
         }
     )

@@ -175,7 +175,7 @@ class FrameRenderer:
         """Draw the latest evidence frames."""
         y, items = BODY_Y + 242, self._snapshot.evidence.items
         more = f", the latest {MAX_EVIDENCE} of {len(items)}" if len(items) > MAX_EVIDENCE else ""
-        write(pen, (RIGHT_X, y), f"Evidence{more}" if items else "No evidence yet", 16, RIGHT_PX, 1, MUTED_INK)
+        write(pen, (RIGHT_X, y), f"Evidence{more}" if items else "No evidence", 16, RIGHT_PX, 1, MUTED_INK)
         for number, item in enumerate(items[-MAX_EVIDENCE:]):
             x = RIGHT_X + number * (EVIDENCE_PX + GAP)
             still.paste(self._thumbnail(item), (x, y + 22))

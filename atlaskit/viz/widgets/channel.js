@@ -161,5 +161,6 @@ class Walker {
 // One run, with the methods that two side by side have.
 function alone(run, source) {
   const only = pane(run, source);
-  return { box: only.box, panes: [only], add: (_, more, isLast) => only.add(more, isLast), key: (event) => only.key(event) };
+  const add = (_, more, isLast) => only.add(more, isLast);
+  return { box: only.box, panes: [only], add, key: (event) => only.key(event) };
 }

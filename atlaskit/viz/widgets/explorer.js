@@ -67,7 +67,8 @@ class Explorer {
     this.after = make("time after", "A", () => this.look("after"));
     this.marks = make("marks", "M", () => this.toggleMarks());
     this.facts = element("span", { class: "facts" });
-    return element("div", { class: "controls" }, this.back, this.before, this.after, this.frame, this.marks, this.facts);
+    const all = [this.back, this.before, this.after, this.frame, this.marks];
+    return element("div", { class: "controls" }, ...all, this.facts);
   }
 
   listen() {
@@ -188,8 +189,8 @@ class Explorer {
   crumb({ path, words }) {
     const { path: here, look } = this.shown.place;
     const isCurrent = path.length === here.length && look === "grid";
-    const link = button(words, { "aria-current": isCurrent ? "page" : null }, () => this.go({ path, look: "grid", cell: null }));
-    return element("li", {}, link);
+    const open = () => this.go({ path, look: "grid", cell: null });
+    return element("li", {}, button(words, { "aria-current": isCurrent ? "page" : null }, open));
   }
 
   drawCells() {

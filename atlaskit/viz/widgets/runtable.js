@@ -115,8 +115,8 @@ class Table {
     const indices = this.selectRows(), { column, direction } = this.order;
     this.body.replaceChildren(...indices.slice(0, this.maxRows).map((index) => this.row(index)));
     this.more.hidden = indices.length <= this.maxRows;
-    const all = `${this.about.count.toLocaleString("en")} rows`;
-    this.count.textContent = indices.length === this.about.count ? all : `${indices.length.toLocaleString("en")} of ${all}`;
+    const all = `${this.about.count.toLocaleString("en")} rows`, isAll = indices.length === this.about.count;
+    this.count.textContent = isAll ? all : `${indices.length.toLocaleString("en")} of ${all}`;
     this.heads.forEach((head, each) => {
       head.setAttribute("aria-sort", each !== column ? "none" : direction > 0 ? "ascending" : "descending");
     });
@@ -125,15 +125,23 @@ class Table {
 
   row(index) {
     const isOpen = this.opened.includes(index);
-    const open = button(isOpen ? "close" : "open", { "data-row": index, "data-as": "open", "aria-label":
-      `${isOpen ? "close" : "open"} the run of row ${index}` }, () => this.open(isOpen ? [] : [index]));
-    const compared = this.isComparable(index) && button("compare", { "data-row": index, "data-as": "compare", "aria-label":
-      `compare the run of row ${this.opened[0]} with that of row ${index}` }, () => this.open([this.opened[0], index]));
-    const values = this.rows[index].map((value) =>
-      element("td", { class: typeof value === "number" ? "number" : null, title: typeof value === "string" ? value : null },
-        element("bdi", {}, valueText(value))));
+    const make = (label, name, title, onClick) =>
+      button(label, { "data-row": index, "data-as": name, "aria-label": title }, onClick);
+    const label = isOpen ? "close" : "open";
+    const open = make(label, "open", `${label} the run of row ${index}`, () => this.open(isOpen ? [] : [index]));
+    const comparison = `compare the run of row ${this.opened[0]} with that of row ${index}`;
+    const compare = this.isComparable(index)
+      ? make("compare", "compare", comparison, () => this.open([this.opened[0], index])) : null;
     return element("tr", { "aria-current": isOpen ? "true" : null },
-      element("th", { scope: "row" }, open, compared || null), ...values);
+      element("th", { scope: "row" }, open, compare), ...this.rows[index].map((value) => this.value(value)));
+  }
+
+  value(value) {
+    const attributes = {
+      class: typeof value === "number" ? "number" : null,
+      title: typeof value === "string" ? value : null,
+    };
+    return element("td", attributes, element("bdi", {}, valueText(value)));
   }
 
   // Whether a row has the same question as the opened one.

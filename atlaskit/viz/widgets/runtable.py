@@ -147,7 +147,7 @@ class RunTable:
         raise InputError(f"Row {number} has no trace, because its run failed: {failure or 'no reason was recorded.'}")
 
     def _video(self, number: int) -> Video | None:
-        """Return the video of a row, None without its case; raise VideoError if it cannot be opened."""
+        """Return the video of a row, or None; raise VideoError if it cannot be opened."""
         video = self.rows["video"][number] if "video" in self.rows.columns else ""
         case = self._cases.get((video, self.rows["id"][number]))
         return None if case is None else case.opened()
