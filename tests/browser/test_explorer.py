@@ -1,4 +1,4 @@
-"""The explorer in a real JupyterLab: clicked, keyed through, looked at, restarted, and shown what would run."""
+"""The explorer in a real JupyterLab: mouse, keys, images, restarts, and hostile text."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from atlaskit.viz.widgets import GridExplorer
 pytestmark = pytest.mark.browser
 
 EXPLORER = "explorer = ak.widgets.GridExplorer(world.drawn, cache=cache)\nexplorer"
-ALIKE, OTHER = 8, 25
-"""How far the screenshot of a picture is from that picture at most, and from another one at least (of 255)."""
+SAME, OTHER = 8, 25
+"""Largest difference of a screenshot from its image, and smallest from another one (of 255)."""
 
 
 def explorer_in(book: Book, cell: int = 1) -> Locator:
-    """The explorer, once it is there; the pointer rests where it touches nothing."""
+    """Return the explorer once it is shown; the pointer then rests outside."""
     explorer = book.output(cell).locator(".explorer")
     explorer.wait_for()
     book.page.mouse.move(2, 2)
     return explorer
 
 
-def arrived(explorer: Locator, words: str | re.Pattern[str]) -> None:
-    """Wait until the explorer tells that it is there."""
-    expect(explorer.locator(".caption")).to_contain_text(words, timeout=60_000)
+def wait_for(explorer: Locator, caption: str | re.Pattern[str]) -> None:
+    """Wait until the caption of the explorer contains a text."""
+    expect(explorer.locator(".caption")).to_contain_text(caption, timeout=60_000)
 
 
-def looks_like(explorer: Locator, meant: Image.Image, other: Image.Image) -> None:
-    """Check that the page shows a picture of the kit's, and that another one would have been noticed."""
+def check_image(explorer: Locator, expected: Image.Image, other: Image.Image) -> None:
+    """Check that the page shows an image, and that another one would look different."""
     shown = shot(explorer.locator("img"))
-    assert difference(shown, meant) < ALIKE and difference(shown, other) > OTHER
+    assert difference(shown, expected) < SAME and difference(shown, other) > OTHER
 
 
-def at(book: Book) -> str:
-    """Where the kernel says one is."""
+def location(book: Book) -> str:
+    """Return the location that the kernel has."""
     return book.evaluate("print(explorer.place.path, explorer.place.look, explorer.place.cell)")
 
 
 @pytest.fixture
-def begin(world: World, shared_cache: Cache) -> str:
-    """The first cell: the world, and the cache in which its pictures are drawn once for all tests."""
+def setup(world: World, shared_cache: Cache) -> str:
+    """The first cell: the world, and the cache that all tests share."""
     return f"""
 import atlaskit as ak
 world = ak.benchmarks.atlasworld(5, 600, questions=16, size=(320, 180), directory={str(world.directory)!r})
@@ -57,80 +57,80 @@ cache = ak.Cache({str(shared_cache.directory)!r})
 
 
 @pytest.fixture
-def own(world: World, shared_cache: Cache) -> GridExplorer:
-    """The same explorer, in this process."""
+def reference(world: World, shared_cache: Cache) -> GridExplorer:
+    """The same explorer, in the process of the test."""
     return GridExplorer(world.drawn, cache=shared_cache)
 
 
-def test_it_is_clicked_and_keyed_through(notebooks: Notebooks, begin: str, own: GridExplorer) -> None:
-    book = notebooks(begin, EXPLORER)
+def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, reference: GridExplorer) -> None:
+    book = notebooks(setup, EXPLORER)
     explorer, keys = explorer_in(book), book.page.keyboard
-    root, inner = own.picture.image, own.open(12).picture.image
-    looks_like(explorer, root, inner)
-    assert book.output(1).locator(".atlaskit-still").is_hidden(), "the widget stands for the static picture"
+    root, inner = reference.picture.image, reference.open(12).picture.image
+    check_image(explorer, root, inner)
+    assert book.output(1).locator(".atlaskit-still").is_hidden(), "the widget hides the static picture"
 
     explorer.get_by_role("gridcell").nth(12).click()
-    arrived(explorer, "depth 1")
-    looks_like(explorer, inner, root)
-    assert at(book) == "(12,) grid None" and "Δt 0.146 s" in explorer.locator(".facts").inner_text()
+    wait_for(explorer, "depth 1")
+    check_image(explorer, inner, root)
+    assert location(book) == "(12,) grid None" and "Δt 0.146 s" in explorer.locator(".facts").inner_text()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowLeft"):
         keys.press(key)
-    said = explorer.locator(".status").inner_text()
-    assert said.startswith("cell 9, 1:5") and said == explorer.get_by_role("gridcell").nth(9).get_attribute(
+    status = explorer.locator(".status").inner_text()
+    assert status.startswith("cell 9, 1:5") and status == explorer.get_by_role("gridcell").nth(9).get_attribute(
         "aria-label"
     )
     keys.press("f")
-    arrived(explorer, "The frame of cell 9 in full")
-    assert explorer.locator(".status").inner_text() == said
-    frame = own.frame(9).picture.image
-    looks_like(explorer, frame, Image.new("RGB", frame.size, "white"))
+    wait_for(explorer, "The frame of cell 9 at full resolution")
+    assert explorer.locator(".status").inner_text() == status
+    frame = reference.frame(9).picture.image
+    check_image(explorer, frame, Image.new("RGB", frame.size, "white"))
     keys.press("ArrowRight")
-    arrived(explorer, "The frame of cell 10 in full")
+    wait_for(explorer, "The frame of cell 10 at full resolution")
     keys.press("b")
-    arrived(explorer, "just before cell 10")
-    looks_like(explorer, own.before(10).picture.image, root)
+    wait_for(explorer, "just before cell 10")
+    check_image(explorer, reference.before(10).picture.image, root)
     keys.press("a")
-    arrived(explorer, "just after cell 10")
-    assert at(book) == "(12,) after 10"
+    wait_for(explorer, "just after cell 10")
+    assert location(book) == "(12,) after 10"
     keys.press("Escape")
-    arrived(explorer, "depth 1")
+    wait_for(explorer, "depth 1")
     expect(explorer.get_by_role("gridcell").nth(10)).to_be_focused()
     keys.press("Backspace")
-    arrived(explorer, "depth 0")
+    wait_for(explorer, "depth 0")
     expect(explorer.get_by_role("gridcell").nth(12)).to_be_focused()
     keys.press("Home")
     keys.press("Enter")
-    arrived(explorer, "depth 1")
+    wait_for(explorer, "depth 1")
     explorer.get_by_role("button", name="whole video").click()
-    arrived(explorer, "depth 0")
+    wait_for(explorer, "depth 0")
     keys.press("Backspace")
-    assert at(book) == "() grid None" and len(book.cells()) == 2, "and JupyterLab took no key for its own"
+    assert location(book) == "() grid None" and len(book.cells()) == 2, "JupyterLab handled none of the keys"
 
 
-def test_hover_draws_ahead_and_tells_what_is_said(notebooks: Notebooks, begin: str, world: World) -> None:
-    book = notebooks(f"{begin}cache = ak.Cache(None)", EXPLORER)
+def test_hover_prefetches_a_grid_and_shows_subtitles(notebooks: Notebooks, setup: str, world: World) -> None:
+    book = notebooks(f"{setup}cache = ak.Cache(None)", EXPLORER)
     explorer = explorer_in(book)
     cell = next(
-        c for c in GridExplorer(world.drawn, cache=Cache(None)).view.cells if c.index > 20 and said_in(world, c)
+        c for c in GridExplorer(world.drawn, cache=Cache(None)).view.cells if c.index > 20 and first_subtitle(world, c)
     )
     explorer.get_by_role("gridcell").nth(cell.index).hover()
-    expect(explorer.locator(".status")).to_contain_text(said_in(world, cell)[:30])
+    expect(explorer.locator(".status")).to_contain_text(first_subtitle(world, cell)[:30])
     is_drawn = f"print(cache.get(explorer.view.expand({cell.index}).key) is not None)"
-    patience = time.monotonic() + 60
+    deadline = time.monotonic() + 60
     while book.evaluate(is_drawn) != "True":
-        assert time.monotonic() < patience
+        assert time.monotonic() < deadline
         book.page.wait_for_timeout(100)
-    assert at(book) == "() grid None"
+    assert location(book) == "() grid None"
 
 
-def said_in(world: World, cell: Any) -> str:
+def first_subtitle(world: World, cell: Any) -> str:
     lines = world.drawn.subtitles.between(cell.start_s, cell.end_s)
     return lines[0].text if lines else ""
 
 
-def test_marks_in_a_dark_theme(notebooks: Notebooks, begin: str) -> None:
+def test_marks_in_a_dark_theme(notebooks: Notebooks, setup: str) -> None:
     book = notebooks(
-        begin + "from atlaskit.environment.memory import DeadZones\nfrom dataclasses import replace\n"
+        setup + "from atlaskit.environment.memory import DeadZones\nfrom dataclasses import replace\n"
         "question = next(q for q in world.questions if q.category == 'SSS')\n"
         "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, cell=48)\n"
         "result = replace(result, dead_zones=DeadZones(((20.0, 44.0), (150.0, 300.0))))",
@@ -142,7 +142,7 @@ def test_marks_in_a_dark_theme(notebooks: Notebooks, begin: str) -> None:
     labels = book.evaluate("print(*result.evidence.labels)").split()
     assert sorted(re.findall("[A-Z]+", "".join(explorer.locator(".cell .found").all_inner_texts()))) == sorted(labels)
     assert explorer.locator(".cell.dead").count() == 17 and explorer.locator(".cell.partly").count() == 2
-    assert "ruled out" in str(explorer.get_by_role("gridcell").nth(3).get_attribute("aria-label"))
+    assert "dead zone" in str(explorer.get_by_role("gridcell").nth(3).get_attribute("aria-label"))
     assert explorer.locator(".line .zone").count() == 2 and explorer.locator(".line .found").count() == len(labels)
     explorer.get_by_role("button", name="marks").click()
     assert explorer.locator(".cell .out").first.is_hidden()
@@ -150,27 +150,29 @@ def test_marks_in_a_dark_theme(notebooks: Notebooks, begin: str) -> None:
     expect(explorer).to_have_css("background-color", "rgb(255, 255, 255)")
 
 
-def test_the_picture_stays_when_the_kernel_does_not(notebooks: Notebooks, begin: str, own: GridExplorer) -> None:
-    book = notebooks(begin, EXPLORER)
-    explorer, root = explorer_in(book), own.picture.image
-    other = own.open(12).picture.image
+def test_the_static_picture_replaces_a_widget_without_a_kernel(
+    notebooks: Notebooks, setup: str, reference: GridExplorer
+) -> None:
+    book = notebooks(setup, EXPLORER)
+    explorer, root = explorer_in(book), reference.picture.image
+    other = reference.open(12).picture.image
     explorer.get_by_role("gridcell").nth(12).click()
-    arrived(explorer, "depth 1")
+    wait_for(explorer, "depth 1")
     book.save()
     book.open()
     explorer = explorer_in(book)
-    looks_like(explorer, other, root)  # the kernel is there: so is the widget, where one was
+    check_image(explorer, other, root)  # the kernel still runs, so the widget continues
     book.restart()
-    looks_like(explorer, other, root)
+    check_image(explorer, other, root)
     explorer.get_by_role("gridcell").nth(3).click()
-    expect(explorer.locator(".trouble")).to_contain_text("The kernel has gone")
+    expect(explorer.locator(".trouble")).to_contain_text("The kernel has stopped")
     book.save()
     book.reload()
     still = book.output(1).locator(".atlaskit-still img").first
     still.wait_for()
-    assert difference(shot(still), root) < ALIKE < OTHER < difference(shot(still), other)
+    assert difference(shot(still), root) < SAME < OTHER < difference(shot(still), other)
     book.page.wait_for_function("() => document.body.textContent.includes('model not found')")
-    assert "model not found" not in book.output(1).inner_text(), "what is of no use is not shown"
+    assert "model not found" not in book.output(1).inner_text(), "JupyterLab's own message is hidden"
 
 
 HOSTILE = """
@@ -187,7 +189,7 @@ video.subtitles = Subtitles(tuple(Line(float(s), s + 1.0, attack) for s in range
 ATTACK = "<img src=x onerror=\"document.title='run'\">"
 
 
-def test_hostile_words_run_nothing(notebooks: Notebooks) -> None:
+def test_hostile_text_runs_no_script(notebooks: Notebooks) -> None:
     book = notebooks(
         HOSTILE,
         "explorer = ak.widgets.GridExplorer(video, cell=32, cache=ak.Cache(None))\nexplorer",
@@ -197,15 +199,15 @@ def test_hostile_words_run_nothing(notebooks: Notebooks) -> None:
     assert "<img src=x onerror=" in explorer.locator(".status").inner_text()
     assert "<img src=x onerror=" in explorer.locator(".caption").inner_text()
     explorer.get_by_role("gridcell").nth(5).click()
-    arrived(explorer, "depth 1")
+    wait_for(explorer, "depth 1")
     book.page.keyboard.press("f")
-    arrived(explorer, "in full")
-    book.evaluate("explorer._fail(ValueError(attack))")
+    wait_for(explorer, "at full resolution")
+    book.evaluate("explorer._send_error(ValueError(attack))")
     expect(explorer.locator(".trouble")).to_contain_text("<img src=x onerror=")
     assert book.page.locator("img[src=x]").count() == 0 and book.page.title() != "run"
-    for place in (explorer, book.output(2)):
-        assert not re.search("[\u202e\x1b]", place.inner_text()) and "script" not in [
-            tag.lower() for tag in place.evaluate("(el) => [...el.querySelectorAll('*')].map((each) => each.tagName)")
+    for part in (explorer, book.output(2)):
+        assert not re.search("[\u202e\x1b]", part.inner_text()) and "script" not in [
+            tag.lower() for tag in part.evaluate("(el) => [...el.querySelectorAll('*')].map((each) => each.tagName)")
         ]
     page = book.exported()
     assert page.locator("img[alt^='A contact sheet']").first.evaluate(
@@ -215,4 +217,4 @@ def test_hostile_words_run_nothing(notebooks: Notebooks) -> None:
     assert page.locator("img[src=x]").count() == 0 and page.title() != "run"
     book.page.evaluate("(words) => { document.createElement('div').innerHTML = words; }", ATTACK)
     book.page.wait_for_function("() => document.title === 'run'")
-    book.tab.errors.clear()  # it ran, as markup: so the title would have told
+    book.tab.errors.clear()  # as markup the attack runs, so the title would have changed

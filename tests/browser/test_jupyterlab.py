@@ -1,4 +1,4 @@
-"""The house's own JupyterLab for tests does what it says, and notes what goes wrong."""
+"""The JupyterLab of the browser tests: it runs notebooks and records errors of pages."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ pytestmark = pytest.mark.browser
 PICTURE = "from PIL import Image; Image.radial_gradient('L').convert('RGB')"
 
 
-def test_a_notebook_is_run_looked_at_and_keeps_its_pictures_without_a_kernel(notebooks: Notebooks) -> None:
+def test_images_of_a_notebook_stay_without_a_kernel(notebooks: Notebooks) -> None:
     book = notebooks("import atlaskit; print(atlaskit.__file__)", PICTURE)
     assert "atlaskit/__init__.py" in book.output(0).inner_text()
-    meant = Image.radial_gradient("L")
-    for place, leave in (("as run", book.restart), ("restarted", book.reload), ("opened again", book.idle)):
-        assert difference(shot(book.output(1).locator("img")), meant) < 2, place
+    expected = Image.radial_gradient("L")
+    for state, leave in (("as run", book.restart), ("restarted", book.reload), ("opened again", book.idle)):
+        assert difference(shot(book.output(1).locator("img")), expected) < 2, state
         book.save()
         leave()
-    assert difference(shot(book.output(1).locator("img")), meant.rotate(180).point(lambda v: 255 - v)) > 40
+    assert difference(shot(book.output(1).locator("img")), expected.rotate(180).point(lambda v: 255 - v)) > 40
     assert book.evaluate("print('atlaskit' in dir())") == "False"
 
 
-def test_what_goes_wrong_in_a_page_is_noted(notebooks: Notebooks) -> None:
+def test_errors_and_requests_of_a_page_are_recorded(notebooks: Notebooks) -> None:
     book = notebooks("1")
     book.page.evaluate("() => { console.error('by hand'); setTimeout(() => { throw new Error('thrown'); }); }")
     with book.page.expect_console_message(lambda message: "ERR_FAILED" in message.text):
         book.page.evaluate("() => fetch('http://example.invalid/').catch(() => null)")
-    assert any("by hand" in said for said in book.tab.errors) and any("thrown" in said for said in book.tab.errors)
+    assert all(any(text in error for error in book.tab.errors) for text in ("by hand", "thrown"))
     assert book.tab.strangers == ["http://example.invalid/"]
     book.tab.errors.clear()
     book.tab.strangers.clear()

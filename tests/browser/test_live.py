@@ -1,4 +1,4 @@
-"""A run that is drawn as it happens, in a real JupyterLab."""
+"""The display of a run while it happens, in a real JupyterLab."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from support.model_doubles import ATTACK
 from support.paths import TESTS
 
 TESTS = str(TESTS)
-BEGIN = f"""
+SETUP = f"""
 import sys, threading; sys.path.insert(0, {str(TESTS)!r})
 import atlaskit as ak
 from support.model_doubles import ATTACK, Looking, Spiteful
 from support.stand_ins import Spoken
-go = threading.Semaphore(0)
+release = threading.Semaphore(0)
 class Held(Spiteful):
     def complete(self, request, **options):
-        go.acquire(timeout=120)
+        release.acquire(timeout=120)
         return super().complete(request, **options)
 """
 ASK = """
 result = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], vlm=Looking(Held(5)), k=4, cell=32, workers=3, steps=5,
                 budget=ak.Budget(calls=12), cache=ak.Cache(None), show=True)
 """
-LET_GO = """
+RELEASE = """
 import threading, time
-def let_go():
+def release_calls():
     while threading.active_count():
-        time.sleep(0.2); go.release()
-threading.Thread(target=let_go, daemon=True).start()
+        time.sleep(0.2); release.release()
+threading.Thread(target=release_calls, daemon=True).start()
 """
 
 
 @pytest.mark.browser
-def test_a_run_is_drawn_and_its_result_stays(notebooks: Notebooks) -> None:
-    book = notebooks(BEGIN, LET_GO)
+def test_a_run_is_displayed_and_its_result_remains(notebooks: Notebooks) -> None:
+    book = notebooks(SETUP, RELEASE)
     book.page.evaluate(
         """(code) => {
           const panel = window.jupyterapp.shell.currentWidget, model = panel.content.model;
@@ -49,16 +49,16 @@ def test_a_run_is_drawn_and_its_result_stays(notebooks: Notebooks) -> None:
     book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
     live = book.output(2)
     expect(live).to_contain_text(re.compile(r"round \d+ · \d+ calls of at most 12"))
-    expect(live.get_by_role("img", name=re.compile("The map, 4×4 cells"))).to_be_visible()
-    expect(live).to_contain_text("Who does what")
+    expect(live.get_by_role("img", name=re.compile("The root grid, 4×4 cells"))).to_be_visible()
+    expect(live).to_contain_text("last action")
     first = live.inner_text()
     expect(live).not_to_have_text(first)
     expect(live).to_contain_text("stopped by")
     book.idle()
-    assert "Who does what" not in live.inner_text() and live.locator(".jp-OutputArea-child").count() == 1
+    assert "last action" not in live.inner_text() and live.locator(".jp-OutputArea-child").count() == 1
     assert "<script>document.title='run'</script>" in live.inner_text() and book.page.title() != "run"
-    (kept,) = book.save()["cells"][2]["outputs"]
-    assert kept["output_type"] == "display_data" and "stopped by" in "".join(kept["data"]["text/html"])
+    (output,) = book.save()["cells"][2]["outputs"]
+    assert output["output_type"] == "display_data" and "stopped by" in "".join(output["data"]["text/html"])
     book.restart()
     book.open()
     expect(book.output(2)).to_contain_text("stopped by")

@@ -1,4 +1,4 @@
-"""Viewer and table in a real JupyterLab: clicked, keyed through, looked at, restarted, and shown what would run."""
+"""Trace viewer and run table in a real JupyterLab: mouse, keys, images, restarts, hostile text."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from atlaskit.viz import walk
 
 pytestmark = pytest.mark.browser
 
-ALIKE, OTHER = 8, 14
-"""How far the screenshot of a picture is from that picture at most, and from another one at least (of 255)."""
+SAME, OTHER = 8, 14
+"""Largest difference of a screenshot from its image, and smallest from another one (of 255)."""
 CALLS = Budget(calls=24)
 ATTACK = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>\u202etxt\x1b[31m"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Two runs of one question, as files and as they are; and the cache that has their pictures."""
+class SavedRuns:
+    """Two runs of one question, as results and as files, and the cache with their images."""
 
     folder: Path
     runs: tuple[Result, Result]
@@ -51,8 +51,8 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def kept(world: World, tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    folder = tmp_path_factory.mktemp("kept")
+def saved(world: World, tmp_path_factory: pytest.TempPathFactory) -> SavedRuns:
+    folder = tmp_path_factory.mktemp("saved")
     cache = Cache(folder / "cache")
     question = next(question for question in world.questions if question.category == "COUNT")
     runs = [
@@ -63,141 +63,141 @@ def kept(world: World, tmp_path_factory: pytest.TempPathFactory) -> Kept:
         result.save(folder / f"run{number}.json")
         for each in pictures(result.trace, world.drawn, cache):
             each.picture.jpeg()
-    return Kept(folder, (runs[0], runs[1]))
+    return SavedRuns(folder, (runs[0], runs[1]))
 
 
 def viewer_in(book: Book, cell: int = 1) -> Locator:
-    """The walker, once a step is there."""
+    """Return the viewer once it shows a step."""
     walker = book.output(cell).locator(".atlaskit-walk").last
     walker.locator(".heading").first.wait_for()
     return walker
 
 
-def at_step(walker: Locator, place: int, pane: int = 0) -> None:
-    """Wait until a step is shown, and its pictures are there."""
-    expect(walker.locator(".heading").nth(pane)).to_have_text(re.compile(rf"^Step {place} of "))
+def wait_for_step(walker: Locator, step: int, pane: int = 0) -> None:
+    """Wait until a pane shows a step with all of its images."""
+    expect(walker.locator(".heading").nth(pane)).to_have_text(re.compile(rf"^Step {step} of "))
     expect(walker.locator(".pane").nth(pane).locator("figure[aria-busy]")).to_have_count(0)
 
 
 def steps_of(result: Result) -> list[dict[str, Any]]:
-    """What is told of a run, by its page."""
-    told: dict[str, Any] = json.loads(re.findall(r'id="run">(.*?)</script>', walk.html(result))[0])
-    return [*told["steps"], told["run"]]
+    """Return the steps in the exported page of a run, and its summary."""
+    page: dict[str, Any] = json.loads(re.findall(r'id="run">(.*?)</script>', walk.html(result))[0])
+    return [*page["steps"], page["run"]]
 
 
-def test_it_is_clicked_and_keyed_through(notebooks: Notebooks, kept: Kept) -> None:
-    book = notebooks(kept.cells, f"ak.widgets.TraceViewer({kept.path(0)}, cache=cache)")
+def test_mouse_keys_and_filters_select_steps(notebooks: Notebooks, saved: SavedRuns) -> None:
+    book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.path(0)}, cache=cache)")
     walker, keys = viewer_in(book), book.page.keyboard
-    *steps, about = steps_of(kept.runs[0])
-    last, shows = len(steps) - 1, {each.place: each.picture for each in pictures(kept.runs[0].trace, *sources(kept))}
-    assert book.output(1).locator(".atlaskit-still").is_hidden(), "the widget stands for the static picture"
-    assert walker.locator(".question").inner_text() == kept.runs[0].question.text
+    *steps, summary = steps_of(saved.runs[0])
+    last, images = len(steps) - 1, {each.place: each.picture for each in pictures(saved.runs[0].trace, *sources(saved))}
+    assert book.output(1).locator(".atlaskit-still").is_hidden(), "the widget hides the static picture"
+    assert walker.locator(".question").inner_text() == saved.runs[0].question.text
 
     walker.get_by_role("button", name="next").click()
-    at_step(walker, 1)
-    for key, place in (("ArrowRight", 2), ("End", last), ("ArrowRight", last), ("ArrowLeft", last - 1), ("Home", 0)):
+    wait_for_step(walker, 1)
+    for key, step in (("ArrowRight", 2), ("End", last), ("ArrowRight", last), ("ArrowLeft", last - 1), ("Home", 0)):
         keys.press(key)
-        at_step(walker, place)
-    first = min(shows)
+        wait_for_step(walker, step)
+    first = min(images)
     for _ in range(first):
         keys.press("ArrowRight")
-    at_step(walker, first)
-    looks_like(walker, shows[first].image, next(p for p in shows.values() if p.key != shows[first].key).image)
+    wait_for_step(walker, first)
+    check_image(walker, images[first].image, next(p for p in images.values() if p.key != images[first].key).image)
     slider = walker.get_by_role("slider")
     slider.focus()
     keys.press("Home")
     keys.press("ArrowRight")
-    at_step(walker, 1)
+    wait_for_step(walker, 1)
     assert str(slider.get_attribute("aria-valuetext")).startswith("Step 1 of")
 
     choices = walker.get_by_role("group", name="Filters").locator("select")
-    masters = [place for place, step in enumerate(steps) if step["who"] == "Master"]
+    of_master = [index for index, step in enumerate(steps) if step["who"] == "Master"]
     choices.nth(0).select_option("Master")
-    at_step(walker, masters[0])
-    expect(walker.get_by_role("status").filter(has_text="steps")).to_have_text(f"{len(masters)} of {last + 1} steps")
+    wait_for_step(walker, of_master[0])
+    expect(walker.get_by_role("status").filter(has_text="steps")).to_have_text(f"{len(of_master)} of {last + 1} steps")
     walker.get_by_role("button", name="next").click()
-    at_step(walker, masters[1])
+    wait_for_step(walker, of_master[1])
     choices.nth(0).select_option("")
     choices.nth(1).select_option("Expand")
-    at_step(walker, next(place for place, step in enumerate(steps) if step["does"] == "Expand"))
+    wait_for_step(walker, next(index for index, step in enumerate(steps) if step["does"] == "Expand"))
     choices.nth(1).select_option("")
-    item, found = about["evidence"][-1]
+    item, found = summary["evidence"][-1]
     walker.get_by_role("button", name=item).click()
-    at_step(walker, found)
+    wait_for_step(walker, found)
 
     tree = walker.get_by_role("tree")
-    region = about["regions"][2]
+    region = summary["regions"][2]
     item = tree.get_by_role("treeitem").filter(has_text=region["told"])
     item.click()
-    assert json.loads(json.dumps(steps[now(walker)]["path"]))[: len(region["path"])] == region["path"]
+    assert json.loads(json.dumps(steps[current_step(walker)]["path"]))[: len(region["path"])] == region["path"]
     keys.press("Home")
     keys.press("Enter")
-    assert not steps[now(walker)]["path"], "the root's own steps"
+    assert not steps[current_step(walker)]["path"], "steps of the root grid"
     keys.press("ArrowLeft")
     expect(tree.get_by_role("treeitem").nth(1)).to_be_hidden()
     keys.press("ArrowRight")
     expect(tree.get_by_role("treeitem").nth(1)).to_be_visible()
-    assert len(book.cells()) == 2, "and JupyterLab took no key for its own"
+    assert len(book.cells()) == 2, "JupyterLab handled none of the keys"
 
 
-def sources(kept: Kept) -> tuple[Any, Any]:
-    return kept.runs[0].sheet.video, kept.runs[0].sheet.cache
+def sources(saved: SavedRuns) -> tuple[Any, Any]:
+    return saved.runs[0].sheet.video, saved.runs[0].sheet.cache
 
 
-def now(walker: Locator) -> int:
-    """The step that is shown."""
+def current_step(walker: Locator) -> int:
+    """Return the index of the step that is shown."""
     found = re.match(r"Step (\d+)", walker.locator(".heading").first.inner_text())
     assert found
     return int(found[1])
 
 
-def looks_like(walker: Locator, meant: Image.Image, other: Image.Image) -> None:
-    """Check that the page shows a picture of the kit's, and that another one would have been noticed."""
+def check_image(walker: Locator, expected: Image.Image, other: Image.Image) -> None:
+    """Check that the page shows an image, and that another one would look different."""
     picture = shot(walker.locator(".saw img").first)
-    assert difference(picture, meant) < ALIKE and difference(picture, other) > OTHER
+    assert difference(picture, expected) < SAME and difference(picture, other) > OTHER
 
 
-def test_it_plays_and_pauses(notebooks: Notebooks, kept: Kept) -> None:
-    book = notebooks(kept.cells, f"ak.widgets.TraceViewer({kept.path(0)}, cache=cache)")
-    walker, last = viewer_in(book), len(kept.runs[0].trace) - 1
+def test_it_plays_and_pauses(notebooks: Notebooks, saved: SavedRuns) -> None:
+    book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.path(0)}, cache=cache)")
+    walker, last = viewer_in(book), len(saved.runs[0].trace) - 1
     walker.get_by_label("Speed").select_option("400")
     walker.get_by_role("button", name="play").click()
     expect(walker.locator(".heading")).not_to_have_text(re.compile("^Step 0 "))
     walker.focus()
     book.page.keyboard.press("Space")
     expect(walker.get_by_role("button", name="play")).to_be_visible()
-    at_step(walker, now(walker))
+    wait_for_step(walker, current_step(walker))
     book.page.keyboard.press("Space")
     expect(walker.get_by_role("button", name="pause")).to_be_visible()
     expect(walker.locator(".heading")).to_have_text(re.compile(f"^Step {last} "), timeout=120_000)
     expect(walker.get_by_role("button", name="play")).to_be_visible()
 
 
-def test_two_runs_are_gone_through_in_lockstep(notebooks: Notebooks, kept: Kept) -> None:
-    book = notebooks(kept.cells, f"ak.widgets.TraceViewer({kept.path(0)}, {kept.path(1)}, cache=cache)")
+def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
+    book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.path(0)}, {saved.path(1)}, cache=cache)")
     walker = viewer_in(book)
     expect(walker.locator(".heading")).to_have_count(2)
-    one, other = (steps_of(result)[:-1] for result in kept.runs)
-    panes, together = walker.locator(".pane"), walker.get_by_label("together")
+    one, other = (steps_of(result)[:-1] for result in saved.runs)
+    panes, together = walker.locator(".pane"), walker.get_by_label("Move together:")
     together.select_option("step")
     panes.nth(0).get_by_role("button", name="next").click()
-    at_step(walker, 1, 1)
+    wait_for_step(walker, 1, 1)
     panes.nth(1).get_by_role("button", name="next").click()
-    at_step(walker, 2, 0)
+    wait_for_step(walker, 2, 0)
     together.select_option("")
     panes.nth(1).get_by_role("button", name="next").click()
-    at_step(walker, 3, 1)
-    at_step(walker, 2, 0)
+    wait_for_step(walker, 3, 1)
+    wait_for_step(walker, 2, 0)
     together.select_option("twin")
     book.page.keyboard.press("Tab")
     panes.nth(0).get_by_role("button", name="next").focus()
-    for place in range(3, min(len(one), 9)):
+    for index in range(3, min(len(one), 9)):
         book.page.keyboard.press("ArrowRight")
-        at_step(walker, place, 0)
-        named = (one[place]["who"], one[place]["round"])
-        if named in {(step["who"], step["round"]) for step in other}:
-            there = other[now_of(walker, 1)]
-            assert (there["who"], there["round"]) == named
+        wait_for_step(walker, index, 0)
+        agent = (one[index]["who"], one[index]["round"])
+        if agent in {(step["who"], step["round"]) for step in other}:
+            matching = other[current_step_of(walker, 1)]
+            assert (matching["who"], matching["round"]) == agent
     panes.nth(0).get_by_role("button", name="previous").focus()
     book.page.keyboard.press("Home")
     walker.get_by_role("button", name="next difference").click()
@@ -205,15 +205,17 @@ def test_two_runs_are_gone_through_in_lockstep(notebooks: Notebooks, kept: Kept)
     expect(walker.locator(".beside > .controls .quiet")).to_contain_text("These steps differ in")
 
 
-def now_of(walker: Locator, pane: int) -> int:
+def current_step_of(walker: Locator, pane: int) -> int:
     found = re.match(r"Step (\d+)", walker.locator(".heading").nth(pane).inner_text())
     assert found
     return int(found[1])
 
 
-def test_the_result_stays_when_the_kernel_does_not(notebooks: Notebooks, world: World, kept: Kept) -> None:
+def test_the_static_result_replaces_a_viewer_without_a_kernel(
+    notebooks: Notebooks, world: World, saved: SavedRuns
+) -> None:
     setup = (
-        f"{kept.cells}\nimport tempfile\nworld = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, "
+        f"{saved.cells}\nimport tempfile\nworld = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, "
         "size=(320, 180), directory=tempfile.mkdtemp())\n"
         "question = next(q for q in world.questions if q.category == 'COUNT')\n"
         "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world, miss=0.2), cache=cache, k=4, cell=96, "
@@ -222,46 +224,46 @@ def test_the_result_stays_when_the_kernel_does_not(notebooks: Notebooks, world: 
     book = notebooks(setup, "ak.widgets.TraceViewer(result)")
     walker = viewer_in(book)
     walker.get_by_role("button", name="next").click()
-    at_step(walker, 1)
-    saved = book.save()
-    stills = [out for out in saved["cells"][1]["outputs"] if "data:image/jpeg" in "".join(out["data"]["text/html"])]
-    assert len(stills) == 1 and len(json.dumps(saved)) < 400_000
+    wait_for_step(walker, 1)
+    notebook = book.save()
+    stills = [out for out in notebook["cells"][1]["outputs"] if "data:image/jpeg" in "".join(out["data"]["text/html"])]
+    assert len(stills) == 1 and len(json.dumps(notebook)) < 400_000
     book.restart()
-    expect(walker.locator(".status")).to_contain_text("The kernel has gone")
+    expect(walker.locator(".status")).to_contain_text("The kernel has stopped")
     book.save()
     book.open()
     still = book.output(1).locator(".atlaskit-still")
     still.get_by_text("Choices", exact=True).wait_for()
     sheet = still.locator("img[alt^='Evidence frames']")
-    meant, root = kept.runs[0].sheet.image, next(pictures(kept.runs[0].trace, *sources(kept))).picture.image
-    assert difference(shot(sheet), meant) < ALIKE and difference(shot(sheet), root) > OTHER
+    expected, root = saved.runs[0].sheet.image, next(pictures(saved.runs[0].trace, *sources(saved))).picture.image
+    assert difference(shot(sheet), expected) < SAME and difference(shot(sheet), root) > OTHER
     assert book.output(1).locator(".pane").count() == 0
 
 
 @pytest.fixture(scope="module")
-def hostile(kept: Kept) -> Path:
-    """A file of a run in which everyone said nothing but what would run, if it could."""
-    result = kept.runs[1]
+def hostile(saved: SavedRuns) -> Path:
+    """The file of a run whose texts are all hostile."""
+    result = saved.runs[1]
     events = [Event(e.kind, e.round, e.worker, attacked(spoiled(json.loads(json.dumps(e.data))))) for e in result.trace]
     question = replace(result.question, text=ATTACK, choices=(*[f"{n} {ATTACK}" for n in range(4)],))
     settings = {**events[0]["settings"], "method": ATTACK, ATTACK: ATTACK}
     events[0] = Event("start", data={"question": question.to_json(), "settings": settings})
-    path = kept.folder / "hostile.json"
+    path = saved.folder / "hostile.json"
     replace(result, question=question, reasoning=ATTACK, failure=ATTACK, trace=Trace(tuple(events))).save(path)
     return path
 
 
 def attacked(value: Any) -> Any:
-    """Put the attack in the place of the longer one, which says too much to be looked for."""
+    """Replace the long hostile text by a short one that the test can search for."""
     text = json.dumps(value)
     from support.stand_ins import ALL
 
     return json.loads(text.replace(json.dumps(ALL)[1:-1], json.dumps(ATTACK)[1:-1]))
 
 
-def test_hostile_words_run_nothing(notebooks: Notebooks, kept: Kept, hostile: Path) -> None:
+def test_hostile_text_runs_no_script(notebooks: Notebooks, saved: SavedRuns, hostile: Path) -> None:
     book = notebooks(
-        kept.cells + "\nimport pandas as pd",
+        saved.cells + "\nimport pandas as pd",
         f"viewer = ak.widgets.TraceViewer({str(hostile)!r}, {str(hostile)!r}, cache=cache)\nviewer",
         f"attack = {ATTACK!r}\nrows = pd.DataFrame([dict(id=attack, question=attack, right=False, stop=attack, "
         f"category=attack, method=str(n), failure=attack, trace={str(hostile)!r}) for n in range(3)])\n"
@@ -270,39 +272,43 @@ def test_hostile_words_run_nothing(notebooks: Notebooks, kept: Kept, hostile: Pa
     )
     walker = viewer_in(book)
     seen = set[str]()
-    for place in range(len(kept.runs[1].trace)):
-        at_step(walker, place)
-        seen |= {words for words in walker.locator(".pane").first.inner_text().split("\n") if "<img src=x" in words}
+    for step in range(len(saved.runs[1].trace)):
+        wait_for_step(walker, step)
+        seen |= {line for line in walker.locator(".pane").first.inner_text().split("\n") if "<img src=x" in line}
         walker.locator(".next").first.press("Enter")
     table = book.output(2).locator(".runtable")
     table.locator("tbody tr").nth(2).wait_for()
     table.get_by_role("button", name="open the run of row 1", exact=True).click()
-    at_step(viewer_in(book, 2), 0)
+    wait_for_step(viewer_in(book, 2), 0)
     assert len(seen) > 5 and "<img src=x onerror=" in table.locator("tbody").inner_text()
     assert book.page.locator("img[src=x]").count() == 0 and book.page.title() != "run"
-    for place in (walker, book.output(2), book.output(3)):
-        assert not re.search("[\u202e\x1b]", place.inner_text())
-        assert "SCRIPT" not in place.evaluate("(el) => [...el.querySelectorAll('*')].map((each) => each.tagName)")
+    for part in (walker, book.output(2), book.output(3)):
+        assert not re.search("[\u202e\x1b]", part.inner_text())
+        assert "SCRIPT" not in part.evaluate("(el) => [...el.querySelectorAll('*')].map((each) => each.tagName)")
     book.page.evaluate("(words) => { document.createElement('div').innerHTML = words; }", ATTACK)
     book.page.wait_for_function("() => document.title === 'run'")
-    book.tab.errors.clear()  # it ran, as markup: so the title would have told
+    book.tab.errors.clear()  # as markup the attack runs, so the title would have changed
 
 
 @pytest.fixture(scope="module")
-def rows(world: World, kept: Kept) -> pd.DataFrame:
-    """Two methods over the same questions, with traces of all but one."""
+def rows(world: World, saved: SavedRuns) -> pd.DataFrame:
+    """Rows of two methods on the same questions, with traces of all but one."""
     cases = world.cases(drawn=True)[:5]
-    given: dict[str, Any] = {"cache": Cache(kept.folder / "cache"), "progress": False, "traces": kept.folder / "traces"}
+    given: dict[str, Any] = {
+        "cache": Cache(saved.folder / "cache"),
+        "progress": False,
+        "traces": saved.folder / "traces",
+    }
     searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, k=4, budget=Budget(calls=12), **given)
-    both = pd.concat([searched, evaluate(cases, "uniform", vlm=Oracle, **given)], ignore_index=True)
-    both.loc[9, ["stop", "trace", "failure", "right"]] = ["failed", "", "The server died.", False]
-    both.assign(prediction=both["prediction"].astype(str)).to_parquet(kept.folder / "rows.parquet")
-    return both
+    joined = pd.concat([searched, evaluate(cases, "uniform", vlm=Oracle, **given)], ignore_index=True)
+    joined.loc[9, ["stop", "trace", "failure", "right"]] = ["failed", "", "The server died.", False]
+    joined.assign(prediction=joined["prediction"].astype(str)).to_parquet(saved.folder / "rows.parquet")
+    return joined
 
 
-def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, kept: Kept, rows: pd.DataFrame) -> None:
+def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedRuns, rows: pd.DataFrame) -> None:
     book = notebooks(
-        f"{kept.cells}\nimport pandas as pd\nrows = pd.read_parquet({str(kept.folder / 'rows.parquet')!r})",
+        f"{saved.cells}\nimport pandas as pd\nrows = pd.read_parquet({str(saved.folder / 'rows.parquet')!r})",
         "ak.widgets.RunTable(rows, cache=cache)",
         "ak.widgets.RunTable(rows.drop(columns='trace'), cache=cache)",
     )
@@ -312,8 +318,8 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, kept: Kept, r
     assert book.output(1).locator(".atlaskit-still").is_hidden()
 
     def column(name: str) -> list[str]:
-        place = table.locator("thead th").all_inner_texts().index(name)
-        return lines.locator(f":nth-child({place + 1}):is(td)").all_inner_texts()
+        index = table.locator("thead th").all_inner_texts().index(name)
+        return lines.locator(f":nth-child({index + 1}):is(td)").all_inner_texts()
 
     tokens = [f"{value:,}" for value in rows["tokens"]]
     assert column("tokens") == tokens
@@ -338,27 +344,27 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, kept: Kept, r
     table.get_by_label("method").select_option("")
     words = rows["question"][1].lower().split()[-2:]
     table.get_by_role("searchbox").fill(" ".join(words))
-    meant = [text for text in rows["question"] if all(word in text.lower() for word in words)]
-    expect(lines).to_have_count(len(meant))
+    matching = [text for text in rows["question"] if all(word in text.lower() for word in words)]
+    expect(lines).to_have_count(len(matching))
     table.get_by_role("searchbox").fill("")
 
     table.get_by_role("button", name="open the run of row 1", exact=True).click()
     walker = viewer_in(book)
-    at_step(walker, 0)
+    wait_for_step(walker, 0)
     expect(walker).to_be_focused()
     keys.press("ArrowRight")
     keys.press("ArrowRight")
-    at_step(walker, 2)
+    wait_for_step(walker, 2)
     assert walker.locator(".question").inner_text() == rows["question"][1]
-    beside = table.get_by_role("button", name="beside that of row 1")
-    expect(beside).to_have_count(1)
-    assert beside.get_attribute("data-row") == "6", "the other method's, and no other question's"
-    beside.click()
+    compare = table.get_by_role("button", name="compare the run of row 1 with")
+    expect(compare).to_have_count(1)
+    assert compare.get_attribute("data-row") == "6", "the same question, by the other method"
+    compare.click()
     expect(walker.locator(".pane")).to_have_count(2)
     assert "video-rlm" in walker.locator(".title").first.inner_text()
     table.get_by_role("button", name="close the run of row 1").click()
     expect(book.output(1).locator(".pane")).to_have_count(0)
     table.get_by_role("button", name="open the run of row 9").click()
-    expect(book.output(1).locator(".opened .status")).to_contain_text("since the question failed: The server died.")
+    expect(book.output(1).locator(".opened .status")).to_contain_text("because its run failed: The server died.")
     book.output(2).get_by_role("button", name="open the run of row 0").click()
-    expect(book.output(2).locator(".opened .status")).to_contain_text('evaluate again with traces="FOLDER"')
+    expect(book.output(2).locator(".opened .status")).to_contain_text('Evaluate again with traces="FOLDER"')

@@ -1,11 +1,13 @@
-"""A run as it happens: `ak.ask(..., show=True)`.
+"""The display of a run while it happens: `ak.ask(..., show=True)`.
 
-In a notebook, JupyterLab's or papermill's, the map turns black cell by cell, evidence arrives, and calls and tokens are
-counted; in the end the result stays in its place, as static HTML. (So assign what `ask` returns: where it is a cell's
-last line, the notebook shows it once more.) In a terminal one line on stderr says how far the run is, and goes away;
-the result is what `ask` returns, and is not printed.
+In a notebook (JupyterLab or papermill), the display shows the root grid, in which dead cells turn
+black, the evidence as it arrives, and the number of calls and tokens. When the run ends, the result
+replaces it as static HTML. (Assign what `ask` returns; as the last line of a cell, the notebook
+would show the result a second time.) In a terminal, one line on stderr shows the progress and
+disappears at the end; the result is not printed.
 
-The search knows nothing of this: `attach`, which `import atlaskit` calls, hangs it on `onlookers.Watch`.
+The search does not import this package: `attach`, which `import atlaskit` calls, registers
+`open_display` at `RunObserver`.
 """
 
 from __future__ import annotations
@@ -19,22 +21,27 @@ from atlaskit.viz.live.terminal import StatusLine
 from atlaskit.viz.live.thread import DrawingThread
 
 
-def onlooker(video: Video, cache: Cache) -> RunDisplay:
-    """Return who draws a run here: in the notebook whose kernel this is, or else on stderr."""
+def open_display(video: Video, cache: Cache) -> RunDisplay:
+    """Return the display of a run: in the notebook of this kernel, or else on stderr.
+
+    Args:
+        video: The video that the run searches.
+        cache: The cache that frames of the root grid are read from and written to.
+    """
     if not _is_kernel():
         return DrawingThread(StatusLine())
-    from atlaskit.viz.live.notebook import NotebookOutput  # here, since it loads IPython, which is there in a kernel
+    from atlaskit.viz.live.notebook import NotebookOutput  # imports IPython, which only notebooks need
 
     return DrawingThread(NotebookOutput(video, cache))
 
 
 def attach() -> None:
-    """Let `ask` draw by this."""
-    RunObserver.open_display = onlooker
+    """Register `open_display` as the display of runs that are started with `show=True`."""
+    RunObserver.open_display = open_display
 
 
 def _is_kernel() -> bool:
-    """Tell whether a notebook shows what is displayed here."""
+    """Return whether this process is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None

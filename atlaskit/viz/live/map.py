@@ -1,7 +1,7 @@
-"""The map of a run at one moment: its root grid in small, what is ruled out in black, who is where, and what was found.
+"""A small image of a run's root grid: dead cells, the cells that workers explore, and evidence.
 
-The frames come out of the cache, or are decoded once; what changes from moment to moment is painted over them. No
-colour stands alone: a worker's cell bears its number, a frame of evidence its label.
+The frames are read from the cache, or decoded once; the changing parts are drawn over them. No
+meaning depends on colour alone: a worker's cell has its number, and evidence its label.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from atlaskit.environment.drawing import DEAD, burn, font
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.errors import AtlasError, printable, reason
-from atlaskit.viz.html.phrases import spans_text
+from atlaskit.viz.html.phrases import counted, span_text
 from atlaskit.viz.live.snapshots import Snapshot, Visit
 
 Colour = tuple[int, int, int]
 
-COLOURS: tuple[Colour, ...] = (
+WORKER_COLOURS: tuple[Colour, ...] = (
     (230, 159, 0),
     (86, 180, 233),
     (0, 158, 115),
@@ -26,114 +26,130 @@ COLOURS: tuple[Colour, ...] = (
     (240, 228, 66),
     (213, 94, 0),
 )
-"""Of workers, by their numbers; they stand out on frames (Okabe–Ito)."""
-EMPTY, LINE, WHITE, INK = (205, 209, 214), (128, 133, 140), (255, 255, 255), (24, 28, 36)
-MOST_LABELS = 3
-"""Written in one cell; of more, how many."""
+"""RGB of workers, by number: Okabe–Ito colours, which are distinct on frames."""
+EMPTY, GRID_LINE, INK = (205, 209, 214), (128, 133, 140), (24, 28, 36)
+"""RGB of missing frames, of the lines between them, and of outlines and text."""
+DEAD_OUTLINE = (60, 60, 60)
+MAX_LABELS = 3
+"""Most labels in one cell; of further ones, their number is shown."""
 
 
 class RunMap:
-    """Paints the root grid of one run, at most `side_px` wide and high."""
+    """Draws the root grid of one run as a square image."""
 
     def __init__(self, atlas: Atlas, side_px: int) -> None:
+        """Prepare a map without frames.
+
+        Args:
+            atlas: The environment of the run.
+            side_px: Width and height of the image in pixels.
+        """
         self._view = atlas.observe(atlas.start()).view
-        self._grid: Grid = self._view.grid
+        self.grid: Grid = self._view.grid
+        """The root grid."""
         self._side_px = side_px
         self._frames: Image.Image | None = None
-        self.trouble = ""
-        """Why there are no frames in it, if they cannot be had."""
+        self.problem = ""
+        """Why the frames cannot be shown; empty if they can."""
 
     @property
-    def duration_s(self) -> float:
-        """How long the video is."""
-        return self._grid.end_s
+    def is_loaded(self) -> bool:
+        """Whether `load` has been called: the frames are there, or `problem` says why not."""
+        return self._frames is not None or bool(self.problem)
 
-    @property
-    def has_frames(self) -> bool:
-        """Whether there is nothing left to look up."""
-        return self._frames is not None or bool(self.trouble)
+    def load(self) -> None:
+        """Read the frames from the cache, or decode them, which may be slow.
 
-    def look(self) -> None:
-        """Look the frames up, or decode them: that may take a while. A map whose frames cannot be had is grey."""
+        If that fails, the cells stay grey, and `problem` has the reason.
+        """
         try:
             self._frames = self._view.small((self._side_px, self._side_px))
         except (AtlasError, OSError) as error:
-            self.trouble = printable(reason(error), 300)
+            self.problem = printable(reason(error), 300)
 
-    def paint(self, moment: Snapshot) -> Image.Image:
-        """Return the map at a moment."""
-        side = self._side_px
-        image = Image.new("RGB", (side, side), EMPTY) if self._frames is None else self._frames.copy()
-        image = image.resize((side, side)) if image.size != (side, side) else image
+    def draw(self, snapshot: Snapshot) -> Image.Image:
+        """Return the map of a snapshot as an RGB image of `side_px` × `side_px` pixels."""
+        size = (self._side_px, self._side_px)
+        image = Image.new("RGB", size, EMPTY) if self._frames is None else self._frames.copy()
+        image = image.resize(size) if image.size != size else image
         pen = ImageDraw.Draw(image)
         if self._frames is None:
-            for cell in self._grid.cells:
-                pen.rectangle(self._box(cell), outline=LINE)
-        for index in dead_cells(self._grid, moment.memory.dead_zones):
-            pen.rectangle(self._box(self._grid.cells[index]), fill=DEAD, outline=(60, 60, 60))
-        self._write_labels(image, moment)
-        for number, visit in sorted(moment.at_work.items()):
-            self._mark(image, pen, number, visit)
+            for cell in self.grid.cells:
+                pen.rectangle(self._box(cell), outline=GRID_LINE)
+        for index in dead_cells(self.grid, snapshot.memory.dead_zones):
+            pen.rectangle(self._box(self.grid.cells[index]), fill=DEAD, outline=DEAD_OUTLINE)
+        self._draw_labels(image, snapshot)
+        for worker, visit in sorted(snapshot.visits.items()):
+            self._draw_visit(image, pen, worker, visit)
         return image
 
-    def told(self, moment: Snapshot) -> str:
-        """Return what the map shows, in words."""
-        black = sorted(dead_cells(self._grid, moment.memory.dead_zones))
-        at = ", ".join(
-            f"worker {number} in cell {visit.region[0]}"
-            for number, visit in sorted(moment.at_work.items())
+    def describe(self, snapshot: Snapshot) -> str:
+        """Return the map of a snapshot as text."""
+        dead = dead_cells(self.grid, snapshot.memory.dead_zones)
+        workers = ", ".join(
+            f"worker {worker} explores cell {visit.region[0]}"
+            for worker, visit in sorted(snapshot.visits.items())
             if visit.region
         )
         return (
-            f"The map, {self._grid.k}×{self._grid.k} cells over {spans_text([(0.0, self.duration_s)])}: "
-            f"{len(black)} cells are ruled out and black; {at or 'no worker is out'}; "
-            f"{len(moment.evidence)} frames of evidence."
+            f"The root grid, {self.grid.k}×{self.grid.k} cells over {span_text((0.0, self.grid.end_s))}: "
+            f"{counted(len(dead), 'dead cell')} (black); {workers or 'no worker explores'}; "
+            f"{counted(len(snapshot.evidence), 'evidence frame')}."
         )
 
     def _box(self, cell: Cell) -> tuple[int, int, int, int]:
-        """Return where a cell lies in the picture: left, top, right, bottom, the last two in it."""
-        row, column = divmod(cell.index, self._grid.k)
-        edge = [round(place * self._side_px / self._grid.k) for place in (column, row, column + 1, row + 1)]
-        return edge[0], edge[1], max(edge[0], edge[2] - 1), max(edge[1], edge[3] - 1)
+        """Return the left, top, right and bottom pixel of a cell, all inclusive."""
+        row, column = divmod(cell.index, self.grid.k)
+        edges = [round(index * self._side_px / self.grid.k) for index in (column, row, column + 1, row + 1)]
+        return edges[0], edges[1], max(edges[0], edges[2] - 1), max(edges[1], edges[3] - 1)
 
     @property
     def _points(self) -> int:
-        return max(10, min(16, self._side_px // self._grid.k // 4))
+        return max(10, min(16, self._side_px // self.grid.k // 4))
 
-    def _write_labels(self, image: Image.Image, moment: Snapshot) -> None:
-        arriving = [item for visit in moment.at_work.values() for item in visit.found]
-        named = [
-            *((item.timestamp_s, item.label) for item in moment.evidence),
-            *((i.timestamp_s, "+") for i in arriving),
+    def _draw_labels(self, image: Image.Image, snapshot: Snapshot) -> None:
+        """Draw the labels of evidence into its cells, and a plus sign for each pending frame."""
+        pending = [item for visit in snapshot.visits.values() for item in visit.found]
+        labelled = [
+            *((item.timestamp_s, item.label) for item in snapshot.evidence),
+            *((item.timestamp_s, "+") for item in pending),
         ]
-        for cell in self._grid.cells:
-            labels = [label for time_s, label in named if cell.start_s <= time_s < cell.end_s]
+        for cell in self.grid.cells:
+            labels = [label for time_s, label in labelled if cell.start_s <= time_s < cell.end_s]
             if labels:
-                more = f" +{len(labels) - MOST_LABELS}" if len(labels) > MOST_LABELS else ""
+                more = f" +{len(labels) - MAX_LABELS}" if len(labels) > MAX_LABELS else ""
                 left, _, _, bottom = self._box(cell)
-                words = printable(" ".join(labels[:MOST_LABELS]), 20) + more
-                burn(image, (left + 2, bottom - round(1.4 * self._points) - 2), words, self._points)
+                text = printable(" ".join(labels[:MAX_LABELS]), 20) + more
+                burn(image, (left + 2, bottom - round(1.4 * self._points) - 2), text, self._points)
 
-    def _mark(self, image: Image.Image, pen: ImageDraw.ImageDraw, number: int, visit: Visit) -> None:
-        """Frame the cell that a worker is in, with its number, and a bar for the part of it that it looks at."""
+    def _draw_visit(self, image: Image.Image, pen: ImageDraw.ImageDraw, worker: int, visit: Visit) -> None:
+        """Outline the cell of a worker, with its number and a bar over the part that it sees."""
         if not visit.region:
             return
-        cell, ink = self._grid.cells[visit.region[0]], COLOURS[number % len(COLOURS)]
+        cell, colour = self.grid.cells[visit.region[0]], WORKER_COLOURS[worker % len(WORKER_COLOURS)]
         left, top, right, bottom = self._box(cell)
         pen.rectangle((left, top, right, bottom), outline=INK, width=4)
-        pen.rectangle((left, top, right, bottom), outline=ink, width=2)
-        from_x, to_x = (
+        pen.rectangle((left, top, right, bottom), outline=colour, width=2)
+        start_x, end_x = (
             left + round((right - left) * min(1.0, max(0.0, (time_s - cell.start_s) / cell.span_s)))
             for time_s in visit.interval_s
         )
-        pen.rectangle((from_x, bottom - 5, max(to_x, from_x + 3), bottom), fill=ink, outline=INK)
-        tag(image, (right, top), str(number), self._points, ink)
+        pen.rectangle((start_x, bottom - 5, max(end_x, start_x + 3), bottom), fill=colour, outline=INK)
+        draw_badge(image, (right, top), str(worker), self._points, colour)
 
 
-def tag(image: Image.Image, corner: tuple[int, int], words: str, points: int, ink: Colour) -> None:
-    """Write a worker's number on its colour, left of and below a corner."""
-    pen, letters = ImageDraw.Draw(image), font(points)
-    width = round(letters.getlength(words)) + points // 2
+def draw_badge(image: Image.Image, corner: tuple[int, int], text: str, points: int, colour: Colour) -> None:
+    """Draw a short text on a coloured plate.
+
+    Args:
+        image: Image to draw into.
+        corner: Right and top edge of the plate in pixels.
+        text: The text, such as the number of a worker.
+        points: Font size.
+        colour: Colour of the plate.
+    """
+    pen, typeface = ImageDraw.Draw(image), font(points)
+    width = round(typeface.getlength(text)) + points // 2
     left, top = corner[0] - width, corner[1]
-    pen.rectangle((left, top, corner[0], top + round(1.3 * points)), fill=ink, outline=INK)
-    pen.text((left + points // 4, top + points // 8), words, fill=INK, font=letters)
+    pen.rectangle((left, top, corner[0], top + round(1.3 * points)), fill=colour, outline=INK)
+    pen.text((left + points // 4, top + points // 8), text, fill=INK, font=typeface)

@@ -1,7 +1,7 @@
-"""A run that happens, in a notebook: one output, updated in place, that the result takes the place of.
+"""The display of a run in a notebook: one output that is updated in place.
 
-It is IPython's plain display with an id, as every frontend has it, and no widget: so what is saved is the result as
-static HTML, in papermill's copies too.
+It is a plain IPython display with an id, which every frontend supports, and not a widget. So the
+saved notebook, also papermill's copy, holds the result as static HTML.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from IPython.display import display
 
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import Result
@@ -20,87 +21,90 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz import html
 from atlaskit.viz.html.markup import Html, card, image, paragraph, table, tag, untrusted
+from atlaskit.viz.html.phrases import span_text
 from atlaskit.viz.live.map import RunMap
 from atlaskit.viz.live.snapshots import Snapshot
 
-SIDE_PX = 480
-"""Of the map."""
-MOST_ITEMS, MOST_VISITS = 6, 16
-"""Frames of evidence, the latest, and workers that are told of while a run is under way."""
-QUALITY = 80
+MAP_PX = 480
+"""Width and height of the map in pixels."""
+MAX_EVIDENCE, MAX_VISITS = 6, 16
+"""Most evidence frames, the latest, and most workers that are listed while a run is in progress."""
+JPEG_QUALITY = 80
 
 
 class NotebookOutput:
-    """The output of one run."""
+    """A `Surface` that draws one run as the output of a notebook cell."""
 
     def __init__(self, video: Video, cache: Cache) -> None:
         self._video, self._cache = video, cache
         self._map: RunMap | None = None
         self._handle: Any = None
-        self._is_left, self._lock = False, threading.Lock()
+        self._is_final, self._lock = False, threading.Lock()
 
-    def draw(self, moment: Snapshot) -> None:
-        """Show a moment; the map's frames are in it once they were looked up."""
-        if self._map is None and moment.start is not None:
-            self._map = RunMap(atlas_of(Trace((moment.start,)), self._video, self._cache), SIDE_PX)
-        self._publish(self._page(moment), self._counted(moment))
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show a snapshot; its map has frames once `load` has been called."""
+        if self._map is None and snapshot.start is not None:
+            self._map = RunMap(atlas_of(Trace((snapshot.start,)), self._video, self._cache), MAP_PX)
+        self._publish(self._page(snapshot), self._counts(snapshot))
 
-    def look(self) -> bool:
-        """Look up the map's frames: in the cache, where the model was shown the map already, or in the video."""
+    def load(self) -> bool:
+        """Load the frames of the map, from the cache or from the video."""
         if self._map is not None:
-            self._map.look()
+            self._map.load()
         return self._map is not None
 
-    def leave(self, moment: Snapshot, result: Result | None) -> None:
-        """Show the result as a notebook shows it; without one, how far the run came."""
+    def finish(self, snapshot: Snapshot, result: Result | None) -> None:
+        """Show the result as notebooks show it; without one, the last state of the run."""
         if result is not None:
-            self._publish(html.html(result), str(result), is_last=True)
-        elif moment.start is not None:
-            end = paragraph("It was stopped here, before it had a result.")
-            self._publish(card(self._page(moment), end), f"{self._counted(moment)}; stopped", is_last=True)
+            self._publish(html.html(result), str(result), is_final=True)
+        elif snapshot.start is not None:
+            note = paragraph("The run was stopped before it had a result.")
+            self._publish(card(self._page(snapshot), note), f"{self._counts(snapshot)}; stopped", is_final=True)
 
-    def _publish(self, html: str, text: str, is_last: bool = False) -> None:
-        with self._lock:  # a drawing that hung does not come after the result
-            if self._is_left:
+    def _publish(self, html: str, text: str, is_final: bool = False) -> None:
+        with self._lock:  # a drawing that hung must not replace the result
+            if self._is_final:
                 return
-            self._is_left, data = is_last, {"text/html": html, "text/plain": text}
+            self._is_final, data = is_final, {"text/html": html, "text/plain": text}
             if self._handle is None:
                 self._handle = display(data, raw=True, display_id=True)  # type: ignore[no-untyped-call]
             else:
                 self._handle.update(data, raw=True)
 
-    def _counted(self, moment: Snapshot) -> str:
-        return moment.counted(self._video.duration_s)
+    def _counts(self, snapshot: Snapshot) -> str:
+        return snapshot.counts_text(self._video.duration_s)
 
-    def _page(self, moment: Snapshot) -> Html:
-        items = [*moment.evidence][-MOST_ITEMS:]
+    def _page(self, snapshot: Snapshot) -> Html:
+        latest = [*snapshot.evidence][-MAX_EVIDENCE:]
         return card(
-            paragraph(tag("strong", untrusted(moment.question, 1_000))),
-            paragraph(self._counted(moment)),
-            _painted(self._map, moment) if self._map is not None else "",
-            table("Who does what", ("who", "where", "what"), _doings(moment)),
-            table("The latest evidence", ("frame", "time", "what it shows"), map(_row, items)) if items else "",
+            paragraph(tag("strong", untrusted(snapshot.question, 1_000))),
+            paragraph(self._counts(snapshot)),
+            _map_card(self._map, snapshot) if self._map is not None else "",
+            table("Agents", ("agent", "interval", "last action"), _agent_rows(snapshot)),
+            table("Latest evidence", ("frame", "time", "description"), map(_evidence_row, latest)) if latest else "",
         )
 
 
-def _painted(map_: RunMap, moment: Snapshot) -> Html:
+def _map_card(run_map: RunMap, snapshot: Snapshot) -> Html:
+    """Return the map as an image, with a note while its frames are missing."""
     buffer = io.BytesIO()
-    map_.paint(moment).save(buffer, "JPEG", quality=QUALITY)
-    picture = image(buffer.getvalue(), "jpeg", map_.told(moment), SIDE_PX)
-    if map_.has_frames:
-        return card(picture, paragraph("Its frames cannot be shown: ", untrusted(map_.trouble)) if map_.trouble else "")
-    return card(picture, paragraph("Its frames are being looked up."))
+    run_map.draw(snapshot).save(buffer, "JPEG", quality=JPEG_QUALITY)
+    picture = image(buffer.getvalue(), "jpeg", run_map.describe(snapshot), MAP_PX)
+    if not run_map.is_loaded:
+        return card(picture, paragraph("Loading frames…"))
+    problem = untrusted(run_map.problem)
+    return card(picture, paragraph("The frames cannot be shown: ", problem) if run_map.problem else "")
 
 
-def _doings(moment: Snapshot) -> list[tuple[object, ...]]:
-    visits = sorted(moment.at_work.items())
-    rows: list[tuple[object, ...]] = [("Master", "the map", untrusted(moment.master or "begins"))]
+def _agent_rows(snapshot: Snapshot) -> list[tuple[object, ...]]:
+    visits = sorted(snapshot.visits.items())
+    rows: list[tuple[object, ...]] = [("Master", "whole video", untrusted(snapshot.master or "starts"))]
     rows += [
-        (f"worker {number}", "–".join(map(clock, visit.interval_s)), untrusted(visit.doing))
-        for number, visit in visits[:MOST_VISITS]
+        (f"Worker {worker}", span_text(visit.interval_s), untrusted(visit.activity))
+        for worker, visit in visits[:MAX_VISITS]
     ]
-    return rows if len(visits) <= MOST_VISITS else [*rows, (f"{len(visits) - MOST_VISITS} more", "", "")]
+    return rows if len(visits) <= MAX_VISITS else [*rows, (f"{len(visits) - MAX_VISITS} more", "", "")]
 
 
-def _row(item: Any) -> tuple[object, ...]:
+def _evidence_row(item: Evidence) -> tuple[object, ...]:
     return untrusted(item.label, 8), clock(item.timestamp_s), untrusted(item.description, 200)

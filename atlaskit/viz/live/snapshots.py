@@ -1,7 +1,7 @@
-"""A run after some of its events, in the few facts that are drawn of it.
+"""Immutable snapshots of a run after each of its events, for drawing.
 
-Each moment is a value made of the one before and an event, so that a run that happens just now and one that is drawn
-from its trace are the same to whoever draws. Knows nothing of pixels.
+Each snapshot follows from the one before and an event. So a run in progress and a run that is drawn
+from its trace look the same. This module does not draw.
 """
 
 from __future__ import annotations
@@ -24,117 +24,124 @@ from atlaskit.runs.events import (
     ReportData,
     StartData,
     StepData,
-    ViewData,
     data_of,
 )
 from atlaskit.runs.replay import Memory, after
 from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.html.phrases import counted, percent
 from atlaskit.viz.html.summaries import event_summary
 
-MOST_LETTERS = 300
-"""Of what is told of one doing."""
+MAX_CHARS = 300
+"""Characters of the text that says what an agent did last."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """Where a worker is."""
+    """The visit of a worker to its region, in progress."""
 
     region: tuple[int, ...]
-    """The cells that were opened on the way from the root to the region it was sent to."""
+    """Cells that lead from the root grid to the region that the worker was sent to."""
     interval_s: Span
-    """What it looks at, or was sent to."""
-    doing: str
+    """The interval that the worker saw last; before its first step, the interval of its region."""
+    activity: str
+    """What the worker did last."""
     found: tuple[EvidenceData, ...] = ()
-    """What it found that the Master did not take in yet."""
-    seen: ViewData | None = None
-    """The grid it looked at last."""
+    """Evidence that the worker found and the Master has not merged yet."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is known of a run at one moment."""
+    """The state of a run after some of its events."""
 
     start: Event | None = None
-    """How the run began."""
+    """The run's first event; None before it."""
     question: str = ""
-    most_calls: int | None = None
+    max_calls: int | None = None
+    """Limit on calls; None if there is none."""
     round: int = 0
     calls: int = 0
     tokens: int = 0
     memory: Memory = Memory()
-    at_work: Mapping[int, Visit] = field(default_factory=lambda: MappingProxyType({}))
-    """Where each worker is that is out, by its number."""
+    visits: Mapping[int, Visit] = field(default_factory=lambda: MappingProxyType({}))
+    """Visits in progress, by the number of the worker."""
     master: str = ""
     """What the Master did last."""
     is_over: bool = False
 
     @property
     def evidence(self) -> Scratchpad:
-        """What the Master holds."""
+        """The merged evidence."""
         return self.memory.scratchpad
 
     @property
-    def arriving(self) -> int:
-        """How many frames workers have found that the Master did not take in yet."""
-        return sum(len(visit.found) for visit in self.at_work.values())
+    def pending(self) -> int:
+        """Number of evidence frames that workers found and the Master has not merged yet."""
+        return sum(len(visit.found) for visit in self.visits.values())
 
-    def ruled_out(self, duration_s: float) -> float:
-        """Return the share of a video that is ruled out, in [0, 1]."""
-        return self.memory.dead_zones.coverage(0.0, duration_s)
+    def counts_text(self, duration_s: float) -> str:
+        """Return round, calls, tokens, evidence, and the share of the video in dead zones, as text.
 
-    def counted(self, duration_s: float) -> str:
-        """Return what is counted, in words."""
-        of = f" of at most {self.most_calls:,}" if self.most_calls else ""
-        arriving = f" and {self.arriving} on the way" if self.arriving else ""
+        Args:
+            duration_s: Duration of the video in seconds.
+        """
+        limit = f" of at most {self.max_calls:,}" if self.max_calls else ""
+        pending = f" ({self.pending} more pending)" if self.pending else ""
+        dead_share = percent(self.memory.dead_zones.coverage(0.0, duration_s))
         return (
-            f"round {self.round} · {self.calls:,} calls{of} · {self.tokens:,} tokens · "
-            f"{len(self.evidence)} frames of evidence{arriving} · {self.ruled_out(duration_s):.0%} ruled out"
+            f"round {self.round} · {self.calls:,} calls{limit} · {self.tokens:,} tokens · "
+            f"{counted(len(self.evidence), 'evidence frame')}{pending} · dead zones cover {dead_share}"
         )
 
-    def then(self, event: Event) -> Snapshot:
-        """Return the moment after an event; raise InputError for one that cannot follow."""
-        form = data_of(event)
-        moment = replace(self, round=max(self.round, event.round), memory=after(form, self.memory)).paid(form)
-        if event.worker is None:
-            doing = plain_text(event_summary(event), MOST_LETTERS)
-            moment = (
-                moment if isinstance(form, StartData | AssignData) else replace(moment, master=f"{event.kind}: {doing}")
-            )
-        match form:
-            case StartData(question=question, settings=settings):
-                text, calls = str(question.get("text", "")), _most_calls(settings)
-                return replace(moment, start=event, question=text, most_calls=calls)
-            case AssignData(sorties=sorties):
-                sent = {
-                    number: Visit(tuple(sortie.path), _span(sortie.interval_s), "is sent out")
-                    for number, sortie in enumerate(sorties)
-                }
-                return replace(moment, at_work=MappingProxyType(sent))
-            case StepData() | FailureData() if event.worker is not None:
-                return moment.at(event.worker, form, plain_text(event_summary(event), MOST_LETTERS))
-            case ReportData():
-                left = {number: visit for number, visit in self.at_work.items() if number != event.worker}
-                return replace(moment, at_work=MappingProxyType(left))
-        return replace(moment, is_over=True) if event.kind == "stop" else moment
+    def after_event(self, event: Event) -> Snapshot:
+        """Return the snapshot after one more event.
 
-    def paid(self, form: EventData) -> Snapshot:
-        """Return the moment with the cost of a call counted, if it was one."""
-        cost = getattr(form, "usage", None)
-        if cost is None:
+        Raises:
+            InputError: The event cannot follow: its data is invalid, or its worker has no region.
+        """
+        data = data_of(event)
+        summary = plain_text(event_summary(event), MAX_CHARS)
+        snapshot = replace(self, round=max(self.round, event.round), memory=after(data, self.memory))._with_usage(data)
+        if event.worker is None and not isinstance(data, StartData | AssignData):
+            snapshot = replace(snapshot, master=f"{event.kind}: {summary}")
+        match data:
+            case StartData(question=question, settings=settings):
+                text, max_calls = str(question.get("text", "")), _max_calls(settings)
+                return replace(snapshot, start=event, question=text, max_calls=max_calls)
+            case AssignData():
+                return replace(snapshot, visits=_assigned_visits(data))
+            case StepData() | FailureData() if event.worker is not None:
+                return snapshot._with_step(event.worker, data, summary)
+            case ReportData():
+                visits = {worker: visit for worker, visit in self.visits.items() if worker != event.worker}
+                return replace(snapshot, visits=MappingProxyType(visits))
+        return replace(snapshot, is_over=True) if event.kind == "stop" else snapshot
+
+    def _with_usage(self, data: EventData) -> Snapshot:
+        """Return the snapshot with an event's calls and tokens added, if it has any."""
+        recorded = getattr(data, "usage", None)
+        if recorded is None:
             return self
-        usage = Usage.from_json(cost.model_dump())
+        usage = Usage.from_json(recorded.model_dump())
         return replace(self, calls=self.calls + usage.calls, tokens=self.tokens + usage.tokens)
 
-    def at(self, worker: int, form: StepData | FailureData, doing: str) -> Snapshot:
-        """Return the moment with a worker having done something."""
-        before = self.at_work.get(worker)
-        if before is None:
-            raise InputError(f"Worker {worker} does something, and was never sent out.")
-        visit = replace(before, doing=doing)
-        if isinstance(form, StepData):
-            found = (*before.found, *form.found)
-            visit = replace(visit, interval_s=_span(form.interval_s), found=found, seen=form.view)
-        return replace(self, at_work=MappingProxyType({**self.at_work, worker: visit}))
+    def _with_step(self, worker: int, data: StepData | FailureData, summary: str) -> Snapshot:
+        """Return the snapshot after a step of a worker, or after a failed call."""
+        visit = self.visits.get(worker)
+        if visit is None:
+            raise InputError(f"An event of worker {worker} must follow its assignment; the trace has none before it.")
+        visit = replace(visit, activity=summary)
+        if isinstance(data, StepData):
+            visit = replace(visit, interval_s=_span(data.interval_s), found=(*visit.found, *data.found))
+        return replace(self, visits=MappingProxyType({**self.visits, worker: visit}))
+
+
+def _assigned_visits(data: AssignData) -> Mapping[int, Visit]:
+    return MappingProxyType(
+        {
+            worker: Visit(tuple(assignment.path), _span(assignment.interval_s), "starts")
+            for worker, assignment in enumerate(data.sorties)
+        }
+    )
 
 
 def _span(interval_s: list[float]) -> Span:
@@ -142,7 +149,7 @@ def _span(interval_s: list[float]) -> Span:
     return start_s, end_s
 
 
-def _most_calls(settings: Mapping[str, Any]) -> int | None:
+def _max_calls(settings: Mapping[str, Any]) -> int | None:
     budget = settings.get("budget")
     calls = budget.get("calls") if isinstance(budget, dict) else None
     return calls if isinstance(calls, int) else None

@@ -1,4 +1,4 @@
-"""A run that happens, as one line on stderr: calls made, the round, and the frames found. It goes away at the end."""
+"""The display of a run in a terminal: one line on stderr, which disappears at the end."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from atlaskit.viz.live.snapshots import Snapshot
 
 
 class StatusLine:
-    """The line; it appears with the first event."""
+    """A line with calls, round, and frames found; it appears when it is first drawn."""
 
     def __init__(self) -> None:
         self._bar: tqdm[None] | None = None
 
-    def draw(self, moment: Snapshot) -> None:
-        """Say how far the run is."""
+    def draw(self, snapshot: Snapshot) -> None:
+        """Update the line."""
         if self._bar is None:
-            self._bar = tqdm(total=moment.most_calls, unit="call", file=sys.stderr, leave=False, dynamic_ncols=True)
-        found = len(moment.evidence) + moment.arriving
-        self._bar.set_postfix_str(f"round {moment.round}, {found} frames found", refresh=False)
-        self._bar.n = moment.calls
+            self._bar = tqdm(total=snapshot.max_calls, unit="call", file=sys.stderr, leave=False, dynamic_ncols=True)
+        found = len(snapshot.evidence) + snapshot.pending
+        self._bar.set_postfix_str(f"round {snapshot.round}, {found} frames found", refresh=False)
+        self._bar.n = snapshot.calls
         self._bar.refresh()
 
-    def look(self) -> bool:
-        """There is nothing to look up."""
+    def load(self) -> bool:
+        """Return False: the line needs no frames."""
         return False
 
-    def leave(self, moment: Snapshot, result: Result | None) -> None:
-        """Take the line away. What is left is the result, which `ask` returns."""
-        self.draw(moment)
+    def finish(self, snapshot: Snapshot, result: Result | None) -> None:
+        """Remove the line; `ask` returns the result, so it is not printed."""
+        self.draw(snapshot)
         if self._bar is not None:
             self._bar.close()

@@ -1,7 +1,8 @@
-"""Drawing a run while it happens, from a thread of its own: at most a few times a second, and its end always.
+"""A thread that draws a run while it happens, at most a few times a second, and always its end.
 
-The search's threads only put events into a queue. Drawing waits longer the longer it takes, so that it never has more
-than a fifth of the time; a run that is over at once, out of the cache, is drawn once.
+The threads of the search only put events into a queue. The pause between two drawings grows with
+the time that one takes, so that drawing takes at most a fifth of the time. A run that ends at once,
+because the cache answers it, is drawn only once.
 """
 
 from __future__ import annotations
@@ -16,79 +17,89 @@ from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.viz.live.snapshots import Snapshot
 
-FIRST_S, EVERY_S = 0.25, 0.4
-"""Before the first drawing, and between two."""
-SHARE = 0.2
-"""Of the time that drawing may take."""
-PATIENCE_S, STOPPED_S = 5.0, 0.5
-"""How long a run that is over waits for a drawing that is under way, and one that an error or a Ctrl-C ended."""
+FIRST_S, INTERVAL_S = 0.25, 0.4
+"""Seconds before the first drawing, and between two drawings at least."""
+MAX_SHARE = 0.2
+"""Largest share of the time that drawing takes."""
+FINISHED_WAIT_S, FAILED_WAIT_S = 5.0, 0.5
+"""Longest wait for a drawing in progress, after a run that finished and after one that failed."""
 
 
 class Surface(Protocol):
-    """What is drawn on. It is never called by two threads at once, except `leave` where a drawing hangs."""
+    """What a run is drawn on.
 
-    def draw(self, moment: Snapshot) -> None:
-        """Show a moment in place of the one before."""
+    One thread calls it at a time, except that `finish` may be called while a drawing hangs.
+    """
 
-    def look(self) -> bool:
-        """Look up what the first drawing had to do without, which may take a while; return whether to draw it again."""
+    def draw(self, snapshot: Snapshot) -> None:
+        """Replace the drawing by that of a newer snapshot."""
 
-    def leave(self, moment: Snapshot, result: Result | None) -> None:
-        """Show what stays; None if an error ended the run."""
+    def load(self) -> bool:
+        """Load what the first drawing lacked, which may be slow; return whether to draw again."""
+
+    def finish(self, snapshot: Snapshot, result: Result | None) -> None:
+        """Show what remains after the run; the result is None if an error ended the run."""
 
 
 class DrawingThread:
-    """An onlooker that draws a run on a surface."""
+    """A `RunDisplay` that draws on a surface from a thread of its own."""
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
         self._events: SimpleQueue[Event] = SimpleQueue()
-        self._moment = Snapshot()
-        self._over = threading.Event()
+        self._snapshot = Snapshot()
+        self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
-        self._trouble: Exception | None = None
+        self._error: Exception | None = None
 
     def on_event(self, event: Event) -> None:
-        """Take in one event; the first one, which comes before any worker is out, begins the drawing."""
+        """Queue an event; the first one, which precedes all workers, starts the thread."""
         self._events.put(event)
         if self._thread is None:
-            # A kernel tells by the context which cell an output belongs to, and threads begin with an empty one.
+            # A kernel finds the cell of an output in the context; a new thread has an empty one.
             self._thread = threading.Thread(target=copy_context().run, args=(self._draw,), daemon=True, name="drawing")
             self._thread.start()
 
     def on_end(self, result: Result | None) -> None:
-        """Draw the last state, or the result in its place; raise what went wrong on the way there."""
-        self._over.set()
+        """Draw the last state of the run, or its result.
+
+        Args:
+            result: The result; None if an error ended the run.
+
+        Raises:
+            Exception: Whatever drawing raised during the run.
+        """
+        self._is_over.set()
         if self._thread is None:
-            return  # nothing ever happened
-        self._thread.join(STOPPED_S if result is None else PATIENCE_S)
+            return  # the run failed before its first event
+        self._thread.join(FAILED_WAIT_S if result is None else FINISHED_WAIT_S)
         try:
-            self._take_in()
+            self._apply_events()
         finally:
-            self._surface.leave(self._moment, result)
-        if self._trouble is not None:
-            raise self._trouble
+            self._surface.finish(self._snapshot, result)
+        if self._error is not None:
+            raise self._error
 
     def _draw(self) -> None:
         wait_s, is_first = FIRST_S, True
         try:
-            while not self._over.wait(wait_s):
-                began_s = time.monotonic()
-                if self._take_in() or is_first:
-                    self._surface.draw(self._moment)
-                wait_s = max(EVERY_S, (time.monotonic() - began_s) / SHARE)
-                if is_first and self._surface.look():
-                    self._take_in()
-                    self._surface.draw(self._moment)
+            while not self._is_over.wait(wait_s):
+                started_s = time.monotonic()
+                if self._apply_events() or is_first:
+                    self._surface.draw(self._snapshot)
+                wait_s = max(INTERVAL_S, (time.monotonic() - started_s) / MAX_SHARE)
+                if is_first and self._surface.load():
+                    self._apply_events()
+                    self._surface.draw(self._snapshot)
                 is_first = False
-        except Exception as error:  # told of when the run is over
-            self._trouble = error
+        except Exception as error:  # `leave` raises it at the end of the run
+            self._error = error
 
-    def _take_in(self) -> bool:
-        """Go on to what has happened since; return whether anything has."""
-        before = self._moment
+    def _apply_events(self) -> bool:
+        """Apply all queued events to the snapshot; return whether there were any."""
+        before = self._snapshot
         while True:
             try:
-                self._moment = self._moment.then(self._events.get_nowait())
+                self._snapshot = self._snapshot.after_event(self._events.get_nowait())
             except Empty:
-                return self._moment is not before
+                return self._snapshot is not before

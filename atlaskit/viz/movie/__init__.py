@@ -1,11 +1,12 @@
-"""A run as a short film: the map that turns black, what agents look at, evidence that arrives, counts, and the answer.
+"""A run as a short movie: its root grid, what agents see, evidence, counts, and the answer.
 
     movie.save(result, "run.mp4")   # H.264, for browsers and slides
-    movie.save(result, "run.gif")   # for where no video plays
+    movie.save(result, "run.gif")   # where no video plays
 
-It has at most `script.MOST_BEATS` stills, whatever the length of the run, and lasts less than a minute; a GIF is made
-smaller until it has at most `files.MOST_GIF_BYTES`. Workers, which were out at once, are shown at once: the first step
-of each, then the second of each. A result makes the same stills each time, and so the same GIF, byte for byte.
+A movie has at most `storyboard.MAX_SCENES` scenes and an end, however long the run, and lasts less
+than a minute. A GIF is scaled down until it has at most `encoders.MAX_GIF_BYTES`. Workers explore
+in parallel and are shown in parallel: the first step of each, then the second of each. A result
+always gives the same images, and so the same GIF, byte for byte.
 """
 
 from __future__ import annotations
@@ -19,36 +20,44 @@ from atlaskit.errors import InputError, reason
 from atlaskit.runs.result import Result
 from atlaskit.viz.movie import encoders
 from atlaskit.viz.movie.frames import FrameRenderer
-from atlaskit.viz.movie.storyboard import beats, pace
+from atlaskit.viz.movie.storyboard import scene_seconds, scenes
 
-FORMS = {".mp4": encoders.mp4, ".gif": encoders.gif}
-"""What can be written, by how a file's name ends."""
+ENCODERS = {".mp4": encoders.mp4, ".gif": encoders.gif}
+"""The encoder of each format, by the suffix of the file."""
 
 
 def check_path(path: str | Path) -> None:
-    """Raise InputError for a name that ends in none of FORMS."""
-    if Path(path).suffix.lower() not in FORMS:
-        raise InputError(f"A film of a run ends in {' or '.join(FORMS)}, and {str(path)!r:.80} does not.")
+    """Raise InputError unless the path has a suffix of ENCODERS."""
+    if Path(path).suffix.lower() not in ENCODERS:
+        raise InputError(f"The path of a movie ends in {' or '.join(ENCODERS)}; got {str(path)!r:.80}.")
 
 
 def save(result: Result, path: str | Path) -> None:
-    """Write a run as a film, MP4 or GIF by how the file's name ends.
+    """Write a run as a movie, MP4 or GIF by the suffix of the path.
 
-    Its pictures are drawn again where the cache has them no more; one that cannot be had is grey, and says so. Raises
-    InputError for another ending, for a file that cannot be written, and for what has no map to show: a trace of
-    another video, or of a baseline.
+    Images that the cache no longer holds are drawn again; one that cannot be drawn is grey and says
+    so.
+
+    Args:
+        result: The run.
+        path: File to write, with suffix .mp4 or .gif.
+
+    Raises:
+        InputError: The suffix is another one, the file cannot be written, or the run has no root
+            grid to show: its trace is of another video, or of a baseline.
     """
     check_path(path)
-    film = FORMS[Path(path).suffix.lower()](list(stills(result)))
+    movie = ENCODERS[Path(path).suffix.lower()](list(stills(result)))
     try:
-        Path(path).write_bytes(film)
+        Path(path).write_bytes(movie)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be written: {reason(error)}.") from error
 
 
 def stills(result: Result) -> Iterator[tuple[Image.Image, float]]:
-    """Yield the film's pictures, each with the seconds that it stands."""
-    painter, told = FrameRenderer(result), beats(result.trace)
-    for number, beat in enumerate(told):
-        yield painter.paint(beat), pace(number, len(told))
-    yield painter.end(), pace(len(told), len(told))
+    """Yield the images of a run's movie, each with the seconds that it is shown."""
+    renderer, all_scenes = FrameRenderer(result), scenes(result.trace)
+    count = len(all_scenes)
+    for number, scene in enumerate(all_scenes):
+        yield renderer.draw(scene), scene_seconds(number, count)
+    yield renderer.draw_end(), scene_seconds(count, count)

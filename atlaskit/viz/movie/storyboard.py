@@ -1,4 +1,4 @@
-"""Which events of a run are shown at once, and how long: so that a film is short, whatever the run."""
+"""Which events of a run a movie shows together, and for how long, so that it is always short."""
 
 from __future__ import annotations
 
@@ -7,53 +7,60 @@ from itertools import pairwise
 
 from atlaskit.runs.trace import Trace
 
-MOST_BEATS = 80
-TOLD_S, FIRST_S, LAST_S = 40.0, 2.0, 5.0
-"""How long a film is between its beginning and its end, if that is long enough for each beat, or not too long."""
-SHORTEST_S, LONGEST_S = 0.4, 1.2
+MAX_SCENES = 80
+MIDDLE_S, FIRST_S, LAST_S = 40.0, 2.0, 5.0
+"""Seconds of all scenes between the first and the end, of the first, and of the end."""
+MIN_S, MAX_S = 0.4, 1.2
+"""Bounds on the seconds of a scene between the first and the end."""
 
-Beat = list[int]
-"""The places of events in a trace."""
-
-
-def beats(trace: Trace) -> list[Beat]:
-    """Return the events that are shown together, in order; of a long run several beats become one."""
-    told = list(_beats(trace))
-    if len(told) <= MOST_BEATS:
-        return told
-    edges = [round(number * len(told) / MOST_BEATS) for number in range(MOST_BEATS + 1)]
-    return [[place for beat in told[first:last] for place in beat] for first, last in pairwise(edges)]
+Scene = list[int]
+"""Indices in the trace of the events that are shown together."""
 
 
-def pace(number: int, count: int) -> float:
-    """Return how many seconds one of `count` beats stands; the one after the last is the end."""
-    if number in (0, count):
-        return LAST_S if number else FIRST_S
-    return min(LONGEST_S, max(SHORTEST_S, TOLD_S / count))
+def scenes(trace: Trace) -> list[Scene]:
+    """Return the scenes of a trace, at most MAX_SCENES, in order; each event is in one.
+
+    A scene has the first steps of all workers of a round, or their second ones, and so on; the
+    reports of a round; or one other event. In a long run, neighbouring scenes are joined.
+    """
+    all_scenes = list(_scenes(trace))
+    if len(all_scenes) <= MAX_SCENES:
+        return all_scenes
+    bounds = [round(number * len(all_scenes) / MAX_SCENES) for number in range(MAX_SCENES + 1)]
+    return [[index for scene in all_scenes[first:last] for index in scene] for first, last in pairwise(bounds)]
 
 
-def _beats(trace: Trace) -> Iterator[Beat]:
-    """Yield the first steps of all workers of a round, then their second ones; their reports; all else by itself."""
-    out: dict[int, Beat] = {}
-    back: Beat = []
-    for place, event in enumerate(trace):
+def scene_seconds(number: int, count: int) -> float:
+    """Return the seconds that scene `number` of `count` is shown; number `count` is the end."""
+    if number == 0:
+        return FIRST_S
+    if number == count:
+        return LAST_S
+    return min(MAX_S, max(MIN_S, MIDDLE_S / count))
+
+
+def _scenes(trace: Trace) -> Iterator[Scene]:
+    steps: dict[int, Scene] = {}
+    reports: Scene = []
+    for index, event in enumerate(trace):
         if event.worker is not None and event.kind != "report":
-            out.setdefault(event.worker, []).append(place)
+            steps.setdefault(event.worker, []).append(index)
             continue
-        yield from _at_once(out)
-        out = {}
+        yield from _interleaved(steps)
+        steps = {}
         if event.kind == "report":
-            back.append(place)
+            reports.append(index)
             continue
-        if back:
-            yield back
-            back = []
-        yield [place]
-    yield from _at_once(out)
-    if back:
-        yield back
+        if reports:
+            yield reports
+            reports = []
+        yield [index]
+    yield from _interleaved(steps)
+    if reports:
+        yield reports
 
 
-def _at_once(out: dict[int, Beat]) -> Iterator[Beat]:
-    for number in range(max(map(len, out.values()), default=0)):
-        yield [places[number] for _, places in sorted(out.items()) if number < len(places)]
+def _interleaved(steps: dict[int, Scene]) -> Iterator[Scene]:
+    """Yield the first event of each worker, then the second of each, and so on."""
+    for number in range(max(map(len, steps.values()), default=0)):
+        yield [indices[number] for _, indices in sorted(steps.items()) if number < len(indices)]

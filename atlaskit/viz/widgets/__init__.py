@@ -1,11 +1,12 @@
-"""What is clicked and followed in JupyterLab, and stays a faithful static picture where it cannot be clicked.
+"""Interactive widgets for JupyterLab, each with a static picture where no kernel runs.
 
-    ak.widgets.GridExplorer(video)      the contact sheet: click a cell to open it
+    ak.widgets.GridExplorer(video)      a video's grid: click a cell to open it
     ak.widgets.TraceViewer(result)      a run, step by step; two runs of one question side by side
-    ak.widgets.RunTable(rows)           an evaluation, row by row, each with its run
+    ak.widgets.RunTable(rows)           the rows of an evaluation, each with its run
 
-A widget draws by the rooms below and calls no model. anywidget is imported when the first one is shown. Its page loads
-nothing from a network; whatever a video, a subtitle or a model says is put into the page as text.
+The interactive widgets need a running kernel. They make no model calls. anywidget is imported when
+the first one is shown. Their pages load nothing from a network, and insert all text of videos,
+subtitles and models as text, never as markup.
 """
 
 from atlaskit.viz.widgets.explorer import GridExplorer

@@ -1,9 +1,10 @@
-"""The way between an object in the kernel and its page in the notebook: messages there and back, over one anywidget.
+"""The connection of a Python object with its page in the notebook: messages over one anywidget.
 
-Nothing of what is shown is kept in the widget's own state, which notebooks store: the page asks for it when it is
-drawn. Above it stands a static picture, as an output of its own. The page hides that while it is alive; where it is
-not, as in nbconvert's HTML, on GitHub, or after a restart of the kernel, the picture is what is seen. It is no second
-form of the same output, since of several forms JupyterLab always takes the widget, and says that it is gone.
+The state of the widget, which notebooks store, holds no content: the page requests it when it is
+drawn. A static picture is published above the widget, as an output of its own. The page hides the
+picture while the widget works; in nbconvert's HTML, on GitHub, or after a restart of the kernel the
+picture is shown. It is not a second format of one output, because JupyterLab always chooses the
+widget, and then shows that its model is missing.
 """
 
 from __future__ import annotations
@@ -17,61 +18,79 @@ from atlaskit.errors import AtlasError, InputError
 from atlaskit.viz.html.markup import Html, paragraph
 from atlaskit.viz.walk import assets
 
-Hear = Callable[[dict[str, Any]], None]
+Receive = Callable[[dict[str, Any]], None]
 
-STILL = "atlaskit-still"
-"""Class of the static picture, by which the page that stands below it finds it."""
+STATIC_CLASS = "atlaskit-still"
+"""CSS class of the static picture, by which the page below finds it."""
 _FOLDER = Path(__file__).parent
-_GONE = (  # what JupyterLab says of a widget whose kernel has gone, in a line without elements, is of no use below it
-    f".jp-OutputArea-child:has(.{STILL}) + .jp-OutputArea-child .jupyter-widgets:not(:has(*)) {{ display: none }}"
+# Hides JupyterLab's line of text about a widget without a kernel: the picture above replaces it.
+_HIDE_MISSING = (
+    f".jp-OutputArea-child:has(.{STATIC_CLASS}) + .jp-OutputArea-child "
+    ".jupyter-widgets:not(:has(*)) { display: none }"
 )
 
 
-def connect(name: str, hear: Hear, *, walks: bool = False) -> Any:
-    """Return an anywidget whose page is `name`.js and `name`.css of this folder; `hear` gets what the page says. A page
-    that walks through runs has the panes of `walk` too, and what feeds them.
+def connect(name: str, receive: Receive, *, has_panes: bool = False) -> Any:
+    """Return an anywidget whose page is `name`.js and `name`.css of this folder.
 
-    `widget.send(message, buffers)` says something to the page, from any thread. Raises InputError where anywidget is
-    not installed.
+    `widget.send(message, buffers)` sends to the page, from any thread.
+
+    Args:
+        name: The name of the page.
+        receive: Called with each message of the page.
+        has_panes: Whether the page shows the steps of runs: it then includes the panes of `walk`
+            and the script that loads them.
+
+    Raises:
+        InputError: anywidget is not installed.
     """
-    widget = _page(name, walks)()
-    widget.on_msg(lambda _widget, message, _buffers: hear(message) if isinstance(message, dict) else None)
+    widget = _widget_class(name, has_panes)()
+    widget.on_msg(lambda _widget, message, _buffers: receive(message) if isinstance(message, dict) else None)
     return widget
 
 
 @lru_cache(maxsize=8)
-def _page(name: str, walks: bool) -> Any:
-    """Return the class of the widgets with that page."""
+def _widget_class(name: str, has_panes: bool) -> Any:
+    """Return the class of the widgets with a page."""
     try:
         from anywidget import AnyWidget
     except ImportError as error:
-        raise InputError("Widgets need anywidget: pip install 'atlaskit[notebook]'.") from error
+        raise InputError(
+            "The interactive widgets need anywidget; install it with pip install 'atlaskit[notebook]'."
+        ) from error
 
-    parts = ("page", "feed", name) if walks else ("page", name)
-    script = assets.script(*(assets.PANES if walks else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
-    style = assets.style(*(("walk",) if walks else ())) + "".join(_text(f"{part}.css") for part in parts)
-    # By the name of its class a widget's style is known in the page: two kinds of one name would share one style.
+    parts = ("page", "channel", name) if has_panes else ("page", name)
+    script = assets.script(*(assets.PANES if has_panes else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
+    style = assets.style(*(("walk",) if has_panes else ())) + "".join(_text(f"{part}.css") for part in parts)
+    # anywidget identifies a style by the class name, so two pages must not share one.
     return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
 
 
-def show(still: str, make: Callable[[], Any], words: str) -> None:
-    """Show a static picture in a notebook, and the widget that `make` makes over it; where that cannot be had, a
-    sentence that says why. `words` stand for both where there is only text."""
+def show(static: str, make_widget: Callable[[], Any], text: str) -> None:
+    """Show a static picture in a notebook, and a widget that replaces it while a kernel runs.
+
+    If the widget cannot be made, the reason is shown below the picture.
+
+    Args:
+        static: The static picture as HTML.
+        make_widget: Returns the widget.
+        text: Shown where the notebook can only show text.
+    """
     from IPython.display import publish_display_data
 
     publish: Callable[..., None] = publish_display_data
     try:
-        widget, missing = make(), ""
+        widget, note = make_widget(), ""
     except AtlasError as error:
-        widget, missing = None, paragraph(str(error))
-    framed = Html(f'<div class="{STILL}"><style>{_GONE}</style>{still}{missing}</div>')
-    publish({"text/html": str(framed), "text/plain": words})
+        widget, note = None, paragraph(str(error))
+    framed = Html(f'<div class="{STATIC_CLASS}"><style>{_HIDE_MISSING}</style>{static}{note}</div>')
+    publish({"text/html": str(framed), "text/plain": text})
     if widget is not None:
         bundle, _metadata = widget._repr_mimebundle_()
         publish({**bundle, "text/html": "", "text/plain": ""})
 
 
 def _text(name: str) -> str:
-    """Return a file of this folder; a page may have no style of its own."""
+    """Return a file of this folder; empty for a style that does not exist."""
     file = _FOLDER / name
     return file.read_text(encoding="utf-8") if file.suffix != ".css" or file.is_file() else ""

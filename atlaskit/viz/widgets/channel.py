@@ -1,7 +1,7 @@
-"""What a page that walks through runs is told by the kernel: each run's head and steps, and pictures as wanted.
+"""The kernel's side of a page that shows runs: it sends summaries, steps, and requested images.
 
-All of it is made in threads of its own: a run of thousands of events begins to be told at once, and goes on in batches.
-Of the pictures that are wanted, those of a step that is not looked at any more are not drawn. None is held here.
+Threads of its own do this, so that the first steps of a run of thousands of events arrive at once,
+and the rest in batches. Images of a step that is no longer shown are not drawn. None is held here.
 """
 
 from __future__ import annotations
@@ -18,90 +18,103 @@ from atlaskit.viz.walk.steps import steps
 from atlaskit.viz.walk.summary import summarize
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 FIRST_BATCH, BATCH = 50, 500
-"""Steps in one message: the first is there soon."""
-MOST_BYTES = 500_000
-"""Of one picture; it is shown as wide as one of a notebook."""
-MOST_WANTED = 16
-"""Pictures that are drawn of one wish: those of a step, or of two side by side, and of the next."""
-MOST_RUNS = 6
-"""Of which it is known how their pictures are drawn: those that were told last."""
+"""Steps in the first message, which is small so that it arrives soon, and in each further one."""
+MAX_IMAGE_BYTES = 500_000
+MAX_REQUESTED = 16
+"""Most images drawn for one request: those of a step, or of two side by side, and of the next."""
+MAX_RUNS = 6
+"""Runs whose images can be requested: the ones that were opened last."""
+MAX_CHARS = 600
+"""Characters of a message that says what failed."""
 
 Send = Callable[..., None]
-"""`send(message, buffers)`, from any thread."""
+"""`send(message, buffers)`, which may be called from any thread."""
 
 
 class Channel:
-    """Tells a page of some runs, by number. `opened` returns the run of a number, or raises AtlasError."""
+    """Sends runs, which have numbers, to a page."""
 
-    def __init__(self, opened: Callable[[int], RunSource], send: Send) -> None:
-        self._opened, self._send = opened, send
-        self._telling, self._drawing = dict[int, Debouncer](), Debouncer("pictures")
-        self._found, self._lock = dict[int, Pictures](), Lock()
+    def __init__(self, open_run: Callable[[int], RunSource], send: Send) -> None:
+        """Prepare a channel.
 
-    def hear(self, message: dict[str, Any]) -> bool:
-        """Take what the page says, if it is of runs; tell whether it is."""
+        Args:
+            open_run: Returns the run with a number, or raises AtlasError.
+            send: Sends a message to the page.
+        """
+        self._open_run, self._send = open_run, send
+        self._step_jobs, self._image_jobs = dict[int, Debouncer](), Debouncer("pictures")
+        self._pictures, self._lock = dict[int, Pictures](), Lock()
+
+    def receive(self, message: dict[str, Any]) -> None:
+        """Handle a request of the page; any other message is ignored."""
         match message:
             case {"want": "run", "run": int(number)}:
-                telling = self._telling.setdefault(number, Debouncer("steps"))
-                telling.tell(lambda is_latest: self._tell(number, is_latest))
+                jobs = self._step_jobs.setdefault(number, Debouncer("steps"))
+                jobs.submit(lambda is_latest: self._send_run(number, is_latest))
             case {"want": "pictures", "wanted": [*wanted]}:
-                named = [tuple(each) for each in wanted if _is_named(each)][:MOST_WANTED]
-                self._drawing.tell(lambda is_latest: self._draw(named, is_latest))
-            case _:
-                return False
-        return True
+                requested = [(pair[0], pair[1]) for pair in wanted if _is_pair(pair)][:MAX_REQUESTED]
+                self._image_jobs.submit(lambda is_latest: self._send_images(requested, is_latest))
 
-    def _tell(self, number: int, is_latest: IsLatest) -> None:
+    def _send_run(self, number: int, is_latest: IsLatest) -> None:
+        """Send the summary of a run and its steps."""
         try:
-            run = self._opened(number)
-            about = summarize(run, MOST_STEPS)
+            run = self._open_run(number)
+            summary = summarize(run, MAX_STEPS)
             found = pictures(run)
         except AtlasError as error:
-            words = plain_text(f"This run cannot be shown: {reason(error)}", 600)
-            return self._send({"is": "trouble", "run": number, "words": words})
-        with self._lock:
-            self._found.pop(number, None)
-            self._found[number] = found
-            for oldest in list(self._found)[:-MOST_RUNS]:
-                del self._found[oldest]
+            words = plain_text(f"This run cannot be shown: {reason(error)}", MAX_CHARS)
+            self._send({"is": "trouble", "run": number, "words": words})
+            return
+        self._remember(number, found)
         if found.problem:
-            about["notes"].append(plain_text(f"Images are missing: {found.problem}", 600))
-        self._send({"is": "head", "run": number, "head": about})
+            summary["notes"].append(plain_text(f"Images are missing: {found.problem}", MAX_CHARS))
+        self._send({"is": "head", "run": number, "head": summary})
+        self._send_steps(number, run, found, is_latest)
+
+    def _remember(self, number: int, found: Pictures) -> None:
+        """Keep the images of a run as the newest of MAX_RUNS."""
+        with self._lock:
+            self._pictures.pop(number, None)
+            self._pictures[number] = found
+            for oldest in list(self._pictures)[:-MAX_RUNS]:
+                del self._pictures[oldest]
+
+    def _send_steps(self, number: int, run: RunSource, found: Pictures, is_latest: IsLatest) -> None:
+        """Send the steps of a run in batches, until the page requests the run anew."""
         batch, first = list[dict[str, Any]](), 0
-        for place, step in enumerate(steps(run, MOST_STEPS)):
+        for index, step in enumerate(steps(run, MAX_STEPS)):
             if not is_latest():
-                return None
-            batch.append(
-                {**step, "saw": [(which, words, found.images[which].size) for which, words in _at(found, place)]}
-            )
+                return
+            batch.append({**step, "saw": _images_at(found, index)})
             if len(batch) == (BATCH if first else FIRST_BATCH):
                 self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": False})
-                batch, first = [], place + 1
-        return self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": True})
+                batch, first = [], index + 1
+        self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": True})
 
-    def _draw(self, wanted: list[tuple[int, int]], is_latest: IsLatest) -> None:
-        """Draw pictures, the first first, until others are wanted."""
-        for number, which in wanted:
+    def _send_images(self, requested: list[tuple[int, int]], is_latest: IsLatest) -> None:
+        """Draw images and send each at once, until others are requested."""
+        for number, index in requested:
             if not is_latest():
                 return
             with self._lock:
-                found = self._found.get(number)
-            if found is None or not 0 <= which < len(found.images):
+                found = self._pictures.get(number)
+            if found is None or not 0 <= index < len(found.images):
                 continue
-            about = {"run": number, "picture": which}
+            subject = {"run": number, "picture": index}
             try:
-                jpeg = found.images[which].jpeg(MAX_WIDTH_PX, MOST_BYTES)
+                jpeg = found.images[index].jpeg(MAX_WIDTH_PX, MAX_IMAGE_BYTES)
             except AtlasError as error:
-                self._send({"is": "missing", **about, "words": plain_text(reason(error), 600)})
+                self._send({"is": "missing", **subject, "words": plain_text(reason(error), MAX_CHARS)})
             else:
-                self._send({"is": "picture", **about}, [jpeg])
+                self._send({"is": "picture", **subject}, [jpeg])
 
 
-def _at(found: Pictures, place: int) -> list[tuple[int, str]]:
-    return found.by_event.get(place, [])
+def _images_at(found: Pictures, event: int) -> list[tuple[int, str, tuple[int, int] | None]]:
+    """Return the images of an event, by its index: index, description, size in pixels if known."""
+    return [(index, description, found.images[index].size) for index, description in found.by_event.get(event, [])]
 
 
-def _is_named(each: object) -> bool:
-    return isinstance(each, list) and len(each) == 2 and all(type(part) is int for part in each)
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(part) is int for part in value)

@@ -1,4 +1,4 @@
-"""A thread that does the latest of what it was told: what is told while it works replaces what still waits."""
+"""A single-thread executor that runs only the newest pending job."""
 
 from __future__ import annotations
 
@@ -7,33 +7,42 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 IsLatest = Callable[[], bool]
+"""Returns whether no newer job has been submitted."""
 
 
 class Debouncer:
-    """Work off the caller's thread, one piece at a time; safe to be told things from any thread."""
+    """Runs jobs one at a time in a thread; a new job replaces one that has not started.
+
+    All methods may be called from any thread.
+    """
 
     def __init__(self, name: str) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"atlaskit-{name}")  # it ends when this is let go of
+        # The thread ends when this object is garbage-collected.
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"atlaskit-{name}")
         self._lock, self._newest, self._done = threading.Condition(), 0, 0
 
-    def tell(self, do: Callable[[IsLatest], None]) -> None:
-        """Have `do` done unless something else is told before it begins; it is given what tells whether it is still
-        the latest."""
+    def submit(self, job: Callable[[IsLatest], None]) -> None:
+        """Run a job, unless a newer one is submitted before it starts.
+
+        Args:
+            job: Receives a function that tells whether the job is still the newest, so that it can
+                stop early.
+        """
         with self._lock:
             self._newest += 1
             number = self._newest
-            self._pool.submit(self._run, number, do)
+            self._pool.submit(self._run, number, job)
 
-    def _run(self, number: int, do: Callable[[IsLatest], None]) -> None:
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until no job is pending or running; return False if the timeout passes first."""
+        with self._lock:
+            return self._lock.wait_for(lambda: self._done == self._newest, timeout_s)
+
+    def _run(self, number: int, job: Callable[[IsLatest], None]) -> None:
         try:
             if number == self._newest:
-                do(lambda: number == self._newest)
+                job(lambda: number == self._newest)
         finally:
             with self._lock:
                 self._done = number
                 self._lock.notify_all()
-
-    def rest(self, timeout_s: float | None = None) -> bool:
-        """Wait until everything that was told is done; tell whether it is."""
-        with self._lock:
-            return self._lock.wait_for(lambda: self._done == self._newest, timeout_s)

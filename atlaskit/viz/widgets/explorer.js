@@ -1,48 +1,51 @@
-// The explorer's page. It says where it wants to go; the kernel draws that place and says what is told of it.
-const PATIENCE_MS = 4000; // until it is told that the kernel has not answered
-const GONE = "The kernel has gone: run this cell again to click on.";
-const DWELL_MS = 120; // on a cell, until its grid is drawn ahead
-const HELP = "Arrows move · Enter opens · Backspace or Escape: back · F: frame in full · B: before · A: after · M: marks";
+// The page of the explorer. It requests locations from the kernel, and shows their images.
+const REPLY_MS = 4000; // until the page reports that the kernel has not replied
+const STOPPED = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
+const BUSY = "The kernel has not replied yet; it may be busy.";
+const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
+const MAX_LABELS = 4; // in one cell
+const HELP = "Arrows: move · Enter: open · Backspace or Escape: back · F: frame at full resolution · " +
+  "B: time before · A: time after · M: marks";
 
-function share(value) {
-  return `${(100 * value).toFixed(3)}%`;
+function cssPercent(share) {
+  return `${(100 * share).toFixed(3)}%`;
 }
 
-// A mark on the ruler, over a share of the whole time.
-function span([from, to], name) {
+// A mark on the ruler; `from` and `to` are shares of the video.
+function rulerMark([from, to], name) {
   const made = element("span", { class: name });
-  made.style.left = share(from);
-  made.style.width = share(to - from);
+  made.style.left = cssPercent(from);
+  made.style.width = cssPercent(to - from);
   return made;
 }
 
-// What is told of a cell, in words that stand by themselves.
-function cellTold(cell, index) {
-  const dead = cell.dead === 1 ? "ruled out" : `${Math.round(100 * cell.dead)}% ruled out`;
+// A cell in words: interval, evidence, dead zone, subtitles.
+function cellText(cell, index) {
+  const dead = cell.dead === 1 ? "dead zone" : `${Math.round(100 * cell.dead)} % dead zone`;
   return [
     `cell ${index}, ${cell.span}`,
     cell.found.length ? `evidence ${cell.found.join(", ")}` : "",
     cell.dead ? dead : "",
-    cell.said ? `said: ${cell.said}` : "",
+    cell.said ? `subtitles: ${cell.said}` : "",
   ].filter(Boolean).join(" · ");
 }
 
 class Explorer {
   constructor(model, el) {
     this.model = model;
-    this.shown = null; // what the kernel told last
-    this.focus = 0; // the cell that the keys are on
-    this.painted = 0; // pictures so far: a slow one never replaces a later one
-    this.wake = () => {}; // shows the static picture again
+    this.shown = null; // what the kernel sent last
+    this.focus = 0; // the cell that has the focus
+    this.received = 0; // number of images so far: an older one never replaces a newer one
+    this.showStatic = () => {};
     this.build(el);
     this.listen();
-    this.say({ want: "here" });
+    this.send({ want: "here" });
   }
 
   build(el) {
     this.crumbs = element("ol");
     this.picture = element("img", { alt: "" });
-    this.cells = element("div", { class: "cells", role: "grid", "aria-label": "contact sheet" });
+    this.cells = element("div", { class: "cells", role: "grid", "aria-label": "cells" });
     this.stage = element("div", { class: "stage", tabindex: -1 }, this.picture, this.cells);
     this.ruler = element("div", { class: "ruler", role: "img" });
     this.caption = element("p", { class: "caption", "aria-live": "polite" });
@@ -50,66 +53,67 @@ class Explorer {
     this.trouble = element("p", { class: "trouble", role: "alert" });
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
       "data-lm-suppress-shortcuts": "true", hidden: true },
-      element("nav", { "aria-label": "way here" }, this.crumbs), this.buttons(), this.ruler, this.stage,
+      element("nav", { "aria-label": "breadcrumbs" }, this.crumbs), this.buttons(), this.ruler, this.stage,
       this.status, this.trouble, this.caption, element("p", { class: "help" }, HELP));
     this.el = el;
     el.append(this.root);
   }
 
   buttons() {
-    const make = (words, key, pressed) => button(words, { "aria-keyshortcuts": key }, pressed);
+    const make = (label, key, onClick) => button(label, { "aria-keyshortcuts": key }, onClick);
     this.back = make("← back", "Backspace", () => this.goBack());
-    this.frame = make("frame in full", "F", () => this.look("frame"));
-    this.before = make("before", "B", () => this.look("before"));
-    this.after = make("after", "A", () => this.look("after"));
+    this.frame = make("full frame", "F", () => this.look("frame"));
+    this.before = make("time before", "B", () => this.look("before"));
+    this.after = make("time after", "A", () => this.look("after"));
     this.marks = make("marks", "M", () => this.toggleMarks());
     this.facts = element("span", { class: "facts" });
-    return element("div", { class: "controls" }, this.back, this.before, this.after, this.frame, this.marks, this.facts);
+    const all = [this.back, this.before, this.after, this.frame, this.marks];
+    return element("div", { class: "controls" }, ...all, this.facts);
   }
 
   listen() {
-    this.heard = (message, buffers) => this.hear(message, buffers);
-    this.left = () => this.end();
-    this.model.on("msg:custom", this.heard);
-    this.model.on("comm_live_update", this.left);
-    this.root.addEventListener("keydown", (event) => this.pressed(event));
-    this.cells.addEventListener("click", (event) => this.clicked(event));
-    this.cells.addEventListener("pointerover", (event) => this.rested(event));
-    this.cells.addEventListener("focusin", (event) => this.rested(event));
-    this.cells.addEventListener("pointerleave", () => this.tell(this.focus));
+    this.onMessage = (message, buffers) => this.receive(message, buffers);
+    this.onLost = () => this.stop();
+    this.model.on("msg:custom", this.onMessage);
+    this.model.on("comm_live_update", this.onLost);
+    this.root.addEventListener("keydown", (event) => this.onKey(event));
+    this.cells.addEventListener("click", (event) => this.onClick(event));
+    this.cells.addEventListener("pointerover", (event) => this.onRest(event));
+    this.cells.addEventListener("focusin", (event) => this.onRest(event));
+    this.cells.addEventListener("pointerleave", () => this.describe(this.focus));
   }
 
   close() {
-    this.model.off("msg:custom", this.heard);
-    this.model.off("comm_live_update", this.left);
-    clearTimeout(this.waiting);
-    clearTimeout(this.dwelling);
+    this.model.off("msg:custom", this.onMessage);
+    this.model.off("comm_live_update", this.onLost);
+    clearTimeout(this.replyTimer);
+    clearTimeout(this.aheadTimer);
     URL.revokeObjectURL(this.picture.src);
-    this.wake();
+    this.showStatic();
   }
 
   // --- to the kernel
 
-  say(message) {
-    if (this.gone) return this.fail(GONE);
+  send(message) {
+    if (this.hasStopped) return this.fail(STOPPED);
     try {
       return this.model.send(message);
     } catch {
-      return this.end(); // the kernel went, and nobody said so
+      return this.stop(); // the kernel stopped without a notice
     }
   }
 
-  end() {
-    this.gone = true;
-    this.fail(GONE);
+  stop() {
+    this.hasStopped = true;
+    this.fail(STOPPED);
   }
 
   go(place) {
-    if (this.gone) return;
+    if (this.hasStopped) return;
     this.stage.setAttribute("aria-busy", "true");
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.fail("The kernel has not answered yet: it may be busy."), PATIENCE_MS);
-    this.say({ want: "show", place });
+    clearTimeout(this.replyTimer);
+    this.replyTimer = setTimeout(() => this.fail(BUSY), REPLY_MS);
+    this.send({ want: "show", place });
   }
 
   goBack() {
@@ -132,21 +136,21 @@ class Explorer {
 
   // --- from the kernel
 
-  hear(message, buffers) {
-    if (message.is === "picture") this.receive(message, buffers[0]);
-    else if (message.is === "drawing") clearTimeout(this.waiting);
+  receive(message, buffers) {
+    if (message.is === "picture") this.receiveImage(message, buffers[0]);
+    else if (message.is === "drawing") clearTimeout(this.replyTimer);
     else this.fail(message.words);
   }
 
-  async receive(told, jpeg) {
-    const number = ++this.painted;
+  async receiveImage(message, jpeg) {
+    const number = ++this.received;
     const source = URL.createObjectURL(new Blob([jpeg], { type: "image/jpeg" }));
-    const next = element("img", { alt: told.words, src: source });
+    const next = element("img", { alt: message.words, src: source });
     await next.decode().catch(() => {});
-    if (number !== this.painted) return URL.revokeObjectURL(source);
+    if (number !== this.received) return URL.revokeObjectURL(source);
     const last = this.picture;
     this.picture = next;
-    this.draw(told);
+    this.draw(message);
     last.replaceWith(next);
     URL.revokeObjectURL(last.src);
     if (this.root.hidden) this.appear();
@@ -154,39 +158,39 @@ class Explorer {
 
   appear() {
     this.root.hidden = false;
-    this.wake = standIn(this.el);
+    this.showStatic = hideStaticPicture(this.el);
   }
 
-  draw(told) {
-    const held = [this.stage, this.crumbs].some((place) => place.contains(document.activeElement));
-    clearTimeout(this.waiting);
+  draw(message) {
+    const hadFocus = [this.stage, this.crumbs].some((part) => part.contains(document.activeElement));
+    clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
-    this.trouble.textContent = told.note;
-    this.focus = this.arrival(told);
-    this.shown = told;
-    this.caption.textContent = told.words;
-    this.facts.textContent = `${told.depth} · ${told.resolution}`;
-    this.crumbs.replaceChildren(...told.crumbs.map((crumb) => this.crumb(crumb)));
+    this.trouble.textContent = message.note;
+    this.focus = this.firstFocus(message);
+    this.shown = message;
+    this.caption.textContent = message.words;
+    this.facts.textContent = `${message.depth} · ${message.resolution}`;
+    this.crumbs.replaceChildren(...message.crumbs.map((crumb) => this.crumb(crumb)));
     this.drawCells();
-    this.drawRuler(told.ruler);
-    this.enable();
-    this.tell(this.focus);
-    if (held) (this.cell(this.focus) ?? this.stage).focus();
+    this.drawRuler(message.ruler);
+    this.updateButtons();
+    this.describe(this.focus);
+    if (hadFocus) (this.cell(this.focus) ?? this.stage).focus();
   }
 
-  // The cell that the keys are on when one arrives: the one that one comes back from.
-  arrival(told) {
-    const { path, look, cell } = this.shown?.place ?? told.place;
-    if (told.place.look !== "grid") return 0;
-    if (look !== "grid" && path.length === told.place.path.length) return cell;
-    return path.length > told.place.path.length ? path[told.place.path.length] : 0;
+  // The cell that has the focus first: on the way back, the one that was opened.
+  firstFocus(message) {
+    const { path, look, cell } = this.shown?.place ?? message.place;
+    if (message.place.look !== "grid") return 0;
+    if (look !== "grid" && path.length === message.place.path.length) return cell;
+    return path.length > message.place.path.length ? path[message.place.path.length] : 0;
   }
 
   crumb({ path, words }) {
     const { path: here, look } = this.shown.place;
-    const current = path.length === here.length && look === "grid";
-    const made = button(words, { "aria-current": current ? "page" : null }, () => this.go({ path, look: "grid", cell: null }));
-    return element("li", {}, made);
+    const isCurrent = path.length === here.length && look === "grid";
+    const open = () => this.go({ path, look: "grid", cell: null });
+    return element("li", {}, button(words, { "aria-current": isCurrent ? "page" : null }, open));
   }
 
   drawCells() {
@@ -199,26 +203,28 @@ class Explorer {
   }
 
   drawCell(cell, index) {
-    const name = ["cell", cell.dead === 1 ? "dead" : cell.dead ? "partly" : "", cell.opens ? "opens" : ""];
-    return element("div", { class: name.filter(Boolean).join(" "), role: "gridcell", "data-index": index,
-      tabindex: index === this.focus ? 0 : -1, "aria-label": cellTold(cell, index) },
-      cell.found.length ? element("span", { class: "found" }, `[${cell.found.slice(0, 4).join(" ")}${cell.found.length > 4 ? "…" : ""}]`) : null,
-      cell.dead === 1 ? element("span", { class: "out" }, "× ruled out") : null);
+    const classes = ["cell", cell.dead === 1 ? "dead" : cell.dead ? "partly" : "", cell.opens ? "opens" : ""];
+    const labels = cell.found.slice(0, MAX_LABELS).join(" ") + (cell.found.length > MAX_LABELS ? "…" : "");
+    return element("div", { class: classes.filter(Boolean).join(" "), role: "gridcell", "data-index": index,
+      tabindex: index === this.focus ? 0 : -1, "aria-label": cellText(cell, index) },
+      cell.found.length ? element("span", { class: "found" }, `[${labels}]`) : null,
+      cell.dead === 1 ? element("span", { class: "out" }, "× dead") : null);
   }
 
   drawRuler({ ends, here, words, dead, found }) {
-    this.ruler.setAttribute("aria-label", `You are at ${words}.`);
-    const labels = found.map(([at, label]) => {
+    this.ruler.setAttribute("aria-label", `Shown: ${words}.`);
+    const labels = found.map(([share, label]) => {
       const made = element("span", { class: "found" }, label);
-      made.style.left = share(at);
+      made.style.left = cssPercent(share);
       return made;
     });
+    const zones = dead.map((zone) => rulerMark(zone, "zone"));
     this.ruler.replaceChildren(element("span", { class: "end" }, ends[0]),
-      element("div", { class: "line" }, ...dead.map((zone) => span(zone, "zone")), span(here, "here"), ...labels),
+      element("div", { class: "line" }, ...zones, rulerMark(here, "here"), ...labels),
       element("span", { class: "end" }, ends[1]));
   }
 
-  enable() {
+  updateButtons() {
     const { path, look } = this.shown.place;
     this.back.disabled = look === "grid" && !path.length;
     this.frame.disabled = look === "frame";
@@ -226,19 +232,19 @@ class Explorer {
     this.marks.setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
   }
 
-  // What is told of a cell of those that are shown, or of the one whose frame is.
-  tell(index) {
+  // Describes a shown cell, or the one that is shown in more detail.
+  describe(index) {
     const { cells, about, place } = this.shown;
-    this.status.textContent = cells.length ? cellTold(cells[index], index) : cellTold(about, place.cell);
+    this.status.textContent = cells.length ? cellText(cells[index], index) : cellText(about, place.cell);
   }
 
   fail(words) {
-    clearTimeout(this.waiting);
+    clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = words;
   }
 
-  // --- from the hand
+  // --- from the user
 
   cell(index) {
     return this.cells.querySelector(`[data-index="${index}"]`);
@@ -249,21 +255,22 @@ class Explorer {
     return cell ? Number(cell.dataset.index) : null;
   }
 
-  clicked(event) {
+  onClick(event) {
     const index = this.indexOf(event);
     if (index === null) return;
     this.move(index);
     this.open(index);
   }
 
-  rested(event) {
+  // Describes the cell that the pointer or the focus rests on, and draws its grid in advance.
+  onRest(event) {
     const index = this.indexOf(event);
     if (index === null) return;
-    this.tell(index);
-    clearTimeout(this.dwelling);
+    this.describe(index);
+    clearTimeout(this.aheadTimer);
     if (!this.shown.cells[index].opens) return;
     const place = { path: [...this.shown.place.path, index], look: "grid", cell: null };
-    this.dwelling = setTimeout(() => this.say({ want: "ahead", place }), DWELL_MS);
+    this.aheadTimer = setTimeout(() => this.send({ want: "ahead", place }), DRAW_AHEAD_MS);
   }
 
   move(index) {
@@ -275,28 +282,28 @@ class Explorer {
     this.cell(index).focus();
   }
 
-  // From a frame to that of the next cell.
-  pass(by) {
+  // Goes from the frame of a cell to that of a neighbouring one.
+  moveFrame(by) {
     const { path, look, cell } = this.shown.place;
     if (cell + by >= 0 && cell + by < this.shown.of) this.go({ path, look, cell: cell + by });
   }
 
   toggleMarks() {
     this.root.classList.toggle("unmarked");
-    this.enable();
+    this.updateButtons();
   }
 
-  pressed(event) {
+  onKey(event) {
     if (!this.shown || event.altKey || event.ctrlKey || event.metaKey) return;
-    const act = this.deed(event.key.length === 1 ? event.key.toLowerCase() : event.key, event.target);
+    const act = this.actionOf(event.key.length === 1 ? event.key.toLowerCase() : event.key, event.target);
     if (!act) return;
     event.preventDefault();
     event.stopPropagation();
     act();
   }
 
-  // What a key does here; a button's own keys are left to it.
-  deed(key, target) {
+  // The action of a key, or null; Enter and Space on a button press the button.
+  actionOf(key, target) {
     const { k } = this.shown, { length } = this.shown.cells;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -k, ArrowDown: k };
     if (length && Object.hasOwn(steps, key)) return () => this.move(this.focus + steps[key]);
@@ -304,7 +311,7 @@ class Explorer {
     if (length && key === "End") return () => this.move(length - 1);
     if (key === "Enter" || key === " ") return target.closest("button") ? null : () => this.open(this.focus);
     if (key === "Backspace" || key === "Escape") return () => this.goBack();
-    if (key === "ArrowLeft" || key === "ArrowRight") return () => this.pass(steps[key]);
+    if (key === "ArrowLeft" || key === "ArrowRight") return () => this.moveFrame(steps[key]);
     const looks = { f: "frame", b: "before", a: "after" };
     if (Object.hasOwn(looks, key)) return () => this.look(looks[key]);
     return key === "m" ? () => this.toggleMarks() : null;

@@ -1,8 +1,8 @@
-"""A video's contact sheet to click through: cells open into finer grids, down to single frames.
+"""A widget to explore a video: cells open into finer grids, down to single frames.
 
-Only what is looked at is drawn, in a thread of its own: a later click supersedes an earlier one whose picture is not
-there yet. The grid that is likely next, which the pointer or the focus rests on, is drawn ahead in another thread,
-while nothing else is to be drawn.
+A thread draws only what is requested; a newer click replaces an older one whose image is not ready.
+A second thread draws the grid that the pointer or the focus rests on, which is likely to be next,
+while the first one is idle.
 """
 
 from __future__ import annotations
@@ -23,40 +23,41 @@ from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Sampling, Video
-from atlaskit.viz.html import timeline
 from atlaskit.viz.html.markup import (
     MAX_WIDTH_PX,
     Html,
     card,
     guarded,
-    image,
     jpeg_image,
     paragraph,
     plain_text,
     untrusted,
 )
-from atlaskit.viz.html.phrases import spans_text
+from atlaskit.viz.html.phrases import counted, span_text
+from atlaskit.viz.html.reprs.memory import timeline_image
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import DEAD, FOUND
 from atlaskit.viz.widgets import bridge
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
-from atlaskit.viz.widgets.navigation import Location, Marks, facts, picture_of, state_of
-
-SHOWN_PX = MAX_WIDTH_PX
+from atlaskit.viz.widgets.navigation import Location, Marks, describe, picture_of, state_of
 
 
 class GridExplorer:
-    """The contact sheet of a video, to click through in a notebook: `GridExplorer(video)` as a cell's last line.
+    """A video's grid to explore in a notebook: `GridExplorer(video)` as the last line of a cell.
 
-    Click a cell, or move with the arrows and press Enter, to open it; Backspace or Escape lead back, and so do the
-    breadcrumbs. A cell too short to open shows its frame in full, as F does for any; B and A show the time just before
-    and just after a cell. What is ruled out (M−) and found (M+) by a `result` is marked on the cells.
+    Click a cell to open it, or move with the arrow keys and press Enter. Backspace, Escape and the
+    breadcrumbs lead back. A cell that is too short to open shows its frame at full resolution, as F
+    does for any cell; B and A show the time just before and just after a cell. From Python, `open`,
+    `back`, `frame`, `before` and `after` move what the notebook shows.
 
-    `k` and `cell` (pixels) are the grid's, `max_depth` and `sampling` as in `Atlas`; by default a cell shows a keyframe
-    of its time, where it has one, since those are many times quicker to have: the time of what it shows is written in
-    its corner. Pictures are kept in `cache`, by default the one that was opened last. Where it cannot be clicked, as on
-    GitHub, a notebook shows its static picture. It can be led from Python too: `open`, `back`, `frame`, `before` and
-    `after` move what the notebook shows.
+    The interactive widget needs a running kernel; elsewhere, as on GitHub, the notebook shows a
+    static picture.
+
+    Attributes:
+        atlas: The environment that the grids come from.
+        marks: The evidence and dead zones that are marked on cells.
+        place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
+            "before" or "after") and `cell`.
     """
 
     def __init__(
@@ -71,6 +72,23 @@ class GridExplorer:
         sampling: Sampling = "keyframe",
         cache: Cache | None = None,
     ) -> None:
+        """Prepare an explorer; nothing is decoded yet.
+
+        Args:
+            video: The video.
+            result: A run whose evidence (M+) and dead zones (M−) are marked on the cells.
+            k: Cells per side of a grid.
+            cell: Width and height of a cell in pixels.
+            max_depth: Depth of the finest grid, as in `Atlas`.
+            fit: How a frame is fitted into its cell, as in `Atlas`.
+            sampling: Which frame represents a cell, as in `Atlas`. By default it is a keyframe, if
+                the cell has one, because keyframes are many times faster to decode. The time of the
+                frame is written in its corner.
+            cache: Where images are cached; by default the cache that was opened last.
+
+        Raises:
+            InputError: A setting is out of its range.
+        """
         self.atlas = Atlas(
             video,
             k=k,
@@ -82,125 +100,137 @@ class GridExplorer:
             cache=cache or cache_in_use(),
         )
         self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
-        self.place = self._wanted = Location()
-        """What is looked at."""
-        self._drawing, self._ahead = Debouncer("explorer"), Debouncer("explorer-ahead")
+        self.place = self._requested = Location()
+        self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
 
     @property
     def view(self) -> View:
-        """The grid that is looked at, or that the frame looked at is of."""
-        return self._seen(self.place).view
+        """The grid that is shown, or the grid that the shown frame belongs to."""
+        return self._observe(self.place).view
 
     @property
     def picture(self) -> LazyImage:
-        """What is looked at: a grid of frames, or one frame."""
-        return picture_of(self._seen(self.place))
+        """The image that is shown: a grid, one frame, or the frames before or after a cell."""
+        return picture_of(self._observe(self.place))
 
     def open(self, *cells: int) -> GridExplorer:
-        """Open a cell of the grid that is looked at, one of its cells and so on; raise IllegalAction where the grid has
-        no such cell, or one that is too short."""
-        return self._lead(Location((*self.place.path, *cells)))
+        """Open a cell of the grid, then a cell of that one, and so on.
+
+        Raises:
+            IllegalAction: A grid has no such cell, or the cell is too short to open.
+        """
+        return self._go(Location((*self.place.path, *cells)))
 
     def back(self) -> GridExplorer:
-        """Go back: from a frame to its grid, from a grid to the one it was opened from."""
-        return self._lead(self.place.back)
+        """Go from a frame to its grid, or from a grid to the one above it."""
+        return self._go(self.place.parent)
 
     def frame(self, cell: int) -> GridExplorer:
-        """Look at a cell's frame in full; raise IllegalAction where it cannot be decoded."""
-        return self._lead(Location(self.place.path, "frame", cell))
+        """Show the frame of a cell at full resolution.
+
+        Raises:
+            IllegalAction: The grid has no such cell, or its frame cannot be decoded.
+        """
+        return self._go(Location(self.place.path, "frame", cell))
 
     def before(self, cell: int) -> GridExplorer:
-        """Look at the time just before a cell, as long as the cell; raise IllegalAction where there is none."""
-        return self._lead(Location(self.place.path, "before", cell))
+        """Show the time just before a cell, as long as the cell.
+
+        Raises:
+            IllegalAction: The grid has no such cell, or the video starts with it.
+        """
+        return self._go(Location(self.place.path, "before", cell))
 
     def after(self, cell: int) -> GridExplorer:
-        """Look at the time just after a cell, as long as the cell; raise IllegalAction where there is none."""
-        return self._lead(Location(self.place.path, "after", cell))
+        """Show the time just after a cell, as long as the cell.
+
+        Raises:
+            IllegalAction: The grid has no such cell, or the video ends with it.
+        """
+        return self._go(Location(self.place.path, "after", cell))
 
     @cached_property
     def widget(self) -> Any:
-        """The widget by itself, to put among others; raise InputError where anywidget is not installed."""
-        return bridge.connect("explorer", self._hear)
+        """The widget without its static picture, for use inside other widgets.
 
-    def _seen(self, place: Location) -> Observation:
-        return self.atlas.observe(state_of(self.atlas, place))
+        Raises:
+            InputError: anywidget is not installed.
+        """
+        return bridge.connect("explorer", self._receive)
 
-    def _lead(self, place: Location) -> GridExplorer:
-        state_of(self.atlas, place)
-        self.place = self._wanted = place
+    def _observe(self, location: Location) -> Observation:
+        return self.atlas.observe(state_of(self.atlas, location))
+
+    def _go(self, location: Location) -> GridExplorer:
+        state_of(self.atlas, location)
+        self.place = self._requested = location
         if "widget" in vars(self):
-            self._drawing.tell(lambda is_latest: self._show(place, is_latest))
+            self._jobs.submit(lambda is_latest: self._send(location, is_latest))
         return self
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        """Take what the page says: where it wants to go, or is likely to; at first, that it is there."""
+    def _receive(self, message: dict[str, Any]) -> None:
+        """Handle a message of the page: it needs a location, now or probably soon."""
         try:
-            place = Location.from_json(message["place"]) if "place" in message else self._wanted
+            location = Location.from_json(message["place"]) if "place" in message else self._requested
         except AtlasError as error:
-            return self._fail(error)
+            return self._send_error(error)
         if message.get("want") == "ahead":
-            return self._ahead.tell(lambda is_latest: self._draw_ahead(place, is_latest))
-        self._wanted = place
-        return self._drawing.tell(lambda is_latest: self._show(place, is_latest))
+            return self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
+        self._requested = location
+        return self._jobs.submit(lambda is_latest: self._send(location, is_latest))
 
-    def _show(self, place: Location, is_latest: IsLatest) -> None:
-        """Draw a place and send it to the page, unless another is wanted by then."""
-        self.widget.send({"is": "drawing"})  # it may take long, and the page is to know that somebody is at it
+    def _send(self, location: Location, is_latest: IsLatest) -> None:
+        """Draw a location and send it to the page, unless another has been requested since."""
+        self.widget.send({"is": "drawing"})  # so that the page does not report a busy kernel
         try:
-            seen = self._seen(place)
-            jpeg = picture_of(seen).jpeg()
-            message = {**facts(self.atlas, place, seen, self.marks), "is": "picture", "note": _unreadable_in(jpeg)}
-        except Exception as error:  # nobody is above this thread: whoever looks at the page is told
-            return self._fail(error) if is_latest() else None
+            observation = self._observe(location)
+            jpeg = picture_of(observation).jpeg()
+            described = describe(self.atlas, location, observation, self.marks)
+            message = {**described, "is": "picture", "note": _unreadable_note(jpeg)}
+        except Exception as error:  # a thread has no caller: the page shows the error
+            return self._send_error(error) if is_latest() else None
         if is_latest():
-            self.place = place
+            self.place = location
             self.widget.send(message, [jpeg])
         return None
 
-    def _draw_ahead(self, place: Location, is_latest: IsLatest) -> None:
-        """Draw a place into the cache once nothing else is to be drawn; it may not be legal, or not be readable."""
-        self._drawing.rest()
+    def _prefetch(self, location: Location, is_latest: IsLatest) -> None:
+        """Draw a location into the cache while nothing else is drawn; errors are ignored."""
+        self._jobs.wait()
         try:
             if is_latest():
-                picture_of(self._seen(place)).jpeg()
+                picture_of(self._observe(location)).jpeg()
         except (AtlasError, OSError):
-            return  # told to whoever goes there
+            return  # the page shows the error if the location is requested
 
-    def _fail(self, error: Exception) -> None:
-        self._wanted = self.place
+    def _send_error(self, error: Exception) -> None:
+        self._requested = self.place
         self.widget.send({"is": "trouble", "words": plain_text(f"This cannot be shown: {reason(error)}", 600)})
 
     def _repr_html_(self) -> Html:
-        """Return the static picture: what is looked at, and what is known of the video, along its time."""
+        """Return the static picture: the current image, and a timeline of the video."""
         return card(
-            guarded("The picture", lambda: self._still(self._seen(self.place))),
+            guarded("The image", lambda: self._static_image(self._observe(self.place))),
             guarded("The timeline", self._timeline),
         )
 
-    def _still(self, seen: Observation) -> Html:
-        told_of = facts(self.atlas, self.place, seen, self.marks)
+    def _static_image(self, observation: Observation) -> Html:
+        described = describe(self.atlas, self.place, observation, self.marks)
+        marks = _marks_text(described["cells"])
         return card(
-            jpeg_image(picture_of(seen).jpeg, told_of["words"], SHOWN_PX),
-            paragraph(untrusted(self.atlas.video.name), f" · {told_of['words']} ", self._marked(told_of["cells"])),
+            jpeg_image(picture_of(observation).jpeg, described["words"], MAX_WIDTH_PX),
+            paragraph(untrusted(self.atlas.video.name), f" · {described['words']} ", marks),
         )
 
-    def _marked(self, cells: list[dict[str, Any]]) -> str:
-        """Return in words which cells are marked."""
-        found = [f"{', '.join(cell['found'])} in cell {place}" for place, cell in enumerate(cells) if cell["found"]]
-        dead = [place for place, cell in enumerate(cells) if cell["dead"] == 1]
-        said = [f"Evidence: {'; '.join(found)}."] if found else []
-        return " ".join([*said, f"Ruled out: cells {listed(dead)}." if dead else ""])
-
     def _timeline(self) -> str:
-        duration_s, shown = self.atlas.video.duration_s, self.view.grid
-        lanes = [Lane("looked at", outlined=[(shown.start_s, shown.end_s)])]
+        span = (self.view.grid.start_s, self.view.grid.end_s)
+        lanes = [Lane("shown", outlined=[span])]
         moments = [(item.timestamp_s, item.label) for item in self.marks.evidence]
         if moments:
             lanes.append(Lane("evidence", moments=moments, colour=FOUND))
         if self.marks.dead_zones.intervals:
-            lanes.append(Lane("ruled out", self.marks.dead_zones.intervals, colour=DEAD))
-        words = f"Looked at: {spans_text([(shown.start_s, shown.end_s)])}."
-        return image(timeline.draw_png(lanes, duration_s), "png", words, timeline.WIDTH_PX)
+            lanes.append(Lane("dead zones", self.marks.dead_zones.intervals, colour=DEAD))
+        return timeline_image(lanes, self.atlas.video.duration_s, f"Shown: {span_text(span)}.")
 
     def _ipython_display_(self) -> None:
         bridge.show(self._repr_html_(), lambda: self.widget, repr(self))
@@ -209,9 +239,18 @@ class GridExplorer:
         return f"GridExplorer({self.atlas.video!r})"
 
 
-def _unreadable_in(jpeg: bytes) -> str:
-    """Return in words which cells of a picture could not be decoded, empty if all could."""
+def _marks_text(cells: list[dict[str, Any]]) -> str:
+    """Return sentences that name the cells with evidence and the dead cells."""
+    found = [f"{', '.join(cell['found'])} in cell {index}" for index, cell in enumerate(cells) if cell["found"]]
+    dead = [index for index, cell in enumerate(cells) if cell["dead"] == 1]
+    sentences = [f"Evidence: {'; '.join(found)}."] if found else []
+    return " ".join([*sentences, f"Dead cells: {listed(dead)}." if dead else ""])
+
+
+def _unreadable_note(jpeg: bytes) -> str:
+    """Return a sentence that names the cells that could not be decoded; empty if all could."""
     cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
     if not isinstance(cells, list) or not cells:
         return ""
-    return f"{len(cells)} {'cell' if len(cells) == 1 else 'cells'} cannot be decoded, and hatched: {listed(cells)}."
+    verb = "is" if len(cells) == 1 else "are"
+    return f"{counted(len(cells), 'cell')} cannot be decoded and {verb} hatched: {listed(cells)}."

@@ -1,7 +1,8 @@
-"""Where one can look in a video, and what is told of it beside the picture, as plain JSON for a page.
+"""Locations in a video that the explorer can show, and what its page shows beside the image.
 
-Places are the environment's: a grid is reached by opening cells, a frame by `Zoom`, what lies before and after a cell
-by `Investigate`; what is legal there is what can be opened. Knows nothing of widgets or threads.
+A location is a state of the environment: a grid is reached by Expand, a frame by Zoom, and the time
+before or after a cell by Investigate; the environment's legal set says which cells can be opened.
+The values for the page are plain JSON. This module knows nothing of widgets or threads.
 """
 
 from __future__ import annotations
@@ -22,58 +23,67 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.html.phrases import span_text
 from atlaskit.viz.html.reprs.images import view_caption
 
 Look = Literal["grid", "frame", "before", "after"]
 
-MOST_LETTERS = 240
-"""Of what is said during one cell."""
+MAX_SUBTITLE_CHARS = 240
+"""Characters of the subtitles of one cell."""
 SCAN_CELL_PX = 320
-MOST_MARKS = 400
-"""On the ruler: more would fall on the same pixels."""
+"""Width and height of a cell in the image of the time before or after a cell."""
+MAX_MARKS = 400
+"""Most marks of one kind on the ruler: further ones would share pixels with them."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """The grid that is reached by opening the cells of `path` in turn, or what is seen of one of its cells."""
+    """What the explorer shows: a grid, or one cell of it in more detail."""
 
     path: tuple[int, ...] = ()
+    """Cells that lead from the root grid to the grid."""
     look: Look = "grid"
+    """The grid itself, or the frame of a cell, or the time just before or after a cell."""
     cell: int | None = None
-    """The cell whose frame, or whose time before or after, is looked at."""
+    """The cell that is shown in more detail; None for the grid itself."""
 
     def __post_init__(self) -> None:
         if self.look not in get_args(Look) or (self.look == "grid") != (self.cell is None):
-            raise InputError(f"{self.look!r} of cell {self.cell} is no place to look at.")
+            raise InputError(
+                "A location is a grid without a cell, or frame, before or after with a cell; "
+                f"got {self.look!r} and {self.cell!r:.80}."
+            )
 
     @classmethod
-    def from_json(cls, place: object) -> Location:
-        """Return the place that a page names; raise InputError for what is none."""
-        match place:
-            case {"path": [*path], "look": look, "cell": cell} if all(type(i) is int for i in path):
+    def from_json(cls, location: object) -> Location:
+        """Return the location that a page names; raise InputError if it is invalid."""
+        match location:
+            case {"path": [*path], "look": look, "cell": cell} if all(type(index) is int for index in path):
                 if type(cell) in (int, type(None)):
                     return cls(tuple(path), look, cell)
-        raise InputError(f"{place!r:.80} is no place to look at.")
+        raise InputError(
+            f"A location needs path (cell indices), look and cell (an index or null); got {location!r:.80}."
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the place as plain JSON values."""
+        """Return the location as plain JSON values."""
         return {"path": list(self.path), "look": self.look, "cell": self.cell}
 
     @property
-    def back(self) -> Location:
-        """Where one comes from: of a frame its grid, of a grid the one it was opened from, of the root itself."""
+    def parent(self) -> Location:
+        """The grid of a frame, or the grid above a grid; the root grid is its own parent."""
         return Location(self.path if self.look != "grid" else self.path[:-1])
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What a run knows of a video: what it found, and what it ruled out."""
+    """What a run knows of a video, to mark it on cells: its evidence and its dead zones."""
 
     evidence: Scratchpad = Scratchpad()
     dead_zones: DeadZones = DeadZones()
 
-    def of(self, cell: Cell) -> dict[str, Any]:
-        """Return what is known of a cell: the labels of its evidence, and the share of it that is ruled out."""
+    def of_cell(self, cell: Cell) -> dict[str, Any]:
+        """Return the labels of the evidence in a cell, and the share of the cell in dead zones."""
         found = self.evidence.within(cell.start_s, cell.end_s).labels
         return {
             "found": [plain_text(label, 8) for label in found],
@@ -81,12 +91,12 @@ class Marks:
         }
 
 
-def state_of(atlas: Atlas, place: Location) -> State:
-    """Return the environment's state at a place; raise IllegalAction where one cannot get there."""
+def state_of(atlas: Atlas, location: Location) -> State:
+    """Return the environment's state at a location; raise IllegalAction if it has none there."""
     state = atlas.start(traversal="dfs")
-    for cell in place.path:
+    for cell in location.path:
         state = transition(state, Expand(cell))
-    match place.look, place.cell:
+    match location.look, location.cell:
         case "frame", int(cell):
             return atlas.act(state, Zoom(cell))
         case ("before" | "after") as direction, int(cell):
@@ -94,91 +104,89 @@ def state_of(atlas: Atlas, place: Location) -> State:
     return state
 
 
-def picture_of(seen: Observation) -> LazyImage:
-    """Return the picture of a place; of the few frames of a context scan, larger ones."""
-    if isinstance(seen.looking_at, View):
-        return replace(seen.looking_at, cell=SCAN_CELL_PX)
-    return seen.looking_at or seen.view
+def picture_of(observation: Observation) -> LazyImage:
+    """Return the image to show; the few frames before or after a cell are larger than in a grid."""
+    if isinstance(observation.looking_at, View):
+        return replace(observation.looking_at, cell=SCAN_CELL_PX)
+    return observation.looking_at or observation.view
 
 
-def facts(atlas: Atlas, place: Location, seen: Observation, marks: Marks) -> dict[str, Any]:
-    """Return what a page tells of a place beside its picture."""
-    state, shown = seen.state, picture_of(seen)
-    span = _span_of(seen, place)
+def describe(atlas: Atlas, location: Location, observation: Observation, marks: Marks) -> dict[str, Any]:
+    """Return what a page shows beside the image of a location, as plain JSON."""
+    state, shown = observation.state, picture_of(observation)
+    resolution_s = shown.grid.resolution_s if isinstance(shown, View) else state.grid.resolution_s
+    cell = None if location.cell is None else observation.view.cells[location.cell]
     return {
-        "place": place.to_json(),
+        "place": location.to_json(),
         "crumbs": [
-            {"path": list(grid.path), "words": _span_told((grid.start_s, grid.end_s)) if grid.path else "whole video"}
+            {"path": list(grid.path), "words": span_text((grid.start_s, grid.end_s)) if grid.path else "whole video"}
             for grid in (*state.stack, state.grid)
         ],
-        "words": _words(place, seen),
+        "words": _caption(location, observation),
         "depth": f"depth {state.depth} of at most {state.rules.max_depth}",
-        "resolution": f"Δt {shown.grid.resolution_s if isinstance(shown, View) else state.grid.resolution_s:,.3g} s",
+        "resolution": f"Δt {resolution_s:,.3g} s",
         "size": list(shown.size),
         "of": state.grid.size,
         "k": shown.grid.k if isinstance(shown, View) else 0,
-        "cells": _cells(atlas, seen, shown, marks) if isinstance(shown, View) else [],
-        "about": None if place.cell is None else _about(atlas, seen.view.cells[place.cell], marks),
-        "ruler": _ruler(atlas.video.duration_s, span, marks),
+        "cells": _cells(atlas, observation, shown, marks) if isinstance(shown, View) else [],
+        "about": None if cell is None else _cell(atlas, cell, marks),
+        "ruler": _ruler(atlas.video.duration_s, _span_shown(observation, cell), marks),
     }
 
 
-def _cells(atlas: Atlas, seen: Observation, shown: View, marks: Marks) -> list[dict[str, Any]]:
-    opens = set(seen.legal.expand) if shown is seen.view else set()
-    return [{**_about(atlas, cell, marks), "opens": cell.index in opens} for cell in shown.cells]
+def _cells(atlas: Atlas, observation: Observation, shown: View, marks: Marks) -> list[dict[str, Any]]:
+    legal = set(observation.legal.expand) if shown is observation.view else set()
+    return [{**_cell(atlas, cell, marks), "opens": cell.index in legal} for cell in shown.cells]
 
 
-def _about(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
-    """Return what is told of a cell: its time, what is said then, and what is known of it."""
+def _cell(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
+    """Return the interval, subtitles and marks of a cell."""
     span = cell.start_s, cell.end_s
-    return {"span": _span_told(span), "said": _said(atlas, *span), **marks.of(cell)}
+    return {"span": span_text(span), "said": _subtitles(atlas, *span), **marks.of_cell(cell)}
 
 
-def _span_of(seen: Observation, place: Location) -> Span:
-    """Return the time that a place shows."""
-    if isinstance(seen.looking_at, View):
-        return seen.looking_at.grid.start_s, seen.looking_at.grid.end_s
-    if place.cell is not None:
-        cell = seen.view.cells[place.cell]
+def _span_shown(observation: Observation, cell: Cell | None) -> Span:
+    """Return the interval that is shown: of the time around a cell, of the cell, or of the grid."""
+    if isinstance(observation.looking_at, View):
+        return observation.looking_at.grid.start_s, observation.looking_at.grid.end_s
+    if cell is not None:
         return cell.start_s, cell.end_s
-    return seen.view.grid.start_s, seen.view.grid.end_s
+    return observation.view.grid.start_s, observation.view.grid.end_s
 
 
-def _words(place: Location, seen: Observation) -> str:
-    """Return what the picture is of, in a sentence."""
-    if isinstance(seen.looking_at, View):
-        return plain_text(f"What lies just {place.look} cell {place.cell}. {view_caption(seen.looking_at)}", 1_000)
-    if place.cell is None:
-        return plain_text(view_caption(seen.view), 1_000)
-    return f"The frame of cell {place.cell} in full, at {clock(seen.view.moments[place.cell])}."
+def _caption(location: Location, observation: Observation) -> str:
+    """Return a sentence that describes the image."""
+    if isinstance(observation.looking_at, View):
+        scan = view_caption(observation.looking_at)
+        return plain_text(f"The time just {location.look} cell {location.cell}. {scan}", 1_000)
+    if location.cell is None:
+        return plain_text(view_caption(observation.view), 1_000)
+    time = clock(observation.view.moments[location.cell])
+    return f"The frame of cell {location.cell} at full resolution, at {time}."
 
 
-def _said(atlas: Atlas, start_s: float, end_s: float) -> str:
-    """Return what is said in a time, the beginning of it."""
-    words, letters = list[str](), 0
+def _subtitles(atlas: Atlas, start_s: float, end_s: float) -> str:
+    """Return the first subtitles of an interval as one line."""
+    texts, chars = list[str](), 0
     for line in atlas.video.subtitles.between(start_s, end_s):
-        words.append(line.text)
-        letters += len(line.text) + 1
-        if letters > MOST_LETTERS:
+        texts.append(line.text)
+        chars += len(line.text) + 1
+        if chars > MAX_SUBTITLE_CHARS:
             break
-    return plain_text(" ".join(words), MOST_LETTERS) if words else ""
+    return plain_text(" ".join(texts), MAX_SUBTITLE_CHARS) if texts else ""
 
 
 def _ruler(duration_s: float, span: Span, marks: Marks) -> dict[str, Any]:
-    """Return where a time lies in the whole, and what is known of the whole, as shares of it."""
-    evidence = marks.evidence.surest(MOST_MARKS)
+    """Return where an interval and all marks lie in the video, as shares of its duration."""
+    evidence = marks.evidence.surest(MAX_MARKS)
     return {
         "ends": [clock(0.0), clock(duration_s)],
         "here": _shares(span, duration_s),
-        "words": f"{_span_told(span)} of {clock(duration_s)}",
-        "dead": [_shares(zone, duration_s) for zone in marks.dead_zones.intervals[:MOST_MARKS]],
+        "words": f"{span_text(span)} of {clock(duration_s)}",
+        "dead": [_shares(zone, duration_s) for zone in marks.dead_zones.intervals[:MAX_MARKS]],
         "found": [[item.timestamp_s / duration_s, plain_text(item.label, 8)] for item in evidence],
     }
 
 
 def _shares(span: Sequence[float], duration_s: float) -> list[float]:
     return [min(1.0, max(0.0, time_s / duration_s)) for time_s in span]
-
-
-def _span_told(span: Span) -> str:
-    return f"{clock(span[0])}–{clock(span[1])}"

@@ -1,18 +1,18 @@
-// The trace viewer's page: one run, or two side by side.
+// The page of the trace viewer: one run, or two side by side.
 export default {
   render({ model, el }) {
-    let walker = null, wake = () => {};
-    const heard = (message) => {
+    let walker = null, showStatic = () => {};
+    const receive = (message) => {
       if (message.is !== "runs" || walker) return;
       walker = new Walker(el, model, message.runs);
-      walker.onShown = () => { wake = standIn(el); };
+      walker.onShown = () => { showStatic = hideStaticPicture(el); };
     };
-    model.on("msg:custom", heard);
+    model.on("msg:custom", receive);
     model.send({ want: "runs" });
     return () => {
-      model.off("msg:custom", heard);
+      model.off("msg:custom", receive);
       walker?.close();
-      wake();
+      showStatic();
     };
   },
 };

@@ -1,6 +1,6 @@
-"""A run to step through in a notebook, or two runs of one question side by side.
+"""A widget to step through a run, or through two runs of one question side by side.
 
-What is told of a run, and the script that walks through it, are those of the exported page (`walk`).
+It shows the same steps as the exported page (`walk`), with the same scripts.
 """
 
 from __future__ import annotations
@@ -22,21 +22,18 @@ from atlaskit.viz.widgets.channel import Channel
 
 
 class TraceViewer:
-    """A run to step through in a notebook: `TraceViewer(result)` as a cell's last line.
+    """A run to step through in a notebook: `TraceViewer(result)` as the last line of a cell.
 
-    `run` is a `Result`, a `Trace`, or the path of a file that one of them was saved to. `other` is another run of the
-    same question: both stand side by side, and are stepped through in lockstep or each by itself.
+    Each step shows the images that an agent saw, its request and reply, and the changes of evidence
+    (M+) and dead zones (M−). The arrow keys, Home and End move between the steps, and Space plays
+    them. Filters select the steps of one agent, of one action, or about one evidence frame. A tree
+    lists the explored regions by depth, and each evidence frame links to the step that found it.
 
-    Each step shows what an agent saw, was asked and answered, and what changed in M+ and M−. Arrow keys, Home and End
-    lead through the steps, a blank plays them; the steps can be narrowed down to a worker, an action, or a frame of
-    evidence. The tree has the regions of the grid stack that were visited, and each frame of evidence the step that
-    found it.
+    Images are drawn when their step is shown. The interactive widget needs a running kernel;
+    elsewhere, as on GitHub, the notebook shows the static display of the result or trace.
 
-    A picture is drawn when its step is looked at. A result has its video and its cache; for a trace or a file, `video`
-    is what it is drawn from, and without it a picture is looked up in `cache`, by default the one that was opened last.
-    Where it cannot be clicked, as on GitHub, a notebook shows the result, or the trace, as a static picture.
-
-    Raises InputError for a file that holds no run, and for two runs of different questions.
+    Attributes:
+        runs: The run, or the two runs.
     """
 
     def __init__(
@@ -47,46 +44,61 @@ class TraceViewer:
         video: Video | None = None,
         cache: Cache | None = None,
     ) -> None:
+        """Open one or two runs.
+
+        Args:
+            run: A result, a trace, or the path of a file that one of them was saved to.
+            other: A second run of the same question, shown beside the first.
+            video: The video that images are drawn from, for a trace or a file; a result has its
+                own. Without a video, images are read from the cache.
+            cache: Where images are cached; by default that of a result, otherwise the cache that
+                was opened last.
+
+        Raises:
+            InputError: A file holds no run, or the two runs have different questions.
+        """
         self.runs = (open_run(run, video, cache), *([] if other is None else [open_run(other, video, cache)]))
-        """What is stepped through: one run, or two."""
-        check_same(*self.runs)
-        self._feed = Channel(lambda number: self.runs[number], lambda *said: self.widget.send(*said))
+        _check_same_question(*self.runs)
+        self._channel = Channel(lambda number: self.runs[number], lambda *message: self.widget.send(*message))
 
     @cached_property
     def widget(self) -> Any:
-        """The widget by itself, to put among others; raise InputError where anywidget is not installed."""
-        return bridge.connect("viewer", self._hear, walks=True)
+        """The widget without its static picture, for use inside other widgets.
 
-    def _hear(self, message: dict[str, Any]) -> None:
+        Raises:
+            InputError: anywidget is not installed.
+        """
+        return bridge.connect("viewer", self._receive, has_panes=True)
+
+    def _receive(self, message: dict[str, Any]) -> None:
         if message.get("want") == "runs":
             self.widget.send({"is": "runs", "runs": list(range(len(self.runs)))})
         elif message.get("run", 0) in range(len(self.runs)):
-            self._feed.hear(message)
+            self._channel.receive(message)
 
     def _repr_html_(self) -> Html:
-        """Return the static picture: each run as a notebook shows it."""
-        return card(*map(still, self.runs))
+        """Return the static picture: the display of each run."""
+        return card(*map(_static_run, self.runs))
 
     def _ipython_display_(self) -> None:
         bridge.show(self._repr_html_(), lambda: self.widget, repr(self))
 
     def __repr__(self) -> str:
-        return f"TraceViewer({', '.join(f'<a run of {len(run.trace):,} events>' for run in self.runs)})"
+        return f"TraceViewer({', '.join(f'<run of {len(run.trace):,} events>' for run in self.runs)})"
 
 
-def check_same(run: RunSource, other: RunSource | None = None) -> None:
-    """Raise InputError for runs of different questions."""
+def _check_same_question(run: RunSource, other: RunSource | None = None) -> None:
+    """Raise InputError if both questions are known and differ."""
     if other is None or run.question is None or other.question is None:
         return
-    asked = [(each.text, each.choices) for each in (run.question, other.question)]
-    if asked[0] != asked[1]:
+    first, second = ((each.text, each.choices) for each in (run.question, other.question))
+    if first != second:
         raise InputError(
-            f"Side by side stand two runs of one question, not of {run.question.text!r:.80} and "
-            f"{other.question.text!r:.80}."
+            f"Two runs must have the same question; got {run.question.text!r:.80} and {other.question.text!r:.80}."
         )
 
 
-def still(run: RunSource) -> Html:
-    """Return what a notebook shows of a run where nothing can be stepped through."""
-    asked = run.question if isinstance(run.record, Trace) else None
-    return card(paragraph(untrusted(asked.text, 1_000)) if asked else Html(""), html.html(run.record))
+def _static_run(run: RunSource) -> Html:
+    """Return the display of a run; that of a trace lacks the question, so it is added."""
+    question = run.question if isinstance(run.record, Trace) else None
+    return card(paragraph(untrusted(question.text, 1_000)) if question else Html(""), html.html(run.record))

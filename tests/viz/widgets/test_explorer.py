@@ -1,4 +1,4 @@
-"""The explorer, from the kernel's side: it shows what the environment shows, what is asked for, and text as text."""
+"""The kernel's side of the explorer: it shows the environment's images, only those requested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 from PIL import Image
 from support.notebooks import write_notebook
-from support.stand_ins import HOSTILE, Flat, Gone, Named, Page
+from support.stand_ins import HOSTILE, Flat, Gone, Named, Page, strings
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
@@ -35,13 +35,13 @@ from atlaskit.video.video import Video
 from atlaskit.viz import widgets
 from atlaskit.viz.widgets import GridExplorer, bridge
 from atlaskit.viz.widgets.debounce import Debouncer
-from atlaskit.viz.widgets.navigation import MOST_LETTERS, Location
+from atlaskit.viz.widgets.navigation import MAX_SUBTITLE_CHARS, Location
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
 
 
-class Pages:
-    """Stands for the page: it keeps what was sent to it."""
+class FakePage:
+    """Replaces the page: it records the messages that it receives."""
 
     def __init__(self, explorer: GridExplorer) -> None:
         self.explorer, self.sent = explorer, list[tuple[dict[str, Any], bytes]]()
@@ -54,16 +54,17 @@ class Pages:
         else:
             self.sent.append((message, buffers[0]))
 
-    def say(self, **message: Any) -> None:
-        self.explorer._hear(message)
+    def request(self, **message: Any) -> None:
+        self.explorer._receive(message)
 
     def go(self, *path: int, look: str = "grid", cell: int | None = None) -> dict[str, Any]:
-        """Ask for a place, and return what was told of it."""
-        self.say(want="show", place={"path": list(path), "look": look, "cell": cell})
-        return self.told()
+        """Request a location, and return the reply."""
+        self.request(want="show", place={"path": list(path), "look": look, "cell": cell})
+        return self.last()
 
-    def told(self) -> dict[str, Any]:
-        assert self.explorer._drawing.rest(60) and self.explorer._ahead.rest(60)
+    def last(self) -> dict[str, Any]:
+        """Return the last message, once all requests are done."""
+        assert self.explorer._jobs.wait(60) and self.explorer._prefetch_jobs.wait(60)
         return self.sent[-1][0]
 
     @property
@@ -71,18 +72,19 @@ class Pages:
         return self.sent[-1][1]
 
 
-def explore(video: Video, cache: Cache, **options: Any) -> Pages:
-    return Pages(GridExplorer(video, **{"k": 4, "cell": 32, "max_depth": 3, **options}, cache=cache))
+def explore(video: Video, cache: Cache, **options: Any) -> FakePage:
+    return FakePage(GridExplorer(video, **{"k": 4, "cell": 32, "max_depth": 3, **options}, cache=cache))
 
 
-def shown_by_atlas(video: Video, cache: Cache, *actions: Action) -> bytes:
-    """The picture that the environment shows after some actions."""
+def environment_jpeg(video: Video, cache: Cache, *actions: Action) -> bytes:
+    """Return the image that the environment shows after some actions."""
     atlas = Atlas(video, k=4, cell=32, max_depth=3, labels="time", sampling="keyframe", cache=cache)
-    seen = atlas.reset()
+    observation = atlas.reset()
     for action in actions:
-        seen = atlas.step(action)
-    picture = seen.looking_at or seen.view
-    return (replace(picture, cell=320) if isinstance(seen.looking_at, View) else picture).jpeg()  # type: ignore[type-var]
+        observation = atlas.step(action)
+    picture = observation.looking_at or observation.view
+    is_scan = isinstance(observation.looking_at, View)
+    return (replace(picture, cell=320) if is_scan else picture).jpeg()  # type: ignore[type-var]
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +93,11 @@ def searched(world: World, shared_cache: Cache) -> Result:
     return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
 
 
-def test_one_goes_where_the_environment_goes(world: World, shared_cache: Cache) -> None:
+def test_images_are_those_of_the_environment(world: World, shared_cache: Cache) -> None:
     page = explore(world.drawn, shared_cache)
-    page.say(want="here")
-    assert page.told()["place"] == ROOT and page.jpeg == shown_by_atlas(world.drawn, shared_cache)
-    ways: list[tuple[dict[str, Any], tuple[Action, ...]]] = [
+    page.request(want="here")
+    assert page.last()["place"] == ROOT and page.jpeg == environment_jpeg(world.drawn, shared_cache)
+    visited: list[tuple[dict[str, Any], tuple[Action, ...]]] = [
         (page.go(5), (Expand(5),)),
         (page.go(5, 15), (Expand(5), Expand(15))),
         (page.go(5, look="before", cell=0), (Expand(5), Investigate(0, "before"))),
@@ -103,12 +105,12 @@ def test_one_goes_where_the_environment_goes(world: World, shared_cache: Cache) 
         (page.go(5, look="frame", cell=3), (Expand(5), Zoom(3))),
         (page.go(), ()),
     ]
-    for (told, jpeg), (_, actions) in zip(page.sent[1:], ways, strict=True):
-        assert told["is"] == "picture" and jpeg == shown_by_atlas(world.drawn, shared_cache, *actions)
-        assert list(Image.open(io.BytesIO(jpeg)).size) == told["size"]
+    for (message, jpeg), (_, actions) in zip(page.sent[1:], visited, strict=True):
+        assert message["is"] == "picture" and jpeg == environment_jpeg(world.drawn, shared_cache, *actions)
+        assert list(Image.open(io.BytesIO(jpeg)).size) == message["size"]
 
 
-def test_what_is_told_of_a_place(world: World, shared_cache: Cache) -> None:
+def test_a_location_is_described(world: World, shared_cache: Cache) -> None:
     page = explore(world.drawn, shared_cache)
     root, inner, scan, frame = (
         page.go(), page.go(5, 15), page.go(5, look="before", cell=0), page.go(5, look="frame", cell=3)
@@ -121,7 +123,9 @@ def test_what_is_told_of_a_place(world: World, shared_cache: Cache) -> None:
     )
     assert root["cells"][1]["span"] == "0:37.5–1:15.0" and all(cell["opens"] for cell in root["cells"])
     lines = world.drawn.subtitles.between(37.5, 75.0)
-    assert root["cells"][1]["said"].startswith(lines[0].text) and len(root["cells"][1]["said"]) <= MOST_LETTERS + 1
+    assert (
+        root["cells"][1]["said"].startswith(lines[0].text) and len(root["cells"][1]["said"]) <= MAX_SUBTITLE_CHARS + 1
+    )
     assert [crumb["path"] for crumb in inner["crumbs"]] == [[], [5], [5, 15]] and inner["depth"].startswith("depth 2")
     assert inner["crumbs"][1]["words"] == "3:07.5–3:45.0" and not any(cell["opens"] for cell in inner["cells"])
     cell = page.explorer.atlas.root.expand(5).expand(15)
@@ -129,23 +133,28 @@ def test_what_is_told_of_a_place(world: World, shared_cache: Cache) -> None:
     assert scan["k"] == 3 and "just before cell 0" in scan["words"] and not any(c["opens"] for c in scan["cells"])
     assert scan["ruler"]["here"][1] == 187.5 / 600
     assert frame["about"].items() <= page.go(5)["cells"][3].items() and root["about"] is None
-    assert frame["k"] == 0 and frame["cells"] == [] and frame["size"] == [320, 180] and "in full" in frame["words"]
+    assert (
+        frame["k"] == 0
+        and frame["cells"] == []
+        and frame["size"] == [320, 180]
+        and "at full resolution" in frame["words"]
+    )
 
 
-def test_python_leads_the_page_too(world: World, shared_cache: Cache) -> None:
+def test_python_moves_the_page(world: World, shared_cache: Cache) -> None:
     page = explore(world.drawn, shared_cache)
     explorer = page.explorer
     assert explorer.open(5, 2).back().open(2).place == Location((5, 2))
-    assert page.told()["place"]["path"] == [5, 2] == list(explorer.view.grid.path)
+    assert page.last()["place"]["path"] == [5, 2] == list(explorer.view.grid.path)
     assert explorer.frame(3).back().place == Location((5, 2))
     assert explorer.before(3).place == Location((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 960)
-    assert page.told()["place"] == {"path": [5, 2], "look": "after", "cell": 4}
+    assert page.last()["place"] == {"path": [5, 2], "look": "after", "cell": 4}
     assert explorer.back().back().back().back().place == Location()
     for wrong in (lambda: explorer.open(16), lambda: explorer.open(0, 0, 0, 0), lambda: explorer.before(0)):
         with pytest.raises(IllegalAction):
             wrong()
     page.go(7)
-    assert explorer.place == Location((7,)), "and the page leads Python"
+    assert explorer.place == Location((7,)), "and the page moves Python"
 
 
 @pytest.mark.parametrize(
@@ -159,91 +168,91 @@ def test_python_leads_the_page_too(world: World, shared_cache: Cache) -> None:
         {"path": [], "look": "before", "cell": 0}, {"path": [], "look": ["grid"], "cell": None},
     ],
 )  # fmt: skip
-def test_a_place_that_is_none_is_a_sentence(world: World, shared_cache: Cache, place: Any) -> None:
+def test_an_invalid_location_is_reported(world: World, shared_cache: Cache, place: Any) -> None:
     page = explore(world.drawn, shared_cache)
     page.go(5)
-    page.say(want="show", place=place)
-    assert page.told()["is"] == "trouble" and page.told()["words"].startswith("This cannot be shown: ")
-    page.say(want="here")
-    assert page.told()["place"]["path"] == [5], "and one stays where one is"
-    page.say(want="ahead", place=place)
-    assert page.told()["is"] in ("picture", "trouble")
+    page.request(want="show", place=place)
+    assert page.last()["is"] == "trouble" and page.last()["words"].startswith("This cannot be shown: ")
+    page.request(want="here")
+    assert page.last()["place"]["path"] == [5], "the location stays"
+    page.request(want="ahead", place=place)
+    assert page.last()["is"] in ("picture", "trouble")
 
 
-def test_what_a_run_knows_is_marked(world: World, searched: Result, shared_cache: Cache) -> None:
+def test_evidence_and_dead_zones_are_marked(world: World, searched: Result, shared_cache: Cache) -> None:
     zones = DeadZones(((0.0, 37.5), (40.0, 60.0)))
     result = replace(searched, dead_zones=zones)
-    told = explore(world.drawn, shared_cache, result=result).go()
-    marked = {label: place for place, cell in enumerate(told["cells"]) for label in cell["found"]}
+    message = explore(world.drawn, shared_cache, result=result).go()
+    marked = {label: index for index, cell in enumerate(message["cells"]) for label in cell["found"]}
     assert marked == {item.label: int(item.timestamp_s // 37.5) for item in result.evidence} and marked
-    assert [cell["dead"] for cell in told["cells"][:3]] == [1.0, round(20 / 37.5, 3), 0.0]
-    assert told["ruler"]["dead"] == [[0.0, 37.5 / 600], [40 / 600, 60 / 600]]
-    assert [label for _, label in told["ruler"]["found"]] == list(result.evidence.labels)
+    assert [cell["dead"] for cell in message["cells"][:3]] == [1.0, round(20 / 37.5, 3), 0.0]
+    assert message["ruler"]["dead"] == [[0.0, 37.5 / 600], [40 / 600, 60 / 600]]
+    assert [label for _, label in message["ruler"]["found"]] == list(result.evidence.labels)
     plain = explore(world.drawn, shared_cache)
     assert not any(cell["found"] or cell["dead"] for cell in plain.go()["cells"])
     still = Page(GridExplorer(world.drawn, result=result, cache=shared_cache)._repr_html_())
-    assert all(f"{label} in cell" in still.text for label in marked) and "Ruled out: cells" in still.text
+    assert all(f"{label} in cell" in still.text for label in marked) and "Dead cells: " in still.text
 
 
-class Slow(Flat):
-    """A video whose frames come only when they are let go."""
+class Blocked(Flat):
+    """A video whose frames are decoded once `release` is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.free, self.reached = threading.Event(), threading.Event()
+        self.release, self.is_decoding = threading.Event(), threading.Event()
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
-        self.reached.set()
-        assert self.free.wait(60)
+        self.is_decoding.set()
+        assert self.release.wait(60)
         return super().try_frames(times_s, size)
 
 
-def test_a_later_click_supersedes_earlier_ones(cache: Cache) -> None:
-    video = Slow()
+def test_a_newer_click_replaces_older_ones(cache: Cache) -> None:
+    video = Blocked()
     page = explore(video, cache, max_depth=2)
     for cell in (3, 5, 7, 9):
-        page.say(want="show", place={**ROOT, "path": [cell]})
-        assert video.reached.wait(60), "the first is being drawn"
-    video.free.set()
-    assert page.told()["place"]["path"] == [9]
+        page.request(want="show", place={**ROOT, "path": [cell]})
+        assert video.is_decoding.wait(60), "the first one is being drawn"
+    video.release.set()
+    assert page.last()["place"]["path"] == [9]
     assert page.drawing == 2 and len(page.sent) == 1, (
-        "of the first, the picture came too late; the others were never drawn"
+        "the first one was drawn too late to be sent; the others were never drawn"
     )
     assert video.asked == 2 * 16
     page.go(3)
-    assert video.asked == 2 * 16, "what came too late is kept all the same"
+    assert video.asked == 2 * 16, "the image that was too late is cached all the same"
 
 
-def test_the_next_grid_is_drawn_ahead_but_never_first(cache: Cache) -> None:
-    video = Slow()
+def test_the_next_grid_is_prefetched_while_nothing_else_is_drawn(cache: Cache) -> None:
+    video = Blocked()
     page = explore(video, cache, max_depth=2)
-    page.say(want="show", place=ROOT)
+    page.request(want="show", place=ROOT)
     for cell in (1, 2, 3):
-        page.say(want="ahead", place={**ROOT, "path": [cell]})
-    assert video.reached.wait(60) and video.asked == 0
-    assert not page.explorer._ahead.rest(0.05), "it waits for what is asked for"
-    video.free.set()
-    page.told()
-    assert video.asked == 2 * 16, "only the grid that was rested on last"
+        page.request(want="ahead", place={**ROOT, "path": [cell]})
+    assert video.is_decoding.wait(60) and video.asked == 0
+    assert not page.explorer._prefetch_jobs.wait(0.05), "a prefetch waits for requests"
+    video.release.set()
+    page.last()
+    assert video.asked == 2 * 16, "only the newest prefetch is drawn"
     page.go(3)
-    assert video.asked == 2 * 16 and len(page.sent) == 2, "it is there, and nothing was sent of it before"
-    page.say(want="ahead", place={**ROOT, "path": [99]})
-    assert page.told()["place"]["path"] == [3], "what cannot be is not told"
+    assert video.asked == 2 * 16 and len(page.sent) == 2, "it comes from the cache, and was not sent before"
+    page.request(want="ahead", place={**ROOT, "path": [99]})
+    assert page.last()["place"]["path"] == [3], "a prefetch that fails is not reported"
 
 
-def test_only_what_is_looked_at_is_drawn(cache: Cache, tmp_path: Path) -> None:
+def test_only_requested_grids_are_drawn(cache: Cache, tmp_path: Path) -> None:
     world = atlasworld(1, 36_000, questions=1, size=(114, 64), directory=tmp_path)
     page = explore(world.drawn, cache, max_depth="auto")
     assert page.go()["depth"] == "depth 0 of at most 3"
     page.go(7)
     page.go(7, 3)
     assert cache.stats()["view"]["entries"] == 3
-    assert cache.stats()["tile"]["entries"] <= 3 * 16, "parts of so long a world are alike"
+    assert cache.stats()["tile"]["entries"] <= 3 * 16, "tiles of repeated clips are shared"
 
 
-def test_what_cannot_be_read_is_told(cache: Cache) -> None:
+def test_unreadable_frames_are_reported(cache: Cache) -> None:
     broken = explore(Flat(broken=(4.0, 6.0)), cache, max_depth=2)
-    assert broken.go()["note"] == "2 cells cannot be decoded, and hatched: 4–5." and broken.go(12)["note"] == ""
+    assert broken.go()["note"] == "2 cells cannot be decoded and are hatched: 4–5." and broken.go(12)["note"] == ""
     words = broken.go(look="frame", cell=4)["words"]
     assert words == "This cannot be shown: Cell 4 is unreadable: its frame cannot be decoded."
     gone = explore(Gone(), Cache(None), max_depth=2)
@@ -251,7 +260,7 @@ def test_what_cannot_be_read_is_told(cache: Cache) -> None:
     assert "The image cannot be shown: gone" in Page(GridExplorer(Gone(), cache=Cache(None))._repr_html_()).text
 
 
-def test_a_file_that_vanished_is_told(film: World, tmp_path: Path, cache: Cache) -> None:
+def test_a_file_that_was_emptied_is_reported(film: World, tmp_path: Path, cache: Cache) -> None:
     import atlaskit as ak
 
     path = tmp_path / "film.mp4"
@@ -259,37 +268,26 @@ def test_a_file_that_vanished_is_told(film: World, tmp_path: Path, cache: Cache)
     page = explore(ak.open_video(path), cache)
     assert page.go()["note"] == ""
     path.write_bytes(b"")  # an open file that is only unlinked can still be read
-    assert page.go(3)["note"] == "16 cells cannot be decoded, and hatched: 0–15."
-    assert page.go()["note"] == "", "what was drawn before is there"
+    assert page.go(3)["note"] == "16 cells cannot be decoded and are hatched: 0–15."
+    assert page.go()["note"] == "", "images that were drawn before are cached"
 
 
-def test_text_is_text(cache: Cache) -> None:
+def test_hostile_text_stays_text(cache: Cache) -> None:
     video = Named()
     evidence = Scratchpad().add([Evidence(5.0, 4.0, 6.0, HOSTILE[0], 0.5, subtitle=HOSTILE[1])])
     page = explore(video, cache, max_depth=2)
     page.explorer.marks = replace(page.explorer.marks, evidence=evidence)
     for message in (page.go(), page.go(3), page.go(look="frame", cell=2), page.go(look="before", cell=9)):
-        assert all(letter.isprintable() for words in texts(message) for letter in words)
-        assert max(map(len, texts(message))) <= 1_001
-    assert any("<script>alert(1)</script>" in words for words in texts(page.go())), "it is shown, as text"
+        assert all(character.isprintable() for text in strings(message) for character in text)
+        assert max(map(len, strings(message))) <= 1_001
+    assert any("<script>alert(1)</script>" in text for text in strings(page.go())), "markup is shown as text"
     html = page.explorer._repr_html_()
-    read = Page(html)
-    assert {tag for tag, _ in read.found} <= {"div", "p", "img", "bdi", "wbr", "span"} and len(read.images) == 2
-    assert "onerror" not in " ".join(name for _, attributes in read.found for name in attributes)
+    parsed = Page(html)
+    assert {tag for tag, _ in parsed.found} <= {"div", "p", "img", "bdi", "wbr", "span"} and len(parsed.images) == 2
+    assert "onerror" not in " ".join(name for _, attributes in parsed.found for name in attributes)
 
 
-def texts(value: Any) -> list[str]:
-    match value:
-        case str():
-            return [value]
-        case list():
-            return [each for held in value for each in texts(held)]
-        case dict():
-            return [each for held in value.values() for each in texts(held)]
-    return []
-
-
-def test_memory_stays_flat_over_500_clicks(world: World, cache: Cache) -> None:
+def test_clicks_do_not_leak_memory(world: World, cache: Cache) -> None:
     page = explore(world.drawn, cache)
 
     def click(number: int) -> None:
@@ -297,40 +295,40 @@ def test_memory_stays_flat_over_500_clicks(world: World, cache: Cache) -> None:
         page.go(number % 4, look="frame", cell=number % 5)
         page.sent.clear()
 
-    def counted() -> tuple[int, int, int]:
+    def count_objects() -> tuple[int, int, int]:
         gc.collect()
-        held = sum(isinstance(each, View | Location | Image.Image) for each in gc.get_objects())
-        return held, threading.active_count(), page.explorer._drawing._pool._work_queue.qsize()
+        objects = sum(isinstance(each, View | Location | Image.Image) for each in gc.get_objects())
+        return objects, threading.active_count(), page.explorer._jobs._pool._work_queue.qsize()
 
     for number in range(60):
         click(number)
-    before = counted()
+    before = count_objects()
     for number in range(250):
         click(number)
-    assert counted() == before
+    assert count_objects() == before
 
 
-def test_the_latest_is_done_and_the_thread_ends() -> None:
-    done, thread = list[str](), Debouncer("test")
-    begun, free = threading.Event(), threading.Event()
-    thread.tell(lambda is_latest: (begun.set(), free.wait(60), done.append(f"first {is_latest()}")))  # type: ignore[func-returns-value, arg-type, return-value]
-    assert begun.wait(60)
-    thread.tell(lambda _: done.append("second"))
-    thread.tell(lambda is_latest: done.append(f"third {is_latest()}"))
-    assert not thread.rest(0.01)
-    free.set()
-    assert thread.rest(60) and done == ["first False", "third True"]
-    thread.tell(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
-    assert thread.rest(60), "what fails is done too"
+def test_a_debouncer_runs_the_newest_job_and_ends_its_thread() -> None:
+    done, debouncer = list[str](), Debouncer("test")
+    has_started, release = threading.Event(), threading.Event()
+    debouncer.submit(lambda is_latest: (has_started.set(), release.wait(60), done.append(f"first {is_latest()}")))  # type: ignore[func-returns-value, arg-type, return-value]
+    assert has_started.wait(60)
+    debouncer.submit(lambda _: done.append("second"))
+    debouncer.submit(lambda is_latest: done.append(f"third {is_latest()}"))
+    assert not debouncer.wait(0.01)
+    release.set()
+    assert debouncer.wait(60) and done == ["first False", "third True"]
+    debouncer.submit(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    assert debouncer.wait(60), "a job that fails is done too"
     before = threading.active_count()
-    del thread
+    del debouncer
     gc.collect()
     deadline = threading.Event()
     while threading.active_count() >= before and not deadline.wait(0.02):
         pass
 
 
-def test_the_widget_keeps_no_pictures_and_hears_only_messages(world: World, shared_cache: Cache) -> None:
+def test_the_widget_state_holds_no_content(world: World, shared_cache: Cache) -> None:
     explorer = GridExplorer(world.drawn, k=4, cell=32, cache=shared_cache)
     state = explorer.widget.get_state()
     assert len(repr(state)) < 40_000 and "drawn world" not in repr(state)
@@ -338,14 +336,14 @@ def test_the_widget_keeps_no_pictures_and_hears_only_messages(world: World, shar
     explorer.widget.send = lambda message, buffers=(): sent.append(message)
     explorer.widget._handle_custom_msg("no message", [])
     explorer.widget._handle_custom_msg({"want": "show", "place": {**ROOT, "path": [3]}}, [])
-    assert explorer._drawing.rest(60) and [message.get("place", {}).get("path") for message in sent] == [None, [3]]
+    assert explorer._jobs.wait(60) and [message.get("place", {}).get("path") for message in sent] == [None, [3]]
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval|Function\(|fetch|import|https?:", state["_esm"]
     )
     assert not re.search(r"@import|url\(|https?:", state["_css"])
 
 
-def test_anywidget_is_imported_when_a_widget_is_shown_and_missed_in_one_sentence(tmp_path: Path) -> None:
+def test_anywidget_is_imported_late_and_its_absence_is_one_sentence(tmp_path: Path) -> None:
     code = (
         "import sys, atlaskit as ak\n"
         "explorer = ak.widgets.GridExplorer(ak.benchmarks.atlasworld(1, 60, size=(114, 64), directory='.').drawn, "
@@ -357,11 +355,16 @@ def test_anywidget_is_imported_when_a_widget_is_shown_and_missed_in_one_sentence
         "explorer._ipython_display_()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("Widgets need anywidget: pip install 'atlaskit[notebook]'.\n") and not done.stderr
+    assert (
+        done.stdout.startswith(
+            "The interactive widgets need anywidget; install it with pip install 'atlaskit[notebook]'.\n"
+        )
+        and not done.stderr
+    )
 
 
-def test_pages_without_a_kernel_show_the_picture(tmp_path: Path) -> None:
-    """Also where the state of all widgets is stored, as papermill does: nbconvert would then wait for a network."""
+def test_pages_without_a_kernel_show_the_static_picture(tmp_path: Path) -> None:
+    """With and without stored widget state: nbconvert would show the widget from a network."""
     book = write_notebook(
         tmp_path / "book.ipynb",
         "seed = 1",
@@ -382,12 +385,12 @@ def test_pages_without_a_kernel_show_the_picture(tmp_path: Path) -> None:
     assert len(nbformat.writes(executed)) < 200_000
 
 
-def test_a_setting_that_cannot_be_is_refused_at_once(world: World, cache: Cache) -> None:
+def test_an_invalid_setting_raises_at_once(world: World, cache: Cache) -> None:
     for options in ({"k": 1}, {"max_depth": 99}, {"cell": 4}):
         with pytest.raises(InputError):
             GridExplorer(world.drawn, cache=cache, **options).view  # type: ignore[arg-type]  # noqa: B018
 
 
-def test_the_public_names() -> None:
+def test_public_names_have_docstrings() -> None:
     assert all(getattr(widgets, name).__doc__ for name in widgets.__all__)
-    assert bridge.STILL in Path(bridge.__file__).with_name("page.js").read_text()
+    assert bridge.STATIC_CLASS in Path(bridge.__file__).with_name("page.js").read_text()

@@ -1,4 +1,4 @@
-"""Viewer and table, from the kernel's side: they tell what the run did, draw what is looked at, and text is text."""
+"""The kernel's side of trace viewer and run table: steps, requested images, hostile text."""
 
 from __future__ import annotations
 
@@ -35,36 +35,37 @@ from atlaskit.viz.html.markup import MAX_WIDTH_PX, shrink_jpeg
 from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets import RunTable, TraceViewer, runtable
-from atlaskit.viz.widgets.channel import BATCH, FIRST_BATCH, MOST_RUNS, MOST_WANTED
+from atlaskit.viz.widgets.channel import BATCH, FIRST_BATCH, MAX_REQUESTED, MAX_RUNS
 
-WORDS = ALL[:-1]
-"""Without half a letter, which pandas does not take."""
+TEXT = ALL[:-1]
+"""Without the lone surrogate, which pandas does not store."""
 
 
-class Pages:
-    """Stands for the page: it keeps what was sent to it."""
+class FakePage:
+    """Replaces the page: it records the messages that it receives."""
 
-    def __init__(self, shown: TraceViewer | RunTable) -> None:
-        self.shown, self.sent, self.jpegs = shown, list[dict[str, Any]](), dict[tuple[int, int], bytes]()
-        vars(shown)["widget"] = self
+    def __init__(self, widget: TraceViewer | RunTable) -> None:
+        self.widget, self.sent, self.jpegs = widget, list[dict[str, Any]](), dict[tuple[int, int], bytes]()
+        vars(widget)["widget"] = self
 
     def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
         self.sent.append(json.loads(json.dumps(message)))
         if message["is"] == "picture":
             self.jpegs[message["run"], message["picture"]] = buffers[0]
 
-    def say(self, **message: Any) -> list[dict[str, Any]]:
-        """Say something, and return what was sent upon it, once all of it is."""
+    def request(self, **message: Any) -> list[dict[str, Any]]:
+        """Send a request, and return all messages that it causes."""
         before = len(self.sent)
-        self.shown._hear(message)
-        for thread in (*self.shown._feed._telling.values(), self.shown._feed._drawing):
-            assert thread.rest(60)
+        self.widget._receive(message)
+        channel = self.widget._channel
+        for jobs in (*channel._step_jobs.values(), channel._image_jobs):
+            assert jobs.wait(60)
         return self.sent[before:]
 
     def steps(self, number: int = 0) -> list[dict[str, Any]]:
-        """Ask for a run, and return its steps, put together as a page does."""
+        """Request a run, and return its steps, joined from batches as a page joins them."""
         steps: list[dict[str, Any]] = []
-        for message in self.say(want="run", run=number):
+        for message in self.request(want="run", run=number):
             if message["is"] == "steps":
                 assert message["first"] == len(steps)
                 steps += message["steps"]
@@ -75,58 +76,60 @@ class Pages:
         return next(message["head"] for message in reversed(self.sent) if message["is"] == "head")
 
 
-def test_the_page_is_told_every_step_and_no_picture_that_it_does_not_look_at(eventful: Result) -> None:
-    elsewhere = Cache(None)
-    page = Pages(TraceViewer(eventful, cache=elsewhere))
-    assert page.say(want="runs") == [{"is": "runs", "runs": [0]}]
+def test_a_page_receives_all_steps_and_only_requested_images(eventful: Result) -> None:
+    empty = Cache(None)
+    page = FakePage(TraceViewer(eventful, cache=empty))
+    assert page.request(want="runs") == [{"is": "runs", "runs": [0]}]
     decoded = eventful.sheet.video.frames_decoded
     steps, head = page.steps(), page.head()
-    assert eventful.sheet.video.frames_decoded == decoded and elsewhere.stats() == {}, "nothing is drawn yet"
+    assert eventful.sheet.video.frames_decoded == decoded and empty.stats() == {}, "nothing is drawn yet"
     exported = json.loads(re.findall(r'id="run">(.*?)</script>', walk.html(eventful))[0])
     assert [{**step, "saw": []} for step in steps] == [{**step, "saw": []} for step in exported["steps"]]
     assert head == exported["run"] and head["count"] == len(steps) == len(eventful.trace)
 
     drawn = list(pictures(eventful.trace, eventful.sheet.video, eventful.sheet.cache))
-    shows = [(place, which) for place, step in enumerate(steps) for which, _, _ in step["saw"]]
-    assert len(shows) == len(drawn) > 10
-    for (place, which), each in list(zip(shows, drawn, strict=True))[:6]:
-        (said,) = [message for message in page.say(want="pictures", wanted=[[0, which]]) if message["is"] == "picture"]
-        assert said == {"is": "picture", "run": 0, "picture": which} and place == each.place
-        assert page.jpegs[0, which] == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
+    listed = [(index, image) for index, step in enumerate(steps) for image, _, _ in step["saw"]]
+    assert len(listed) == len(drawn) > 10
+    for (index, image), each in list(zip(listed, drawn, strict=True))[:6]:
+        (reply,) = [
+            message for message in page.request(want="pictures", wanted=[[0, image]]) if message["is"] == "picture"
+        ]
+        assert reply == {"is": "picture", "run": 0, "picture": image} and index == each.place
+        assert page.jpegs[0, image] == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
 
 
-def test_a_saved_run_is_the_run(eventful: Result, tmp_path: Path) -> None:
+def test_a_saved_run_shows_the_same_as_its_result(eventful: Result, tmp_path: Path) -> None:
     eventful.save(tmp_path / "run.json")
     eventful.trace.save(tmp_path / "run.jsonl")
-    own = Pages(TraceViewer(eventful))
-    steps, head = own.steps()[1:], own.head()  # the first tells the settings, which a file sorts by name
+    own = FakePage(TraceViewer(eventful))
+    steps, head = own.steps()[1:], own.head()  # the first lists the settings, which a file sorts by name
     for saved in (str(tmp_path / "run.json"), tmp_path / "run.jsonl", eventful.trace):
-        page = Pages(TraceViewer(saved, cache=eventful.sheet.cache))
-        unseen = [{**step, "saw": [each[0] for each in step["saw"]]} for step in page.steps()[1:]]
-        assert unseen == [{**step, "saw": [each[0] for each in step["saw"]]} for step in steps]
+        page = FakePage(TraceViewer(saved, cache=eventful.sheet.cache))
+        without_sizes = [{**step, "saw": [each[0] for each in step["saw"]]} for step in page.steps()[1:]]
+        assert without_sizes == [{**step, "saw": [each[0] for each in step["saw"]]} for step in steps]
         assert page.head() == head
         wanted = [[0, step["saw"][0][0]] for step in steps if step["saw"]][:3]
-        assert {message["is"] for message in page.say(want="pictures", wanted=wanted)} == {"picture"}
+        assert {message["is"] for message in page.request(want="pictures", wanted=wanted)} == {"picture"}
         for key in page.jpegs:
-            own.say(want="pictures", wanted=[list(key)])
+            own.request(want="pictures", wanted=[list(key)])
             assert page.jpegs[key] == own.jpegs[key]
 
 
-def test_a_picture_that_cannot_be_had_is_a_sentence(answered: Result) -> None:
-    page = Pages(TraceViewer(answered.trace, cache=Cache(None)))
-    which = next(step["saw"][0][0] for step in page.steps() if step["saw"])
-    (missing,) = page.say(want="pictures", wanted=[[0, which]])
+def test_a_missing_image_is_reported(answered: Result) -> None:
+    page = FakePage(TraceViewer(answered.trace, cache=Cache(None)))
+    image = next(step["saw"][0][0] for step in page.steps() if step["saw"])
+    (missing,) = page.request(want="pictures", wanted=[[0, image]])
     assert missing["is"] == "missing" and "pass `video` to draw it again" in missing["words"]
-    page = Pages(TraceViewer(answered.trace, video=answered.sheet.video, cache=Cache(None)))
+    page = FakePage(TraceViewer(answered.trace, video=answered.sheet.video, cache=Cache(None)))
     page.steps()
-    page.say(want="pictures", wanted=[[0, which]])
-    assert Image.open(io.BytesIO(page.jpegs[0, which])).format == "JPEG"
-    page = Pages(TraceViewer(answered.trace, video=Flat()))
+    page.request(want="pictures", wanted=[[0, image]])
+    assert Image.open(io.BytesIO(page.jpegs[0, image])).format == "JPEG"
+    page = FakePage(TraceViewer(answered.trace, video=Flat()))
     assert len(page.steps()) == len(answered.trace)
     assert "Images are missing: The trace is of another video" in page.head()["notes"][0]
 
 
-def test_a_trace_that_names_what_is_no_picture_shows_none(answered: Result) -> None:
+def test_a_trace_cannot_make_the_viewer_read_other_cache_entries(answered: Result) -> None:
     cache = Cache(None)
     cache.put("reply:4:" + "0" * 64, b'"secret"')
     cache.put("view:2:" + "1" * 64, b"no jpeg")
@@ -135,54 +138,54 @@ def test_a_trace_that_names_what_is_no_picture_shows_none(answered: Result) -> N
             Event(e.kind, e.round, e.worker, {**(e.data or {}), "view": {**e["view"], "key": key}})
             for e in answered.trace.of("step")
         ]
-        page = Pages(TraceViewer(Trace(tuple(events)), cache=cache))
+        page = FakePage(TraceViewer(Trace(tuple(events)), cache=cache))
         assert len(page.steps()) == len(events)
-        (missing,) = page.say(want="pictures", wanted=[[0, 0]])
+        (missing,) = page.request(want="pictures", wanted=[[0, 0]])
         assert missing["is"] == "missing" and "secret" not in missing["words"]
 
 
-class Waiting(Flat):
-    """A video whose frames come when they are let."""
+class Blocked(Flat):
+    """A video whose frames are decoded once `release` is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked_for, self.let = threading.Event(), threading.Event()
+        self.is_decoding, self.release = threading.Event(), threading.Event()
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
-        self.asked_for.set()
-        assert self.let.wait(60)
+        self.is_decoding.set()
+        assert self.release.wait(60)
         return super().try_frames(times_s, size)
 
 
-def test_pictures_that_are_not_looked_at_any_more_are_not_drawn(cache: Cache) -> None:
-    video = Waiting()
-    video.let.set()
+def test_images_of_a_step_that_was_left_are_not_drawn(cache: Cache) -> None:
+    video = Blocked()
+    video.release.set()
     result = run(video, Babbler(1), cache, workers=3, steps=5, budget=Budget(calls=30))
-    page = Pages(TraceViewer(result, cache=Cache(None)))
+    page = FakePage(TraceViewer(result, cache=Cache(None)))
     different = sorted({each[0] for step in page.steps() for each in step["saw"]})
-    video.let.clear()
-    video.asked_for.clear()
-    page.shown._hear({"want": "pictures", "wanted": [[0, different[0]], [0, different[1]]]})
-    assert video.asked_for.wait(60)
-    for which in different[2:5]:
-        page.shown._hear({"want": "pictures", "wanted": [[0, which]]})
-    video.let.set()
-    page.say(want="nothing")
+    video.release.clear()
+    video.is_decoding.clear()
+    page.widget._receive({"want": "pictures", "wanted": [[0, different[0]], [0, different[1]]]})
+    assert video.is_decoding.wait(60)
+    for image in different[2:5]:
+        page.widget._receive({"want": "pictures", "wanted": [[0, image]]})
+    video.release.set()
+    page.request(want="nothing")
     assert [message["picture"] for message in page.sent if message["is"] == "picture"] == [different[0], different[4]]
-    many = [[0, different[0]]] * (MOST_WANTED + 5)
-    assert len(page.say(want="pictures", wanted=many)) == MOST_WANTED
+    many = [[0, different[0]]] * (MAX_REQUESTED + 5)
+    assert len(page.request(want="pictures", wanted=many)) == MAX_REQUESTED
 
 
-def test_a_run_of_thousands_of_events_comes_in_batches(answered: Result) -> None:
+def test_a_long_run_is_sent_in_batches(answered: Result) -> None:
     long = replace(answered, trace=Trace((answered.trace.events * 1_000)[:3_000]))
-    page = Pages(TraceViewer(long))
+    page = FakePage(TraceViewer(long))
     assert len(page.steps()) == 3_000 == page.head()["count"]
     batches = [len(message["steps"]) for message in page.sent if message["is"] == "steps"]
     assert batches[0] == FIRST_BATCH and max(batches) == BATCH and len(json.dumps(page.sent)) < 12_000_000
 
 
-def test_a_page_that_says_anything_is_no_harm(answered: Result) -> None:
-    page = Pages(TraceViewer(answered))
+def test_invalid_messages_are_ignored(answered: Result) -> None:
+    page = FakePage(TraceViewer(answered))
     count = len(page.steps())
     for message in (
         {},
@@ -194,77 +197,77 @@ def test_a_page_that_says_anything_is_no_harm(answered: Result) -> None:
         {"want": "pictures", "wanted": [[0], [0, 10_000], [7, 0], [0, -1], ["0", 0], [0, 0.5], None]},
         {"want": ALL},
     ):
-        assert page.say(**message) == []
-    assert len(page.steps()) == count, "its threads are alive"
+        assert page.request(**message) == []
+    assert len(page.steps()) == count, "its threads still run"
 
 
-WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
+INVALID_RUNS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "nothing": (lambda path: path / "gone.json", "cannot be read: No such file"),
     "folder": (lambda path: path, "cannot be read: Is a directory"),
     "nul": (lambda path: "run\0.json", "cannot be read"),
-    "picture": (lambda path: written(path, b"\xff\xd8\xff\xe0"), "is not valid JSON"),
-    "empty": (lambda path: written(path, b""), "is not valid JSON"),
-    "page": (lambda path: written(path, b"<!doctype html>"), "is not valid JSON"),
-    "version": (lambda path: written(path, b'{"atlaskit_trace":99}\n'), "of version 99"),
-    "result": (lambda path: written(path, b'{"atlaskit_result":3,"trace":7}'), "has no valid trace"),
-    "event": (lambda path: written(path, b'{"atlaskit_trace":2}\n{"kind":"<b>"}\n'), "is not an event of atlaskit"),
+    "picture": (lambda path: write_run(path, b"\xff\xd8\xff\xe0"), "is not valid JSON"),
+    "empty": (lambda path: write_run(path, b""), "is not valid JSON"),
+    "page": (lambda path: write_run(path, b"<!doctype html>"), "is not valid JSON"),
+    "version": (lambda path: write_run(path, b'{"atlaskit_trace":99}\n'), "of version 99"),
+    "result": (lambda path: write_run(path, b'{"atlaskit_result":3,"trace":7}'), "holds no trace"),
+    "event": (lambda path: write_run(path, b'{"atlaskit_trace":2}\n{"kind":"<b>"}\n'), "is not an event of atlaskit"),
     "number": (lambda path: 7, "A run must be a Result, a Trace, or the path"),
     "table": (lambda path: pd.DataFrame(), "A run must be a Result, a Trace, or the path"),
 }
 
 
-def written(folder: Path, data: bytes) -> Path:
+def write_run(folder: Path, data: bytes) -> Path:
     (folder / "run.json").write_bytes(data)
     return folder / "run.json"
 
 
-@pytest.mark.parametrize("which", WRONG)
-def test_what_is_no_run_is_told_in_a_sentence(which: str, tmp_path: Path) -> None:
-    make, words = WRONG[which]
-    with pytest.raises(InputError, match=words) as told:
+@pytest.mark.parametrize("case", INVALID_RUNS)
+def test_an_invalid_run_raises_one_sentence(case: str, tmp_path: Path) -> None:
+    make, message = INVALID_RUNS[case]
+    with pytest.raises(InputError, match=message) as raised:
         TraceViewer(make(tmp_path))
-    assert "\n" not in str(told.value) and str(told.value).endswith(".")
+    assert "\n" not in str(raised.value) and str(raised.value).endswith(".")
 
 
-def test_two_runs_of_one_question_stand_side_by_side(world: World, answered: Result, shared_cache: Cache) -> None:
+def test_two_runs_of_one_question_are_shown_side_by_side(world: World, answered: Result, shared_cache: Cache) -> None:
     uniform = baselines.uniform(world.drawn, answered.question, vlm=Oracle(world), cache=shared_cache)
-    page = Pages(TraceViewer(answered, uniform))
-    assert page.say(want="runs") == [{"is": "runs", "runs": [0, 1]}]
+    page = FakePage(TraceViewer(answered, uniform))
+    assert page.request(want="runs") == [{"is": "runs", "runs": [0, 1]}]
     assert [len(page.steps(number)) for number in (0, 1)] == [len(answered.trace), len(uniform.trace)]
     names = [message["head"]["name"] for message in page.sent if message["is"] == "head"]
     assert names[0].startswith("video-rlm · oracle") and names[1].startswith("uniform · oracle")
-    assert shown(page.shown).text.count(answered.question.text) == 2
+    assert shown(page.widget).text.count(answered.question.text) == 2
     other = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=shared_cache, cell=48)
-    with pytest.raises(InputError, match="two runs of one question, not of"):
+    with pytest.raises(InputError, match="Two runs must have the same question; got"):
         TraceViewer(answered, other)
 
 
-def test_the_regions_are_those_of_the_steps_and_tell_what_became_of_them(eventful: Result) -> None:
-    told, steps = regions(open_run(eventful)), Pages(TraceViewer(eventful)).steps()
-    paths = [tuple(region["path"]) for region in told]
+def test_regions_are_those_of_the_steps_with_what_they_hold(eventful: Result) -> None:
+    tree, steps = regions(open_run(eventful)), FakePage(TraceViewer(eventful)).steps()
+    paths = [tuple(region["path"]) for region in tree]
     assert paths == sorted(set(paths)) and paths[0] == ()
     assert {tuple(step["path"]) for step in steps if step["path"] is not None} <= set(paths)
     assert all(path[:-1] in paths for path in paths if path)
-    assert told[0]["holds"].startswith(f"{len(eventful.evidence)} frame") and len(eventful.evidence)
-    holds = {region["holds"] for region in told}
+    assert tree[0]["holds"].startswith(f"{len(eventful.evidence)} frame") and len(eventful.evidence)
+    holds = {region["holds"] for region in tree}
     assert "dead zone" in holds and max(map(len, paths)) >= 2
     unknown = regions(open_run(Trace(eventful.trace.of("step"))))
     assert {region["told"] for region in unknown} <= {
         "whole video",
         *(f"cell {path[-1]}" for path in paths if path),
     }
-    strange = replace(eventful.trace.events[-2], kind="report")
-    assert regions(open_run(Trace((strange,)))) == [], "what is in no form of ours has no place"
+    malformed = replace(eventful.trace.events[-2], kind="report")
+    assert regions(open_run(Trace((malformed,)))) == [], "a malformed event has no region"
 
 
-def test_steps_can_be_picked_by_the_evidence_that_they_are_about(answered: Result) -> None:
-    steps = Pages(TraceViewer(answered)).steps()
+def test_steps_name_the_evidence_that_they_are_about(answered: Result) -> None:
+    steps = FakePage(TraceViewer(answered)).steps()
     for item in answered.evidence:
-        about = [place for place, step in enumerate(steps) if f"[{item.label}]" in step["touches"]]
-        kinds_of = {answered.trace.events[place].kind for place in about}
-        assert {"step", "report"} <= kinds_of and min(about) == min(
-            place
-            for place, event in enumerate(answered.trace)
+        about = [index for index, step in enumerate(steps) if f"[{item.label}]" in step["touches"]]
+        kinds = {answered.trace.events[index].kind for index in about}
+        assert {"step", "report"} <= kinds and min(about) == min(
+            index
+            for index, event in enumerate(answered.trace)
             if event.kind == "step" and item.timestamp_s in [found["timestamp_s"] for found in event["found"]]
         )
     assert [step["does"] for step in steps if step["does"] in ("Expand", "AddToScratchpad")] == [
@@ -272,13 +275,13 @@ def test_steps_can_be_picked_by_the_evidence_that_they_are_about(answered: Resul
         for event in answered.trace.of("step")
         if event["action"]["name"] in ("Expand", "AddToScratchpad")
     ]
-    decided = next(step for step in steps if step["what"] == "the question is answered")
-    assert decided["touches"] and set(decided["touches"]) <= {f"[{item.label}]" for item in answered.evidence}
+    decision = next(step for step in steps if step["what"] == "the question is answered")
+    assert decision["touches"] and set(decision["touches"]) <= {f"[{item.label}]" for item in answered.evidence}
 
 
 @pytest.fixture
 def hostile(eventful: Result, tmp_path: Path) -> Result:
-    """A run in which everyone said nothing but what would run, if it could."""
+    """A run whose texts are all hostile."""
     events = [Event(e.kind, e.round, e.worker, spoiled(json.loads(json.dumps(e.data)))) for e in eventful.trace]
     question = replace(eventful.question, text=ALL[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL[:-1]))
     settings = {**eventful.settings, "model": ALL, "parameters": {ALL: ALL}}
@@ -286,17 +289,17 @@ def hostile(eventful: Result, tmp_path: Path) -> Result:
     return replace(eventful, question=question, reasoning=ALL, failure=ALL, stop=ALL, trace=Trace(tuple(events)))
 
 
-def test_text_is_text(hostile: Result) -> None:
+def test_hostile_text_stays_text(hostile: Result) -> None:
     for given in (hostile, hostile.trace):
-        page = Pages(TraceViewer(given, cache=hostile.sheet.cache))
+        page = FakePage(TraceViewer(given, cache=hostile.sheet.cache))
         steps = page.steps()
-        assert all(letter.isprintable() for said in strings(page.sent) for letter in said)
-        assert any("<script>alert(1)</script>" in said for said in strings(steps)), "as it was said"
-        assert "<script>alert(1)</script>" in shown(page.shown).text
+        assert all(character.isprintable() for text in strings(page.sent) for character in text)
+        assert any("<script>alert(1)</script>" in text for text in strings(steps)), "markup is shown as text"
+        assert "<script>alert(1)</script>" in shown(page.widget).text
 
 
-def test_a_viewer_says_what_it_is(answered: Result) -> None:
-    assert repr(TraceViewer(answered)) == f"TraceViewer(<a run of {len(answered.trace)} events>)"
+def test_the_repr_and_static_picture_of_a_viewer(answered: Result) -> None:
+    assert repr(TraceViewer(answered)) == f"TraceViewer(<run of {len(answered.trace)} events>)"
     assert shown(TraceViewer(answered)).text.count(answered.question.text) == 1
     assert answered.question.text in shown(TraceViewer(answered.trace)).text
 
@@ -306,87 +309,88 @@ def test_a_viewer_says_what_it_is(answered: Result) -> None:
 
 @pytest.fixture(scope="module")
 def rows(world: World, shared_cache: Cache, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """Two methods over the same four questions, one of which failed in one of them."""
+    """Rows of two methods on the same four questions; one run failed."""
     cases, folder = world.cases(drawn=True)[:4], tmp_path_factory.mktemp("traces")
     given: dict[str, Any] = {"cache": shared_cache, "progress": False, "traces": folder}
     searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, budget=Budget(calls=30), **given)
     uniform = evaluate(cases, "uniform", vlm=Oracle, **given)
-    both = pd.concat([searched, uniform], ignore_index=True)
-    both.loc[7, ["stop", "trace", "failure", "right"]] = ["failed", "", "It <b>fell</b> down.", False]
-    return both
+    joined = pd.concat([searched, uniform], ignore_index=True)
+    joined.loc[7, ["stop", "trace", "failure", "right"]] = ["failed", "", "It <b>fell</b> down.", False]
+    return joined
 
 
-def table_of(table: RunTable) -> tuple[dict[str, Any], pd.DataFrame]:
-    about, *batches = Pages(table).say(want="rows")
-    told = [row for batch in batches for row in batch["rows"]]
-    return about, pd.DataFrame(told, columns=about["columns"])
+def sent_table(table: RunTable) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Return the first message to the page, and the rows of the others."""
+    head, *batches = FakePage(table).request(want="rows")
+    values = [row for batch in batches for row in batch["rows"]]
+    return head, pd.DataFrame(values, columns=head["columns"])
 
 
-def test_the_table_tells_its_rows_as_they_are(rows: pd.DataFrame) -> None:
-    about, told = table_of(RunTable(rows, columns=["seconds"]))
-    assert about["count"] == len(told) == 8 and "seconds" in told and "trace" not in told
+def test_a_table_sends_its_rows_unchanged(rows: pd.DataFrame) -> None:
+    head, sent = sent_table(RunTable(rows, columns=["seconds"]))
+    assert head["count"] == len(sent) == 8 and "seconds" in sent and "trace" not in sent
     for name in ("question", "id", "method", "category", "stop", "tokens", "score"):
-        assert told[name].tolist() == rows[name].tolist(), name
+        assert sent[name].tolist() == rows[name].tolist(), name
     outcomes = [("failed" if n == 7 else "right" if right else "wrong") for n, right in enumerate(rows["right"])]
-    assert told["outcome"].tolist() == outcomes
-    assert about["filters"] == ["outcome", "stop", "category", "method"]
-    about, told = table_of(RunTable(rows[rows["method"] == "uniform"][["id", "right", "stop", "method"]]))
-    assert about["columns"] == ["outcome", "method", "stop", "id"] and "method" not in about["filters"]
+    assert sent["outcome"].tolist() == outcomes
+    assert head["filters"] == ["outcome", "stop", "category", "method"]
+    head, sent = sent_table(RunTable(rows[rows["method"] == "uniform"][["id", "right", "stop", "method"]]))
+    assert head["columns"] == ["outcome", "method", "stop", "id"] and "method" not in head["filters"]
 
 
 def test_a_row_opens_its_run(world: World, rows: pd.DataFrame, shared_cache: Cache) -> None:
-    page = Pages(RunTable(rows, cache=shared_cache))
+    page = FakePage(RunTable(rows, cache=shared_cache))
     for number, path in enumerate(rows["trace"][:7]):
         saved = json.loads(Path(path).read_text(encoding="utf-8"))
         assert len(page.steps(number)) == len(saved["trace"]) and page.head()["question"] == rows["question"][number]
-    assert len(page.shown._feed._found) == MOST_RUNS, "those that were opened long ago are let go of"
+    assert len(page.widget._channel._pictures) == MAX_RUNS, "the images of the oldest run are released"
     table = RunTable(rows, cases=world.cases(drawn=True), cache=Cache(None))
-    page = Pages(table)
-    which = next(step["saw"][0][0] for step in page.steps(0) if step["saw"])
-    assert page.say(want="pictures", wanted=[[0, which]])[0]["is"] == "picture", "drawn from the case's video"
+    page = FakePage(table)
+    image = next(step["saw"][0][0] for step in page.steps(0) if step["saw"])
+    assert page.request(want="pictures", wanted=[[0, image]])[0]["is"] == "picture", "drawn from the case's video"
     assert [run.question.text for run in table.open(0, 4).runs] == [rows["question"][0]] * 2  # type: ignore[union-attr]
-    with pytest.raises(InputError, match="two runs of one question"):
+    with pytest.raises(InputError, match="Two runs must have the same question"):
         table.open(0, 1)
-    with pytest.raises(InputError, match="There is no row 8: rows are 0 to 7"):
+    with pytest.raises(InputError, match="A row must have an index from 0 to 7; got 8"):
         table.open(8)
 
 
-def test_a_row_without_a_run_says_why(rows: pd.DataFrame) -> None:
+def test_a_row_without_a_trace_is_reported(rows: pd.DataFrame) -> None:
     for given, number, words in (
-        (rows, 7, "the question failed: It <b>fell</b> down."),
-        (rows.drop(columns="trace"), 0, 'evaluate again with traces="FOLDER"'),
+        (rows, 7, "because its run failed: It <b>fell</b> down."),
+        (rows.drop(columns="trace"), 0, 'Evaluate again with traces="FOLDER"'),
         (rows.assign(trace="gone.json"), 0, "gone.json cannot be read: No such file"),
-        (rows, 99, "There is no row 99"),
+        (rows, 99, "from 0 to 7; got 99"),
     ):
-        (trouble,) = Pages(RunTable(given)).say(want="run", run=number)
+        (trouble,) = FakePage(RunTable(given)).request(want="run", run=number)
         assert trouble["is"] == "trouble" and trouble["run"] == number and words in trouble["words"]
 
 
-def test_a_table_of_a_stranger_is_shown_as_text(rows: pd.DataFrame) -> None:
+def test_hostile_values_of_a_table_stay_text(rows: pd.DataFrame) -> None:
     predictions = [None, 1.5, float("nan"), float("inf"), (1.0, 2.0), "w", True, -3]
-    said = dict.fromkeys(("question", "id", "failure"), WORDS)
-    strange = rows.assign(**said, stop=[*HOSTILE[:8]], prediction=predictions)
-    about, told = table_of(RunTable(strange))
-    assert all(letter.isprintable() for said in strings(told.to_numpy().tolist()) for letter in said)
-    assert told["prediction"].iloc[2] is None or pd.isna(told["prediction"].iloc[2])
-    assert "<script>alert(1)</script>" in told["question"][0] and len(about["columns"]) == len(told.columns)
-    assert "<script>alert(1)</script>" in shown(RunTable(strange)).text
+    texts = dict.fromkeys(("question", "id", "failure"), TEXT)
+    hostile = rows.assign(**texts, stop=[*HOSTILE[:8]], prediction=predictions)
+    head, sent = sent_table(RunTable(hostile))
+    assert all(character.isprintable() for text in strings(sent.to_numpy().tolist()) for character in text)
+    assert sent["prediction"].iloc[2] is None or pd.isna(sent["prediction"].iloc[2])
+    assert "<script>alert(1)</script>" in sent["question"][0] and len(head["columns"]) == len(sent.columns)
+    assert "<script>alert(1)</script>" in shown(RunTable(hostile)).text
 
 
 def test_the_static_table_shows_the_first_rows(rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     many = pd.concat([rows] * 5, ignore_index=True)
     page = shown(RunTable(many))
-    assert page.rows("40 questions") == 20 and "20 more rows are not shown" in page.text and "5 failed" in page.text
+    assert page.rows("40 rows") == 20 and "20 more rows are not shown" in page.text and "5 failed" in page.text
     assert repr(RunTable(many)) == "RunTable(<40 rows>)"
-    monkeypatch.setattr(runtable, "MOST_ROWS", 25)
+    monkeypatch.setattr(runtable, "MAX_ROWS", 25)
     monkeypatch.setattr(runtable, "BATCH", 10)
-    about, told = table_of(RunTable(many))
-    assert len(told) == 25 and about["note"] == "The last 15 rows are not shown."
+    head, sent = sent_table(RunTable(many))
+    assert len(sent) == 25 and head["note"] == "The last 15 rows are not shown."
 
 
-def test_what_is_no_evaluation_is_refused(rows: pd.DataFrame) -> None:
-    for wrong in (pd.DataFrame({"a": [1]}), [1, 2], rows.drop(columns="stop"), None):
-        with pytest.raises(InputError, match=r"no rows of ak.evaluate: they have no column"):
-            RunTable(wrong)  # type: ignore[arg-type]
+def test_rows_of_no_evaluation_raise(rows: pd.DataFrame) -> None:
+    for invalid in (pd.DataFrame({"a": [1]}), [1, 2], rows.drop(columns="stop"), None):
+        with pytest.raises(InputError, match=r"needs the rows of ak.evaluate; these have no column"):
+            RunTable(invalid)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"no column '<b>'; they have id, "):
         RunTable(rows, columns=["<b>"])
