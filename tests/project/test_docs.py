@@ -44,7 +44,7 @@ def test_the_run_is_worth_telling(example: ModuleType, shared_cache: Cache, tmp_
 
 def test_each_picture_is_there_and_small(example: ModuleType) -> None:
     page = example.PAGE.read_text(encoding="utf-8")
-    pictures = sorted(path.name for path in example.PICTURES.iterdir())
+    pictures = sorted(path.name for path in example.FIGURES.iterdir())
     assert pictures == ["root_after.jpg", "root_before.jpg", "rounds.png", "scratchpad.jpg"]
     for name in pictures:
-        assert f"(example/{name})" in page and (example.PICTURES / name).stat().st_size < 300_000
+        assert f"(example/{name})" in page and (example.FIGURES / name).stat().st_size < 300_000
