@@ -1,5 +1,5 @@
-# Every target installs what it needs into .venv, and again only when pyproject.toml changes.
-# PYTHON is the interpreter that .venv is made from: Python 3.11 or newer.
+# Every target installs its dependencies into .venv, and again only when pyproject.toml changes.
+# PYTHON is the interpreter that creates .venv: Python 3.11 or newer.
 
 PYTHON  ?= python3
 MODEL   ?=
@@ -34,7 +34,7 @@ demo: $(VENV)/notebook ## Run the quickstart notebook on nano, served by vLLM; M
 test: $(VENV)/test ## Run the tests in parallel, on up to four cores; JOBS=1 for one process, COVER=1 for coverage
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
 
-test-server: $(VENV)/test ## Run the tests that need a real vLLM server, on a tiny model that they make
+test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with a tiny model that they create
 	@$(BIN)/python -c "from atlaskit.models.serving.install import interpreter; interpreter()"
 	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8 $(SPREAD)
 
@@ -51,7 +51,7 @@ experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|f
 	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
 
-recordings: demo ## Record the quickstart's model replies anew
+recordings: demo ## Record the model replies of the quickstart again
 	@$(BIN)/atlaskit cache export recordings/01_quickstart.zip --run figures/01_quickstart_*.json
 
 lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
@@ -65,14 +65,14 @@ serve: $(VENV)/notebook ## Serve a model with vLLM on this machine: make serve M
 nano: $(VENV)/notebook ## Train nano, the small model that ships with atlaskit, from scratch (two hours); MINUTES=3 for a trial
 	@$(BIN)/python -m atlaskit.nano.train cache/nano --minutes "$(MINUTES)"
 
-bench: $(VENV)/bench ## Measure speed and memory against alternatives (needs 10 GB of disk for some minutes)
+bench: $(VENV)/bench ## Measure speed and memory against alternatives (needs 10 GB of disk while it runs)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py
 
-docs: $(VENV)/docs ## Build the documentation into site/: open site/index.html, no server and no network needed
+docs: $(VENV)/docs ## Build the documentation into site/; open site/index.html, which needs no server or network
 	@NO_MKDOCS_2_WARNING=1 $(TIMED) "documentation" $(BIN)/mkdocs build --strict
 	@echo "Documentation: $(CURDIR)/site/index.html"
 
-clean: ## Remove .venv, the cache, the figures and the documentation's site
+clean: ## Remove .venv, the cache, the figures and the built documentation
 	rm -rf .venv .venv-serve .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find cache figures -mindepth 1 ! -name README.md -delete

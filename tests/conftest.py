@@ -1,4 +1,4 @@
-"""Worlds, films and caches that the tests share."""
+"""Fixtures that the tests share: worlds, caches, results, a model server."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from atlaskit.runs.result import Result
 __all__ = ["browser", "lab", "notebooks", "tab"]
 
 settings.register_profile(
-    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "atlaskit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-settings.load_profile("house")
+settings.load_profile("atlaskit")
 
 LONGEST = (
     "video/test_decode_matrix",
@@ -37,15 +37,15 @@ LONGEST = (
     "cli/test_ask",
     "nano/test_teacher",
 )
-"""Files of tests that take longest; a process that begins one at the end is waited for."""
-# Workers that tests start, in whatever way, find the tests' support package.
+"""The slowest test files. They run first, since all processes wait for one that starts last."""
+# Every process that a test starts can import the tests' support package.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; and some tests send Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; some tests send Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest files first, since `make test` hands whole files to its processes."""
+    """Run the slowest files first, since `make test` gives whole files to its processes."""
     order = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(f"{item.path.parent.name}/{item.path.stem}", len(LONGEST)))
 
@@ -57,43 +57,47 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture(scope="session")
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
-    """One cache for tests in which it does not matter whether a frame was drawn before."""
+    """A cache for tests that do not depend on whether an entry exists already."""
     return Cache(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Ten minutes, drawn on demand."""
+    """A ten-minute world, rendered on demand."""
     return atlasworld(seed=5, duration_s=600, questions=16, size=(320, 180), directory=tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="session")
 def film(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Two minutes, as a real file."""
+    """A two-minute world, encoded as a file."""
     directory = tmp_path_factory.mktemp("film")
     return atlasworld(seed=3, duration_s=120, questions=12, size=(320, 180), directory=directory)
 
 
 @pytest.fixture(scope="session")
 def answered(world: World, shared_cache: Cache) -> Result:
+    """A run of an SSS question with an oracle without errors."""
     question = next(question for question in world.questions if question.category == "SSS")
     return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
 
 
 @pytest.fixture(scope="session")
 def eventful(world: World, shared_cache: Cache) -> Result:
-    """Forty calls of a model that answers anything, some of which fail: the first such that opens a cell of a cell."""
+    """A run of at most forty calls with random replies, some of which fail.
+
+    It is the first such run in which a worker sees a grid at depth 2.
+    """
     for seed in range(3, 100):
         model = Flaky(Babbler(seed), 0.1, 3, MASTER_AND_WORKER)
         result = run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
         if any(len(step["view"]["path"]) > 1 for step in result.trace.of("step") if step["view"]):
             return result
-    raise AssertionError("no babbler opens a cell of a cell")
+    raise AssertionError("no seed of Babbler leads to a grid at depth 2")
 
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
-    """A model server that fails as it is told to, and a client that does not wait long."""
+    """A model server with planned faults; the client's pauses between attempts are short."""
     monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with loopback() as server:
         yield server
@@ -101,6 +105,6 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
 
 @pytest.fixture
 def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory of one's own."""
+    """A temporary working directory."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path

@@ -1,4 +1,4 @@
-"""The tree of errors in the docstring of `atlaskit.errors` is the tree of classes."""
+"""The tree of errors in the docstring of `atlaskit.errors` matches the classes."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from atlaskit import errors
 from atlaskit.errors import AtlasError
 
 
-def documented() -> dict[str, tuple[str, str]]:
-    """Return (base class, module) of each class in the docstring's tree."""
-    found, ancestors = {}, ["AtlasError"]
+def documented_classes() -> dict[str, tuple[str, str]]:
+    """Return the base class and module of each class in the docstring's tree."""
+    classes, ancestors = {}, ["AtlasError"]
     for branch, name, rest in re.findall(r"^ {4}([│ ]*)[├└]── (\w+)(.*)$", errors.__doc__ or "", re.MULTILINE):
         depth = len(branch) // 4
         module = re.search(r"\[(.+)\]$", rest)
-        found[name] = ancestors[depth], f"atlaskit.{module[1]}" if module else "atlaskit.errors"
+        classes[name] = ancestors[depth], f"atlaskit.{module[1]}" if module else "atlaskit.errors"
         ancestors[depth + 1 :] = [name]
-    return found
+    return classes
 
 
-def defined(base: type[AtlasError]) -> dict[str, tuple[str, str]]:
-    """Return (base class, module) of each subclass that atlaskit defines."""
-    found = {}
+def defined_classes(base: type[AtlasError]) -> dict[str, tuple[str, str]]:
+    """Return the base class and module of each subclass that atlaskit defines."""
+    classes = {}
     for each in base.__subclasses__():
         if each.__module__.startswith("atlaskit."):
-            found |= {each.__name__: (base.__name__, each.__module__), **defined(each)}
-    return found
+            classes |= {each.__name__: (base.__name__, each.__module__), **defined_classes(each)}
+    return classes
 
 
-def test_the_documented_tree_is_the_tree_of_classes() -> None:
-    assert documented() == defined(AtlasError)
+def test_the_documented_tree_matches_the_classes() -> None:
+    assert documented_classes() == defined_classes(AtlasError)

@@ -1,6 +1,7 @@
-"""What the kit costs, measured: `make bench`.
+"""Measure what atlaskit costs in time and memory: `make bench`.
 
-Every speed stands beside a named alternative of the same run. The media is made on the spot and kept in cache/bench.
+Each speed is printed beside that of a named alternative, measured in the same run. The videos are
+made by the benchmark and cached in cache/bench.
 """
 
 from __future__ import annotations
@@ -17,51 +18,45 @@ import bench_search
 import bench_server
 import bench_video
 import numpy as np
-from bench_video import seconds
+from bench_video import MEDIA, seconds, ten_minutes_720p
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import CallControl, Reply, Request
 
-MEDIA = Path("cache/bench")
 REPEATS = 5
 
 
-def ten_minutes_720p() -> Path:
-    """Return a 10-minute 1280×720 H.264 file at 24 fps: a filmed minute, joined ten times by stream copy."""
-    path = MEDIA / "ten-minutes-720p.mp4"
-    if path.exists():
-        return path
-    minute = ak.benchmarks.atlasworld(1, 60, size=(1280, 720), fps=24, directory=MEDIA, progress=True).video
-    return bench_video.repeated(minute.path, path.with_suffix(".part.mp4"), 10).rename(path)
-
-
 def seek_per_frame(path: Path, times_s: list[float], size: tuple[int, int]) -> list[np.ndarray]:
-    """The alternative: seek to each frame by itself and decode up to it, with plain PyAV."""
+    """Return the frames at some times with plain PyAV: seek before each one and decode up to it."""
     frames = []
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
         for time_s in times_s:
             container.seek(int(time_s / stream.time_base), stream=stream)
-            shown = None
+            latest = None
             for frame in container.decode(stream):
                 if float(frame.pts * stream.time_base) > time_s + 1e-6:
                     break
-                shown = frame
-            frames.append(shown.to_ndarray(format="rgb24", width=size[0], height=size[1]))
+                latest = frame
+            frames.append(latest.to_ndarray(format="rgb24", width=size[0], height=size[1]))
     return frames
 
 
-def row(what: str, took_s: float, beside: str = "", other_s: float = 0.0) -> None:
+def row(label: str, elapsed_s: float, alternative: str = "", alternative_s: float = 0.0) -> None:
     """Print one line of the table."""
-    ratio = f"{other_s / took_s:6.1f}× as fast as {beside} ({other_s * 1e3:.1f} ms)" if beside else ""
-    print(f"  {what:<44}{took_s * 1e3:10.1f} ms   {ratio}", flush=True)
+    ratio = (
+        f"{alternative_s / elapsed_s:6.1f}× as fast as {alternative} ({alternative_s * 1e3:.1f} ms)"
+        if alternative
+        else ""
+    )
+    print(f"  {label:<44}{elapsed_s * 1e3:10.1f} ms   {ratio}", flush=True)
 
 
 def bench_views(folder: str) -> None:
-    """Time the root grid and one expansion, cold and cached."""
+    """Time the views of the root grid and of one expansion, cold and cached."""
     path = ten_minutes_720p()
     print("Views of a 10-minute 720p file, 8×8 cells of 320 px")
     row("open", seconds(lambda: ak.open_video(path), REPEATS))
@@ -79,52 +74,48 @@ def bench_views(folder: str) -> None:
         print(f"  {'':<44}{len(view.jpeg()) / 1e6:10.2f} MB")
 
 
-class Instant:
-    """An oracle that was asked before: it answers at once, and remembers what it was asked."""
+class MemoizedOracle:
+    """An oracle that repeats its earlier replies at once, and records all requests."""
 
     def __init__(self, oracle: ak.Oracle) -> None:
         self.oracle, self.name, self.parameters = oracle, f"instant {oracle.name}", oracle.parameters
         self.replies: dict[str, Reply] = {}
-        self.asked: list[Request] = []
+        self.requests: list[Request] = []
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Answer at once what was answered before."""
+        """Return the earlier reply to a request, or the oracle's reply to a new one."""
         key = f"{request.step} {hash(request.messages)}"
-        self.asked.append(request)
+        self.requests.append(request)
         if key not in self.replies:
             self.replies[key] = self.oracle.complete(request)
         return self.replies[key]
 
 
 def bench_calls(folder: str) -> None:
-    """Time the kit's own share of a model call."""
+    """Time atlaskit's own share of a model call."""
     world: World = ak.benchmarks.atlasworld(7, 600, questions=16, directory=folder)
-    model = Instant(ak.Oracle(world, miss=0.2))
-    caches = iter(range(10**6))
+    model = MemoizedOracle(ak.Oracle(world, miss=0.2))
 
-    def all_questions() -> int:
-        cache = ak.Cache(Path(folder) / f"calls-{next(caches)}")
+    def ask_all(cache: ak.Cache) -> int:
         options = {"vlm": model, "cache": cache, "workers": 1, "cell": 64}
         return sum(ak.ask(world.drawn, question, **options).total.calls for question in world.questions)
 
-    calls = all_questions()
-    model.asked.clear()
-    through_kit = seconds(all_questions) / calls
-    asked = list(model.asked)
-    alone = seconds(lambda: [model.complete(request) for request in asked]) / calls
-    replayed = ak.Cache(Path(folder) / f"calls-{next(caches) - 1}")
-    replay = seconds(
-        lambda: [ak.ask(world.drawn, q, vlm=model, cache=replayed, workers=1, cell=64) for q in world.questions]
-    )
-    print(f"One model call, with an oracle that answers at once ({calls} calls of {len(world.questions)} questions)")
-    row("time per call through the kit", through_kit)
-    row("of which the oracle alone", alone)
-    row("toolkit overhead per call", through_kit - alone)
-    row("the same per call, replayed from the cache", replay / calls, "the first run", through_kit)
+    calls = ask_all(ak.Cache(Path(folder) / "oracle"))  # the oracle replies; from here on the model repeats it
+    model.requests.clear()
+    cache = ak.Cache(Path(folder) / "calls")
+    per_call = seconds(lambda: ask_all(cache)) / calls
+    requests = list(model.requests)
+    oracle_alone = seconds(lambda: [model.complete(request) for request in requests]) / calls
+    replay = seconds(lambda: ask_all(cache)) / calls
+    print(f"One model call, with an oracle that replies at once ({calls} calls, {len(world.questions)} questions)")
+    row("time per call, in all", per_call)
+    row("of which the oracle alone", oracle_alone)
+    row("overhead of atlaskit per call", per_call - oracle_alone)
+    row("time per call, replayed from the cache", replay, "the first run", per_call)
 
 
 def main() -> int:
-    """Run all benchmarks."""
+    """Run all benchmarks and print their tables."""
     MEDIA.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         bench_views(folder)

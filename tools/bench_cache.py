@@ -1,7 +1,8 @@
-"""What the cache saves, what a hit costs, and how large things are: a part of `make bench`.
+"""Measure what the cache saves, what a hit costs, and the sizes of entries: a part of `make bench`.
 
-An evaluation is run over real HTTP on a server in a process of its own, whose answers fit their schemas and mean
-nothing, and then again out of the cache. Each run has a new process too, so that nothing but the cache is warm.
+An evaluation calls a server over HTTP and is then replayed from the cache. The server runs in a
+process of its own; its replies fit their schemas and are otherwise random. Each evaluation runs in
+a new process, so that only the cache is warm.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from time import perf_counter
 from typing import Unpack
 
 import diskcache
-from bench_video import seconds
+from bench_video import MEDIA, seconds, ten_minutes_720p
 
 import atlaskit as ak
 from atlaskit.environment.render import View
@@ -31,11 +32,11 @@ from atlaskit.runs import archive
 
 TESTS = Path(__file__).parents[1] / "tests"
 FAST_S, NO_S = 0.05, 0.0
-"""How long the server takes for an answer: as a fast one of real use does, and no time at all."""
+"""Seconds the server takes for a reply: those of a fast real server, and none."""
 VIDEOS, FEW, EACH, CALLS = 25, 3, 4, 11
-"""So many 10-minute videos, or a few of them, with so many questions each and calls for each question."""
+"""Number of 10-minute videos (all, or only a few), questions on each, and calls a question."""
 COLD, WARM, HITS, REPLAYS = 3, 20, 2000, 3
-"""How often something is repeated, of which the median is told."""
+"""Number of repetitions; the tables show the median."""
 REPLY_BYTES, TILE_BYTES = 2_000, 20_000
 
 fresh = multiprocessing.get_context("spawn")
@@ -43,27 +44,28 @@ fresh = multiprocessing.get_context("spawn")
 
 @dataclass(frozen=True)
 class Run:
-    """What an evaluation took."""
+    """The cost of one evaluation."""
 
-    took_s: float
+    elapsed_s: float
     calls: int
-    """Calls that its answers cost when they were made."""
+    """Calls behind the answers, replayed ones included."""
     paid: int
-    """Calls that were made just now."""
+    """Calls made in this evaluation."""
     decoded: int
+    """Frames decoded in this evaluation."""
     sent_bytes: int
     results: str
-    """The hash of all results."""
+    """Hash of all results."""
 
 
 def evaluate(url: str, folder: str, videos: int, sample: int = 0) -> Run:
-    """Ask all questions about some videos, by a client and a cache that are opened now."""
+    """Ask all questions about the first videos, with a new client and a newly opened cache."""
     worlds = [ak.benchmarks.atlasworld(seed, 600, questions=EACH, directory=folder) for seed in range(videos)]
-    asked = [(world.drawn, question) for world in worlds for question in world.questions]
+    cases = [(world.drawn, question) for world in worlds for question in world.questions]
     began = perf_counter()
     vlm, cache = ak.VLM(url, "loop", dialect="vllm"), ak.Cache(f"{folder}/cache")
     options = {"vlm": vlm, "cache": cache, "sample": sample, "budget": ak.Budget(calls=CALLS)}
-    results = [ak.ask(video, question, **options) for video, question in asked]
+    results = [ak.ask(video, question, **options) for video, question in cases]
     return Run(
         perf_counter() - began,
         sum(result.total.calls for result in results),
@@ -74,14 +76,14 @@ def evaluate(url: str, folder: str, videos: int, sample: int = 0) -> Run:
     )
 
 
-def apart(url: str, folder: str, videos: int, sample: int = 0) -> Run:
+def evaluate_in_new_process(url: str, folder: str, videos: int, sample: int = 0) -> Run:
     """Evaluate in a new process."""
     with ProcessPoolExecutor(1, mp_context=fresh) as pool:
         return pool.submit(evaluate, url, folder, videos, sample).result()
 
 
-def answer(pipe: Connection) -> None:
-    """Be the server, until the other end of the pipe is closed."""
+def serve(pipe: Connection) -> None:
+    """Run the server until the other end of the pipe is closed; send its URLs by delay first."""
     sys.path.append(str(TESTS))
     from support.loopback import FaultPlan, loopback
 
@@ -93,10 +95,10 @@ def answer(pipe: Connection) -> None:
 
 
 @contextmanager
-def served() -> Iterator[dict[float, str]]:
-    """Run the server in a process of its own; give its addresses by how long an answer takes there."""
+def running_server() -> Iterator[dict[float, str]]:
+    """Run the server in a process of its own; yield its URLs by the seconds that a reply takes."""
     ours, theirs = fresh.Pipe()
-    server = fresh.Process(target=answer, args=(theirs,), daemon=True)
+    server = fresh.Process(target=serve, args=(theirs,), daemon=True)
     server.start()
     theirs.close()
     try:
@@ -107,123 +109,126 @@ def served() -> Iterator[dict[float, str]]:
 
 
 def bench_replay(folder: str) -> None:
-    """Time an evaluation, and the same out of the cache."""
+    """Time an evaluation over HTTP and its replay from the cache."""
     print(
-        f"An evaluation by HTTP and out of the cache: {EACH} questions on each 10-minute video, 4 workers, 8×8 cells "
-        f"of 320 px, at most {CALLS} calls a question"
+        f"An evaluation over HTTP and its replay from the cache: {EACH} questions on each 10-minute video, 4 workers, "
+        f"8×8 cells of 320 px, at most {CALLS} calls a question"
     )
-    with served() as urls:
-        compare("all is new, an answer takes 50 ms", urls[FAST_S], f"{folder}/fast", VIDEOS, goal=" (goal 100)")
-        compare("all is new, an answer takes no time", urls[NO_S], f"{folder}/none", FEW)
-    with served() as urls:  # anew, so that it answers the same, and the same is looked at
-        compare("the pictures are kept, 50 ms", urls[FAST_S], f"{folder}/fast", FEW, sample=1)
+    with running_server() as urls:
+        compare("empty cache, a reply takes 50 ms", urls[FAST_S], f"{folder}/fast", VIDEOS, goal=" (goal 100)")
+        compare("empty cache, a reply takes no time", urls[NO_S], f"{folder}/none", FEW)
+    with running_server() as urls:  # a new server repeats its replies, so the same views are drawn
+        compare("views cached, replies new, 50 ms", urls[FAST_S], f"{folder}/fast", FEW, sample=1)
     stats = ak.Cache(f"{folder}/fast/cache").stats()
     sizes = ", ".join(f"{kind} {row['bytes'] / 1e6:.1f} MB" for kind, row in stats.items() if row["bytes"] > 1e5)
-    size(f"kept of {VIDEOS * EACH} questions", sum(row["bytes"] for row in stats.values()), sizes)
+    size(f"cache after {VIDEOS * EACH} questions", sum(row["bytes"] for row in stats.values()), sizes)
     size("a reply, on average", stats["reply"]["bytes"] / stats["reply"]["entries"])
 
 
-def compare(what: str, url: str, folder: str, videos: int, sample: int = 0, goal: str = "") -> None:
-    """Print one line about an evaluation and its replay; fail where they differ."""
-    first, *others = (apart(url, folder, videos, sample) for _ in range(1 + REPLAYS))
+def compare(label: str, url: str, folder: str, videos: int, sample: int = 0, goal: str = "") -> None:
+    """Print one line about an evaluation and its replay; fail if their results differ."""
+    first, *others = (evaluate_in_new_process(url, folder, videos, sample) for _ in range(1 + REPLAYS))
     assert first.paid == first.calls
     assert all(other.results == first.results and not other.paid and not other.decoded for other in others)
-    again_s = statistics.median(other.took_s for other in others)
+    replay_s = statistics.median(other.elapsed_s for other in others)
     print(
-        f"  {what + ':':<46}{videos * EACH:>4} questions, {first.calls} calls, {first.sent_bytes / 1e6:.0f} MB sent in "
-        f"{first.took_s:.1f} s; replayed, the same results with no call and no frame, in {again_s:.2f} s: "
-        f"{first.took_s / again_s:.0f}×{goal}, {again_s / first.calls * 1e3:.2f} ms a call instead of "
-        f"{first.took_s / first.calls * 1e3:.0f}",
+        f"  {label + ':':<46}{videos * EACH:>4} questions, {first.calls} calls, {first.sent_bytes / 1e6:.0f} MB sent "
+        f"in {first.elapsed_s:.1f} s; replayed, the same results with no call and no frame, in {replay_s:.2f} s: "
+        f"{first.elapsed_s / replay_s:.0f}×{goal}, {replay_s / first.calls * 1e3:.2f} ms a call instead of "
+        f"{first.elapsed_s / first.calls * 1e3:.0f}",
         flush=True,
     )
 
 
-def bench_view(film: Path, folder: str) -> None:
-    """Time the root grid of a film, cold and out of the cache, and say what it takes."""
-    print("The root grid of a 10-minute 720p file, 8×8 cells of 320 px")
-    video = ak.open_video(film)
+def bench_view(path: Path, folder: str) -> None:
+    """Time the view of the root grid of a video, cold and from the cache, and print its size."""
+    print("The view of the root grid of a 10-minute 720p file, 8×8 cells of 320 px")
+    video = ak.open_video(path)
     caches = [ak.Cache(f"{folder}/views-{number}") for number in range(COLD + 1)]
-    unseen, view = iter(caches), ak.view(video, cache=caches[0])
-    cold_s = seconds(lambda: View(video, view.grid, cache=next(unseen)).jpeg(), COLD)
-    row("its bytes, out of the cache (goal 30 ms)", seconds(view.jpeg, WARM), "cold", cold_s)
-    cold_s = seconds(lambda: View(video, view.grid, cache=next(unseen)).image, 1)
-    row("as an image, out of the cache", seconds(lambda: view.image, WARM), "cold", cold_s)
+    unused, view = iter(caches), ak.view(video, cache=caches[0])
+    cold_s = seconds(lambda: View(video, view.grid, cache=next(unused)).jpeg(), COLD)
+    row("as bytes, from the cache (goal 30 ms)", seconds(view.jpeg, WARM), "cold", cold_s)
+    cold_s = seconds(lambda: View(video, view.grid, cache=next(unused)).image, 1)
+    row("as an image, from the cache", seconds(lambda: view.image, WARM), "cold", cold_s)
     stats = caches[0].stats()
-    size("the view", stats["view"]["bytes"], f"and its {stats['tile']['entries']} tiles {told(stats['tile']['bytes'])}")
+    tiles = f"and its {stats['tile']['entries']} tiles {format_bytes(stats['tile']['bytes'])}"
+    size("the view", stats["view"]["bytes"], tiles)
 
 
-class Noting:
-    """An oracle that looks at every picture it is shown, as a real model does; its requests are kept."""
+class RecordingOracle:
+    """An oracle that renders the images of a request, as a client does, and records the request."""
 
     def __init__(self, model: ak.Oracle) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.asked: list[Request] = []
+        self.requests: list[Request] = []
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Answer as the model does."""
-        self.asked.append(request)
+        """Render the images of a request and return the oracle's reply."""
+        self.requests.append(request)
         for image in request.images:
             image.jpeg()
         return self.model.complete(request, **control)
 
 
 def bench_hits(folder: str) -> None:
-    """Time a hit of the cache, beside what it stands on; and say how large a recording is."""
-    print("One hit (goal 1 ms)")
+    """Time a hit beside diskcache and a plain file, and print the size of a recording."""
+    print("One cache hit (goal 1 ms)")
     cache, plain = ak.Cache(f"{folder}/hits"), diskcache.Cache(f"{folder}/plain")
     for kind, length in (("reply", REPLY_BYTES), ("tile", TILE_BYTES)):
         key, value, file = f"{kind}:1:{'0' * 64}", bytes(length), Path(folder) / kind
         cache.put(key, value)
         plain[key] = value
         file.write_bytes(value)
-        alone, read = each(lambda key=key: plain.get(key)), each(file.read_bytes)
-        took = each(lambda key=key: cache.get(key))
-        row(f"cache.get of a {kind}, {length / 1e3:.0f} kB", took, "diskcache alone", alone, "the file read", read)
+        plain_s, read_s = seconds_of_one(lambda key=key: plain.get(key)), seconds_of_one(file.read_bytes)
+        hit_s = seconds_of_one(lambda key=key: cache.get(key))
+        others = ("diskcache alone", plain_s, "reading a file", read_s)
+        row(f"cache.get of a {kind}, {length / 1e3:.0f} kB", hit_s, *others)
     world = ak.benchmarks.atlasworld(7, 600, questions=1, directory=folder)
-    model = Noting(ak.Oracle(world))
+    model = RecordingOracle(ak.Oracle(world))
     result = ak.ask(world.drawn, world.questions[0], vlm=model, cache=cache)
-    kept, asked = Cached(model.model, cache), list(model.asked)
-    hit = seconds(lambda: [kept.complete(request) for request in asked], WARM) / len(asked)
-    made = seconds(lambda: [model.model.complete(request) for request in asked], WARM) / len(asked)
-    row("Cached.complete of a kept reply, as a whole", hit, "the oracle's own", made)
+    cached, requests = Cached(model.model, cache), list(model.requests)
+    hit_s = seconds(lambda: [cached.complete(request) for request in requests], WARM) / len(requests)
+    oracle_s = seconds(lambda: [model.model.complete(request) for request in requests], WARM) / len(requests)
+    row("Cached.complete of a cached reply, in all", hit_s, "the oracle", oracle_s)
     path = Path(folder) / "one.atlas"
-    for what, images in (("without images", False), ("with what it showed", True)):
+    for label, images in (("without images", False), ("with images", True)):
         packed = archive.export(path, result, images=images, cache=cache)
-        size(f"the recording of a question, {what}", path.stat().st_size, f"{result.total.calls} calls, {dict(packed)}")
+        size(
+            f"the recording of a question, {label}", path.stat().st_size, f"{result.total.calls} calls, {dict(packed)}"
+        )
 
 
-def each(act: Callable[[], object]) -> float:
-    """Return how long an act takes that is too short to be timed by itself."""
-    return seconds(lambda: [act() for _ in range(HITS)], 5) / HITS
+def seconds_of_one(action: Callable[[], object]) -> float:
+    """Return the seconds of an action that is too short to be timed alone."""
+    return seconds(lambda: [action() for _ in range(HITS)], 5) / HITS
 
 
-def row(what: str, took_s: float, *beside: str | float) -> None:
-    """Print one line of the table: what it took, and beside it the names of alternatives, each with what that took."""
-    others = [f"{name} {other_s * 1e3:.3f} ms" for name, other_s in zip(beside[::2], beside[1::2], strict=True)]
-    print(f"  {what:<46}{took_s * 1e3:10.3f} ms   {', '.join(others)}", flush=True)
+def row(label: str, elapsed_s: float, *alternatives: str | float) -> None:
+    """Print one line of the table: a time, then the name and the time of each alternative."""
+    pairs = zip(alternatives[::2], alternatives[1::2], strict=True)
+    others = [f"{name} {other_s * 1e3:.3f} ms" for name, other_s in pairs]
+    print(f"  {label:<46}{elapsed_s * 1e3:10.3f} ms   {', '.join(others)}", flush=True)
 
 
-def size(what: str, count: float, more: str = "") -> None:
-    """Print how large something is."""
-    print(f"  {what:<46}{told(count):>13}   {more}", flush=True)
+def size(label: str, count: float, details: str = "") -> None:
+    """Print a size in bytes."""
+    print(f"  {label:<46}{format_bytes(count):>13}   {details}", flush=True)
 
 
-def told(count: float) -> str:
-    """Write a number of bytes."""
+def format_bytes(count: float) -> str:
+    """Format a number of bytes as MB or kB."""
     return f"{count / 1e6:.2f} MB" if count >= 1e6 else f"{count / 1e3:.2f} kB"
 
 
-def main(film: Path) -> int:
-    """Measure all of it, the views on a 10-minute film."""
+def main(path: Path) -> int:
+    """Run the benchmarks of the cache; the views are those of the 10-minute video at a path."""
     with tempfile.TemporaryDirectory() as folder:
-        bench_view(film, folder)
+        bench_view(path, folder)
         bench_hits(folder)
         bench_replay(folder)
     return 0
 
 
 if __name__ == "__main__":
-    from bench import MEDIA, ten_minutes_720p
-
     MEDIA.mkdir(parents=True, exist_ok=True)
     sys.exit(main(ten_minutes_720p()))

@@ -1,7 +1,8 @@
-"""What a click in the explorer takes, in a real JupyterLab and Chromium, on ten hours: a drawn world, and a file.
+"""Measure clicks in the explorer in a real JupyterLab and Chromium, on ten-hour videos.
 
-From the click to the picture on the screen: of a cell that was never looked at, of one that was, and of the way back;
-beside what the kernel alone needs for such a grid. Then 500 clicks, and what memory the kernel and the page hold.
+The time runs from the click to the painted view: of a cell opened for the first time, of one opened
+before, and back at the root grid; beside it stands the time that the kernel alone needs for such a
+view. Then 500 clicks show whether the memory of the kernel and of the page grows.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ RESIDENT = "print(next(int(line.split()[1]) for line in open('/proc/self/status'
 
 
 @contextmanager
-def opened(video: str) -> Iterator[Book]:
-    """Open a notebook with an explorer of a video, which a line of Python makes."""
+def explorer_notebook(video: str) -> Iterator[Book]:
+    """Open a notebook with an explorer of the video that a line of Python makes."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         lab = Lab(Path(folder))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
@@ -59,22 +60,22 @@ def opened(video: str) -> Iterator[Book]:
 
 
 def click(book: Book, selector: str) -> float:
-    """Click, and return the milliseconds until the picture that follows is painted."""
+    """Click an element; return the milliseconds until the new view is painted."""
     return float(book.page.evaluate(CLICK, selector))
 
 
 def open_cell(book: Book, index: int) -> float:
-    """Open a cell of the root grid, and return how long that took."""
+    """Open a cell of the root grid; return the milliseconds that took."""
     return click(book, f'[data-index="{index}"]')
 
 
 def go_back(book: Book) -> float:
-    """Go back to the root grid, and return how long that took."""
+    """Go back to the root grid; return the milliseconds that took."""
     return click(book, ".controls button")
 
 
-def alone_ms(book: Book, index: int) -> float:
-    """Return what the kernel alone needs to draw a grid for the first time, with a cache of its own."""
+def kernel_ms(book: Book, index: int) -> float:
+    """Return the milliseconds the kernel alone takes to render a view with an empty cache."""
     code = (
         "from dataclasses import replace\n"
         f"view = replace(explorer.view.expand({index}), cache=ak.Cache(None))\n"
@@ -83,17 +84,17 @@ def alone_ms(book: Book, index: int) -> float:
     return float(book.evaluate(code))
 
 
-def row(what: str, times_ms: list[float]) -> None:
+def row(label: str, times_ms: list[float]) -> None:
     """Print one line of the table."""
     print(
-        f"  {what:<46}{statistics.median(times_ms):8.0f} ms  (worst of {len(times_ms)}: {max(times_ms):.0f} ms)",
+        f"  {label:<46}{statistics.median(times_ms):8.0f} ms  (worst of {len(times_ms)}: {max(times_ms):.0f} ms)",
         flush=True,
     )
 
 
 def bench_clicks(book: Book, cells: int) -> None:
-    """Time clicks on so many cells that were never looked at, and then on the same."""
-    open_cell(book, 63), go_back(book)  # what a page does once
+    """Time clicks on some new cells, and then on the same cells again."""
+    open_cell(book, 63), go_back(book)  # warm up the page
     cold, back, again = [], [], []
     for index in range(cells):
         cold.append(open_cell(book, index))
@@ -101,15 +102,15 @@ def bench_clicks(book: Book, cells: int) -> None:
     for index in range(cells):
         again.append(open_cell(book, index))
         back.append(go_back(book))
-    alone = [alone_ms(book, index) for index in range(cells, 2 * cells)]
-    row("a click on a cell never looked at, painted", cold)
-    row("such a grid drawn by the kernel alone", alone)
-    row("a click on a cell looked at before, painted", again)
-    row("back to the whole video, painted", back)
+    alone = [kernel_ms(book, index) for index in range(cells, 2 * cells)]
+    row("click on a new cell, until painted", cold)
+    row("such a view, rendered by the kernel alone", alone)
+    row("click on a cell opened before, until painted", again)
+    row("back to the root grid, until painted", back)
 
 
 def bench_memory(book: Book, cells: int) -> None:
-    """Print what the kernel and the page hold while one clicks on, through so many cells and back each time."""
+    """Print the memory of the kernel and of the page over clicks into cells and back."""
     session = book.context.new_cdp_session(book.page)
     print(f"  {'clicks':>8}{'kernel, MB resident':>24}{'page, MB of script heap':>26}")
     for done in range(0, CLICKS + 1, 2):
@@ -121,20 +122,20 @@ def bench_memory(book: Book, cells: int) -> None:
         go_back(book)
 
 
-def bench(what: str, video: str, cold: int, walked: int) -> None:
-    """Measure one video: `cold` cells one by one, and `walked` while memory is looked at."""
-    print(f"\nThe explorer on {what}, 8×8 cells of 120 px, in JupyterLab")
-    with opened(video) as book:
-        bench_clicks(book, cold)
-        bench_memory(book, walked)
+def bench(label: str, video: str, timed: int, cycled: int) -> None:
+    """Time clicks on `timed` cells of a video; measure memory while clicking through `cycled`."""
+    print(f"\nThe explorer on {label}, 8×8 cells of 120 px, in JupyterLab")
+    with explorer_notebook(video) as book:
+        bench_clicks(book, timed)
+        bench_memory(book, cycled)
 
 
 def main(folder: Path, hours: int = 10) -> None:
-    """Measure the drawn world and, unless `hours` is 0, a file of that length, made for it and removed again."""
+    """Measure a drawn world and, unless `hours` is 0, a temporary file of that length."""
     if CHROMIUM is None:
         print("\nThe explorer was not measured: there is no chromium on the PATH")
         return
-    bench("a drawn world of 10 hours", DRAWN, cold=10, walked=64)
+    bench("a drawn world of 10 hours", DRAWN, timed=10, cycled=64)
     if not hours:
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -142,14 +143,14 @@ def main(folder: Path, hours: int = 10) -> None:
     path = bench_video.repeated(short, folder / f"{hours}h-explorer.mp4", 60 * hours)
     try:
         opening = f"video = ak.open_video({str(path.absolute())!r})"
-        bench(f"a file of {hours} hours, 1080p25 H.264", opening, cold=4, walked=8)  # many frames for each cold one
+        bench(f"a file of {hours} hours, 1080p25 H.264", opening, timed=4, cycled=8)  # a new cell is slow here
     finally:
         path.unlink()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("cache/bench"))
+    parser.add_argument("--folder", type=Path, default=bench_video.MEDIA)
     parser.add_argument("--hours", type=int, default=10, help="length of the file; 0: only the drawn world")
     options = parser.parse_args()
     main(options.folder, options.hours)

@@ -1,7 +1,8 @@
-"""How the search does with oracles: accuracy and cost by strategy, growth with duration, and what looking ahead saves.
+"""Measure the search with oracles: accuracy and cost by strategy, growth with duration, look-ahead.
 
-Part of `make bench`. An oracle is a program that knows the script: its figures are about the search, not about a model.
-With `--write FILE`, the tables are also put into a page, between its markers.
+A part of `make bench`. An oracle knows the script of a world, so these figures say how good the
+search is, not how good a model is. With `--write FILE`, the tables also replace those between the
+markers of a Markdown page.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 
 HOURS_10, MINUTES_10 = 36_000, 600
 WORLDS, EACH = 25, 4
-"""So many worlds, so many questions of each kind in each: 100 of each kind."""
+"""Number of worlds, and of questions of each kind on each: 100 questions of each kind."""
 KINDS: dict[str, tuple[str, ...]] = {
     "choice": tuple(code for code in CATEGORIES if code != "WHEN"),
     "open": ("OPEN",),
@@ -43,7 +44,7 @@ STRATEGIES = ("dfs", "bfs", "beam", "auto")
 
 @dataclass(frozen=True)
 class Run:
-    """One question asked."""
+    """The outcome of one run."""
 
     oracle: str
     strategy: str
@@ -57,23 +58,23 @@ class Run:
 
 
 def world_of(seed: int, duration_s: float, categories: tuple[str, ...], count: int, clip_s: int | None = None) -> World:
-    """Return a world with questions of these categories; nothing of it is filmed."""
+    """Return a world with questions of these categories; its video is never encoded."""
     return ak.benchmarks.atlasworld(
         seed, duration_s, questions=count, categories=categories, size=(128, 72), clip_s=clip_s, directory="cache/bench"
     )
 
 
 def questions_of(seed: int, kind: str) -> tuple[World, tuple[Question, ...]]:
-    """Return a ten-hour world and EACH of its questions of a kind, of other categories from world to world."""
+    """Return a ten-hour world with `EACH` questions of a kind; categories vary with the seed."""
     codes = KINDS[kind]
-    turned = codes[seed % len(codes) :] + codes[: seed % len(codes)]
-    world = world_of(seed, HOURS_10, turned, EACH)
+    categories = codes[seed % len(codes) :] + codes[: seed % len(codes)]
+    world = world_of(seed, HOURS_10, categories, EACH)
     return world, world.questions
 
 
 def runs_of(seed: int) -> list[Run]:
-    """Ask one world's questions of every kind, with every oracle and strategy."""
-    done = []
+    """Run the questions of every kind about one seed's worlds, with every oracle and strategy."""
+    runs = []
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
             world, questions = questions_of(seed, kind)
@@ -84,14 +85,14 @@ def runs_of(seed: int) -> list[Run]:
                         result = ak.ask(world.drawn, question, vlm=oracle, traversal=strategy, cell=32, cache=cache)
                         cost = result.total
                         row = (cost.calls, cost.tokens, result.rounds, len(result.evidence), result.coverage)
-                        done.append(Run(name, strategy, kind, bool(result.is_right), *row))
-    return done
+                        runs.append(Run(name, strategy, kind, bool(result.is_right), *row))
+    return runs
 
 
 def table(runs: list[Run]) -> Iterator[str]:
-    """Yield the lines of the table: a row an oracle and strategy, accuracy by kind, then what it cost."""
-    asked = {kind: sum(run.kind == kind for run in runs) // len(ORACLES) // len(STRATEGIES) for kind in KINDS}
-    heads = [f"{kind} ({count})" for kind, count in asked.items()]
+    """Yield the lines of the table: accuracy by kind, then cost, of each oracle and strategy."""
+    counts = {kind: sum(run.kind == kind for run in runs) // len(ORACLES) // len(STRATEGIES) for kind in KINDS}
+    heads = [f"{kind} ({count})" for kind, count in counts.items()]
     costs = ("calls", "tokens", "rounds", "evidence", "coverage")
     yield f"| oracle | strategy | {' | '.join(heads)} | all | {' | '.join(costs)} |"
     yield "|---|---|" + "---:|" * (len(heads) + 1 + len(costs))
@@ -106,8 +107,12 @@ def table(runs: list[Run]) -> Iterator[str]:
         yield f"| {oracle} | {strategy} | {' | '.join(cells)} |"
 
 
-def grown(seed: int) -> list[tuple[float, bool, int]]:
-    """Ask the same questions about ten minutes and about ten hours, with the perfect oracle."""
+def runs_by_duration(seed: int) -> list[tuple[float, bool, int]]:
+    """Run the same questions on ten minutes and on ten hours, with the perfect oracle.
+
+    Returns:
+        Duration in seconds, whether the answer is right, and the number of calls, of each run.
+    """
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for duration_s in (MINUTES_10, HOURS_10):
@@ -120,7 +125,7 @@ def grown(seed: int) -> list[tuple[float, bool, int]]:
 
 
 def growth(rows: list[tuple[float, bool, int]]) -> Iterator[str]:
-    """Yield what became of accuracy and calls as the video grew 60 times longer."""
+    """Yield the lines of the table: accuracy and calls on ten minutes and on ten hours."""
     yield "| duration | questions | right | calls |"
     yield "|---|---:|---:|---:|"
     calls = []
@@ -131,41 +136,44 @@ def growth(rows: list[tuple[float, bool, int]]) -> Iterator[str]:
     yield f"| 60 times as long | | | {calls[1] / calls[0]:.2f} × |"
 
 
-class Late:
-    """An oracle that answers as late as a model would."""
+class SlowOracle:
+    """An oracle that takes as long for a reply as a model does."""
 
-    def __init__(self, oracle: ak.Oracle, late_s: float) -> None:
-        self.oracle, self.late_s = oracle, late_s
+    def __init__(self, oracle: ak.Oracle, delay_s: float) -> None:
+        self.oracle, self.delay_s = oracle, delay_s
         self.name, self.parameters = f"late {oracle.name}", oracle.parameters
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Answer after a while."""
-        time.sleep(self.late_s)
+        """Return the oracle's reply after the delay."""
+        time.sleep(self.delay_s)
         return self.oracle.complete(request)
 
 
-def looking_ahead(late_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
-    """Yield what looking ahead costs and saves, with an oracle weak enough to need several rounds."""
-    yield f"| the next probe is made | seconds a question ({late_s * 1e3:.0f} ms a call) | calls | rounds |"
+def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
+    """Yield the lines of the table: time and calls with and without look-ahead.
+
+    The oracle is weak enough to need several rounds.
+    """
+    yield f"| the next probe runs | seconds a question ({delay_s * 1e3:.0f} ms a call) | calls | rounds |"
     yield "|---|---:|---:|---:|"
-    for ahead, name in ((False, "between the rounds"), (True, "while workers are under way")):
-        took, calls, rounds = [], [], []
+    for ahead, name in ((False, "between the rounds"), (True, "beside the workers")):
+        times_s, calls, rounds = [], [], []
         with tempfile.TemporaryDirectory() as folder:
             for seed in range(worlds):
                 world = world_of(seed, HOURS_10, CATEGORIES, 8)
                 for question in world.questions:
-                    model, began = Late(ak.Oracle(world, 0.3, seed=seed), late_s), time.perf_counter()
+                    model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
                     cache = ak.Cache(Path(folder) / str(seed))
                     result = ak.ask(world.drawn, question, vlm=model, look_ahead=ahead, cell=32, cache=cache)
-                    took.append(time.perf_counter() - began)
+                    times_s.append(time.perf_counter() - began)
                     calls.append(result.total.calls)
                     rounds.append(result.rounds)
-        means = [statistics.mean(values) for values in (took, calls, rounds)]
+        means = [statistics.mean(values) for values in (times_s, calls, rounds)]
         yield f"| {name} | {means[0]:.2f} | {means[1]:.1f} | {means[2]:.1f} |"
 
 
 def write(page: Path, name: str, lines: list[str]) -> None:
-    """Put lines into a page, between `<!-- NAME -->` and `<!-- /NAME -->`."""
+    """Replace the lines of a page between `<!-- NAME -->` and `<!-- /NAME -->`."""
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(f"<!-- {name} -->\n")
     after = rest.split(f"<!-- /{name} -->")[1]
@@ -173,23 +181,23 @@ def write(page: Path, name: str, lines: list[str]) -> None:
 
 
 def main(page: Path | None = None, worlds: int = WORLDS) -> int:
-    """Make all tables."""
+    """Print all tables, and write them to a page if one is given."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        many = tqdm(pool.map(runs_of, range(worlds)), "oracles and strategies", worlds, file=sys.stderr)
-        runs = [run for world in many for run in world]
-        grew = [row for world in pool.map(grown, range(max(1, worlds // 5))) for row in world]
-    tables = {"strategies": table(runs), "growth": growth(grew), "look-ahead": looking_ahead()}
+        batches = tqdm(pool.map(runs_of, range(worlds)), "oracles and strategies", worlds, file=sys.stderr)
+        runs = [run for batch in batches for run in batch]
+        by_duration = [row for batch in pool.map(runs_by_duration, range(max(1, worlds // 5))) for row in batch]
+    tables = {"strategies": table(runs), "growth": growth(by_duration), "look-ahead": look_ahead()}
     for name, lines in tables.items():
-        found = list(lines)
-        print("\n".join(["", name, *found]), flush=True)
+        rows = list(lines)
+        print("\n".join(["", name, *rows]), flush=True)
         if page:
-            write(page, name, found)
+            write(page, name, rows)
     return 0
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="a page with markers for the tables")
-    parser.add_argument("--worlds", type=int, default=WORLDS, help=f"of ten hours ({WORLDS})")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables")
+    parser.add_argument("--worlds", type=int, default=WORLDS, help=f"number of ten-hour worlds ({WORLDS})")
     arguments = parser.parse_args()
     sys.exit(main(arguments.write, arguments.worlds))

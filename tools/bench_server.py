@@ -1,7 +1,8 @@
-"""The kit on a real vLLM server, beside raw httpx: the last part of `make bench`.
+"""Measure the client on a real vLLM server, beside plain httpx: the last part of `make bench`.
 
-The server runs on this machine's CPU with a tiny untrained model, made on the spot: the figures are about the way to a
-model, not about one. What travels is that of real use: 8×8 cells of 320 px.
+The server runs on this machine's CPU with a tiny untrained model that the benchmark makes: the
+figures are those of the client and the server, not of a model. The images are those of real use,
+views of 8×8 cells of 320 px.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ STEPS = 12
 PICK = reply_model("Pick", cell=one_of(tuple(range(64))), score=Confidence)
 
 
-def requests(world: World, cache: ak.Cache) -> list[Request]:
-    """Return requests that differ, about the eight largest pictures of a video, with short answers."""
+def distinct_requests(world: World, cache: ak.Cache) -> list[Request]:
+    """Return distinct requests about eight views of a video, with short replies."""
     root = ak.view(world.drawn, cache=cache)
     views = [root, *(root.expand(cell) for cell in range(7))]
     system = Message("system", ("Look at the map of a video and pick the cell that matters most.",))
@@ -51,42 +52,46 @@ def requests(world: World, cache: ak.Cache) -> list[Request]:
     ]
 
 
-def bench_throughput(vlm: ak.VLM, asked: Sequence[Request]) -> None:
-    """Requests a second through the kit and by httpx alone, which sends the same bytes and reads the same answers."""
-    for request in asked:  # the images are sent, and all is warm
+def bench_throughput(vlm: ak.VLM, requests: Sequence[Request]) -> None:
+    """Print requests a second through the client and through plain httpx, with the same bytes."""
+    for request in requests:  # warm up: from here on the server has every image
         vlm.complete(request)
     sampled = sampling_parameters(vlm.dialect, 0.0, 0)
-    known = {image.key for request in asked for image in request.images}
-    bodies = [build_payload(request, vlm.name, vlm.dialect, sampled, known).body for request in asked]
+    known = {image.key for request in requests for image in request.images}
+    bodies = [build_payload(request, vlm.name, vlm.dialect, sampled, known).body for request in requests]
     address, headers = f"{vlm.base_url}/chat/completions", {"Content-Type": "application/json"}
     client = httpx.Client(timeout=120, limits=httpx.Limits(max_connections=None))
 
-    def raw(body: bytes) -> str:
-        answer = client.post(address, content=body, headers=headers).raise_for_status().json()
-        return str(answer["choices"][0]["message"]["content"])
+    def post(body: bytes) -> str:
+        reply = client.post(address, content=body, headers=headers).raise_for_status().json()
+        return str(reply["choices"][0]["message"]["content"])
 
-    def rate(call: Callable[..., object], given: Sequence[object], threads: int) -> float:
+    def rate(call: Callable[..., object], inputs: Sequence[object], threads: int) -> float:
         with ThreadPoolExecutor(threads) as pool:
             began = time.perf_counter()
-            list(pool.map(call, given))
-            return len(given) / (time.perf_counter() - began)
+            list(pool.map(call, inputs))
+            return len(inputs) / (time.perf_counter() - began)
 
-    print(f"Requests a second, {REQUESTS} requests, the median of {ROUNDS} rounds, first in every other one")
+    print(f"Requests a second, {REQUESTS} requests, median of {ROUNDS} rounds in alternating order")
     for threads in IN_FLIGHT:
-        rates: dict[str, list[float]] = {"kit": [], "httpx": []}
-        ways = [("kit", vlm.complete, asked), ("httpx", raw, bodies)]
-        for turn in range(ROUNDS):
-            for name, call, given in ways if turn % 2 else reversed(ways):
-                rates[name].append(rate(call, given, threads))
-        kit, alone = (statistics.median(rates[name]) for name in ("kit", "httpx"))
+        rates: dict[str, list[float]] = {"atlaskit": [], "httpx": []}
+        clients = [("atlaskit", vlm.complete, requests), ("httpx", post, bodies)]
+        for number in range(ROUNDS):
+            for name, call, inputs in clients if number % 2 else reversed(clients):
+                rates[name].append(rate(call, inputs, threads))
+        ours, plain = (statistics.median(rates[name]) for name in ("atlaskit", "httpx"))
         print(
-            f"  {threads:>2} in flight: {kit:6.1f}/s, httpx alone {alone:6.1f}/s, ratio {kit / alone:.2f} (goal 0.9)",
+            f"  {threads:>2} in flight: atlaskit {ours:6.1f}/s, httpx {plain:6.1f}/s, "
+            f"ratio {ours / plain:.2f} (goal 0.9)",
             flush=True,
         )
 
 
-class Scripted:
-    """Asks the server as a worker does, and goes on as written: looks closely, looks around, keeps."""
+class ScriptedModel:
+    """A model that calls the server as a worker does, and replaces its reply by a scripted action.
+
+    The script repeats Zoom, Investigate, AddToScratchpad.
+    """
 
     def __init__(self, vlm: ak.VLM) -> None:
         self.vlm, self.name, self.parameters = vlm, f"scripted {vlm.name}", vlm.parameters
@@ -94,9 +99,9 @@ class Scripted:
         self.transits: list[Transit] = []
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Ask, and answer the next line of the script."""
+        """Call the server, and return the next action of the script."""
         step = len(self.usages)
-        # The prompt is the same for any schema, and what an untrained model says does not matter here.
+        # The prompt does not depend on the schema, and an untrained model's reply does not matter.
         reply = self.vlm.complete(replace(request, schema=PICK), **control)
         self.usages.append(reply.usage)
         self.transits.append(reply.transit)
@@ -114,50 +119,54 @@ class Scripted:
         return replace(reply, answer=answer, text=answer.model_dump_json())
 
 
-def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -> Scripted:
-    """Have a worker take its twelve steps in one cell of the video."""
+def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -> ScriptedModel:
+    """Run a worker for its twelve steps in one cell of the video; return its model."""
     atlas = ak.Atlas(world.drawn, cache=cache)
-    model = Scripted(vlm)
-    errand = Task("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
-    Worker(atlas, model, world.questions[0]).explore(errand)
+    model = ScriptedModel(vlm)
+    task = Task("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
+    Worker(atlas, model, world.questions[0]).explore(task)
     assert len(model.usages) == STEPS
     return model
 
 
 def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
-    """The prefix cache in a worker's conversation, and what its calls send, by the way that images travel."""
-    ways = {
+    """Print hits of the prefix cache and bytes sent in a worker's conversation.
+
+    Images travel in one of three ways: as bytes each time; as bytes once, then by uuid; as a
+    `file://` URL once, then by uuid.
+    """
+    dialects = {
         "the image's bytes every time": HOSTED,
         "bytes once, then its uuid": VLLM,
         "file:// once, then its uuid": vlm.dialect,
     }
     print(f"A worker's conversation of {STEPS} steps")
-    for cell, (way, dialect) in enumerate(ways.items()):
-        counted = vlm.counters()
+    for cell, (label, dialect) in enumerate(dialects.items()):
+        before = vlm.counters()
         model = worker_conversation(ak.VLM(vlm.base_url, vlm.name, dialect=dialect), world, cache, 20 + cell)
-        counted = vlm.counters() - counted
+        counted = vlm.counters() - before
         later = sum(model.usages[1:], Usage())
         sent = sum(transit.sent_bytes for transit in model.transits) / STEPS
-        took = statistics.median(transit.wall_s for transit in model.transits[1:])
+        median_s = statistics.median(transit.wall_s for transit in model.transits[1:])
         print(
-            f"  {way:<30} {sent / 1e3:8.1f} kB sent a call, {took * 1e3:6.0f} ms a call; prefix hits after the first "
-            f"step {later.cached_tokens / later.prompt_tokens:.0%} of {later.prompt_tokens:,} tokens (goal 75 %); "
-            f"the server counts {counted}",
+            f"  {label:<30} {sent / 1e3:8.1f} kB sent a call, {median_s * 1e3:6.0f} ms a call; prefix hits after the "
+            f"first step {later.cached_tokens / later.prompt_tokens:.0%} of {later.prompt_tokens:,} tokens "
+            f"(goal 75 %); the server counts {counted}",
             flush=True,
         )
 
 
 def main() -> int:
-    """Start the server and measure."""
+    """Start the server and run both benchmarks."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([install.interpreter(), TINY, f"{folder}/tiny"], check=True, capture_output=True)
         world = ak.benchmarks.atlasworld(1, 600, size=(1280, 720), questions=8, directory=folder)
         cache = ak.Cache(f"{folder}/cache")
-        asked = requests(world, cache)
+        distinct = distinct_requests(world, cache)
         with ak.serve(f"{folder}/tiny") as vlm:
-            bench_throughput(vlm, asked)
+            bench_throughput(vlm, distinct)
             bench_conversation(vlm, world, cache)
     return 0
 

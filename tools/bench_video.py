@@ -1,7 +1,8 @@
-"""Video access side by side with its alternatives, on files of 1 h and 10 h: the second half of `make bench`.
+"""Measure video access beside its alternatives, on files of 1 h and 10 h: a part of `make bench`.
 
-Each column of the table is measured in a process of its own, so that peak memory is its own too. The alternatives are
-what people use: decord, and OpenCV seeking to each frame (as the paper's published code does).
+Each reader is measured in a process of its own, so that its peak memory is its own too. The
+alternatives are those in common use: decord, and OpenCV seeking to each frame (as the paper's
+published code does).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import View
 
+MEDIA = Path("cache/bench")
 SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
 K, CELL = 8, (320, 180)
 HOURS = (1, 10)
@@ -32,11 +34,11 @@ READERS = ("PyAV midpoint", "PyAV keyframe", "decord", "OpenCV")
 
 
 def minute(path: Path) -> Path:
-    """Encode a minute of 1080p25 at 2 Mbit/s with a keyframe every 10 s: moving objects, and grain like a camera's."""
+    """Return a minute of 1080p25, 2 Mbit/s: moving objects, grain, and a keyframe every 10 s."""
     if path.exists():
         return path
     world = ak.benchmarks.atlasworld(1, 60, size=SIZE, fps=FPS, directory=path.parent)
-    painter, rng = SceneRenderer(world.script), np.random.default_rng(0)
+    renderer, rng = SceneRenderer(world.script), np.random.default_rng(0)
     grain = [rng.integers(-6, 7, (SIZE[1], SIZE[0], 1), dtype=np.int8) for _ in range(16)]
     draft = path.with_suffix(".part.mp4")
     with av.open(str(draft), "w") as container:
@@ -45,7 +47,7 @@ def minute(path: Path) -> Path:
         stream = container.add_stream("libx264", rate=FPS, options=options)
         stream.width, stream.height, stream.pix_fmt, stream.bit_rate = *SIZE, "yuv420p", RATE
         for index in range(60 * FPS):
-            pixels = np.asarray(painter.frame(index)).astype(np.int16) + grain[index % len(grain)]
+            pixels = np.asarray(renderer.frame(index)).astype(np.int16) + grain[index % len(grain)]
             frame = av.VideoFrame.from_ndarray(np.clip(pixels, 0, 255).astype(np.uint8), format="rgb24")
             frame.pts, frame.time_base = index, Fraction(1, FPS)
             container.mux(stream.encode(frame))
@@ -54,7 +56,7 @@ def minute(path: Path) -> Path:
 
 
 def repeated(source: Path, path: Path, times: int) -> Path:
-    """Repeat a file by stream copy."""
+    """Write a file that repeats another one by stream copy; return its path."""
     with av.open(str(source)) as container, av.open(str(path), "w") as joined:
         stream = container.streams.video[0]
         copy = joined.add_stream_from_template(stream)
@@ -70,32 +72,44 @@ def repeated(source: Path, path: Path, times: int) -> Path:
     return path
 
 
+def ten_minutes_720p() -> Path:
+    """Return a 10-minute 1280×720 H.264 file at 24 fps: one minute, repeated by stream copy."""
+    path = MEDIA / "ten-minutes-720p.mp4"
+    if path.exists():
+        return path
+    source = ak.benchmarks.atlasworld(1, 60, size=(1280, 720), fps=24, directory=MEDIA, progress=True).video
+    return repeated(source.path, path.with_suffix(".part.mp4"), 10).rename(path)
+
+
 def midpoints(duration_s: float, path: tuple[int, ...]) -> list[float]:
-    """The midpoints of the root grid, or of a cell opened in it."""
+    """Return the midpoints of the cells of the root grid, or of the grid at a path of cells."""
     return [cell.midpoint_s for cell in Grid(0.0, duration_s, K, path).cells]
 
 
 def grids(duration_s: float) -> dict[str, list[float]]:
-    """The three grids of the table; depth 2 is cut so that its 64 frames lie within 9 s at both lengths."""
+    """Return the times of the table's three grids, by name.
+
+    "depth 2" spans 9 s, whatever the duration, so that the two lengths can be compared.
+    """
     middle = duration_s / 2
     within_9_s = [middle + 9 * (index + 0.5) / 64 for index in range(64)]
     return {"root": midpoints(duration_s, ()), "depth 1": midpoints(duration_s, (27,)), "depth 2": within_9_s}
 
 
-def seconds(act: Callable[[], object], repeats: int = 1) -> float:
-    """Return the median time of an act."""
+def seconds(action: Callable[[], object], repeats: int = 1) -> float:
+    """Return the median time of an action."""
     times = []
     for _ in range(repeats):
         began = time.perf_counter()
-        act()
+        action()
         times.append(time.perf_counter() - began)
     return statistics.median(times)
 
 
 def measure(reader: str, path: Path) -> dict[str, float]:
-    """Measure one column, in this process."""
+    """Return one reader's times in seconds and its peak memory, measured in this process."""
     began = time.perf_counter()
-    read = opened(reader, path)
+    read = open_reader(reader, path)
     row = {"open": time.perf_counter() - began}
     duration_s = 3600.0 * (10 if "10h" in path.name else 1)
     for name, times_s in grids(duration_s).items():
@@ -104,8 +118,8 @@ def measure(reader: str, path: Path) -> dict[str, float]:
     return row | {"peak MB": int(peak_kb) / 1024}
 
 
-def opened(reader: str, path: Path) -> Callable[[list[float]], object]:
-    """Open a file, and return what reads the frames at some times as 320×180 pixels."""
+def open_reader(reader: str, path: Path) -> Callable[[list[float]], object]:
+    """Open a file; return a function that reads the frames at given times at 320×180 pixels."""
     if reader == "decord":
         import decord
 
@@ -136,29 +150,29 @@ def opened(reader: str, path: Path) -> Callable[[list[float]], object]:
 
 
 def cached_view(path: Path) -> float:
-    """Time a root view that was made before, as JPEG bytes; the best of five, in seconds."""
+    """Return the seconds to read the cached view of the root grid as JPEG, the best of five."""
     with tempfile.TemporaryDirectory() as folder:
         view: View = ak.view(ak.open_video(path), sampling="keyframe", cache=ak.Cache(folder))
         view.jpeg()
         return min(seconds(view.jpeg) for _ in range(5))
 
 
-def in_process_of_its_own(reader: str, path: Path) -> dict[str, float]:
-    """Measure one column."""
+def measure_in_new_process(reader: str, path: Path) -> dict[str, float]:
+    """Return what `measure` returns, measured in a new process."""
     command = [sys.executable, __file__, "--column", reader, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def table(folder: Path) -> None:
-    """Make the files, measure all columns, print them beside the goals, and delete the long files."""
+    """Make the files, print the measurements and the goals, and delete the long files."""
     short = minute(folder / "minute-1080p.mp4")
-    found: dict[tuple[str, int], dict[str, float]] = {}
+    rows: dict[tuple[str, int], dict[str, float]] = {}
     for hours in HOURS:
         path = repeated(short, folder / f"{hours}h.mp4", 60 * hours)
         try:
             for reader in READERS:
-                found[reader, hours] = in_process_of_its_own(reader, path)
+                rows[reader, hours] = measure_in_new_process(reader, path)
             cached_ms = cached_view(path) * 1e3
         finally:
             path.unlink()
@@ -168,31 +182,31 @@ def table(folder: Path) -> None:
         columns = ("open", "root", "depth 1", "depth 2", "peak MB")
         print(f"  {'':<16}" + "".join(f"{column:>10}" for column in columns))
         for reader in READERS:
-            row = found[reader, hours]
+            row = rows[reader, hours]
             cells = (f"{row[c]:10.0f}" if c == "peak MB" else f"{row[c]:10.2f}" for c in columns)
             print(f"  {reader:<16}" + "".join(cells), flush=True)
-        print(f"  the root view again, cached: {cached_ms:.1f} ms")
-        goals(found, hours, cached_ms)
+        print(f"  the view of the root grid, cached: {cached_ms:.1f} ms")
+        goals(rows, hours, cached_ms)
 
 
 def atlasworld(folder: Path) -> None:
-    """Time a 10-hour world: a playlist of clips that are filmed once."""
-    filming = seconds(lambda: ak.benchmarks.atlasworld(0, 36_000, directory=folder, progress=True).video)
+    """Time a 10-hour world: a playlist of clips, each encoded once."""
+    encoding = seconds(lambda: ak.benchmarks.atlasworld(0, 36_000, directory=folder, progress=True).video)
     world = ak.benchmarks.atlasworld(0, 36_000, directory=folder)
     opening = seconds(lambda: world.video)
     with tempfile.TemporaryDirectory() as cache:
         other = ak.benchmarks.atlasworld(1, 36_000, directory=folder, progress=True)
         views = [ak.view(one.video, cache=ak.Cache(cache)) for one in (world, other)]
         root, shared = (seconds(view.jpeg) for view in views)
-    print(f"\nA 10-hour AtlasWorld of {len(world.order)} clips, {len(world.clips)} of them different, at 640×360")
-    print(f"  filming what is not there yet {filming:.1f} s; making the world and opening it {opening:.2f} s")
-    print(f"  root grid, cold {root:.2f} s; that of another world with the same bank, same cache {shared:.2f} s")
+    print(f"\nA 10-hour AtlasWorld of {len(world.order)} clips, {len(world.clips)} of them distinct, at 640×360")
+    print(f"  encoding the clips that are missing {encoding:.1f} s; making and opening the world {opening:.2f} s")
+    print(f"  root grid, cold {root:.2f} s; of another world with the same clips and cache {shared:.2f} s")
 
 
-def goals(found: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms: float) -> None:
-    """Print each goal with what was reached."""
-    exact, keyframe = found["PyAV midpoint", hours], found["PyAV keyframe", hours]
-    opencv, decord = found["OpenCV", hours], found["decord", hours]
+def goals(rows: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms: float) -> None:
+    """Print each goal beside the figure reached."""
+    exact, keyframe = rows["PyAV midpoint", hours], rows["PyAV keyframe", hours]
+    opencv, decord = rows["OpenCV", hours], rows["decord", hours]
     lines = [
         ("root at midpoints, times OpenCV's speed", opencv["root"] / exact["root"], 2, True),
         ("root at midpoints, times decord's speed", decord["root"] / exact["root"], 3, True),
@@ -201,22 +215,21 @@ def goals(found: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms:
         ("cached view, ms", cached_ms, 30, False),
     ]
     if hours == max(HOURS):
-        short = found["PyAV midpoint", min(HOURS)]
+        short = rows["PyAV midpoint", min(HOURS)]
         lines += [
             ("peak memory, MB", exact["peak MB"], 300, False),
             ("root grid, times the cost on 1 h", exact["root"] / short["root"], 1.2, False),
         ]
-    for what, reached, goal, at_least in lines:
+    for label, reached, goal, at_least in lines:
         is_met = reached >= goal if at_least else reached <= goal
-        print(
-            f"  {'met   ' if is_met else 'MISSED'}  {what:<46}{reached:8.1f}   goal {'≥' if at_least else '≤'} {goal:g}"
-        )
+        verdict, sign = "met   " if is_met else "MISSED", "≥" if at_least else "≤"
+        print(f"  {verdict}  {label:<46}{reached:8.1f}   goal {sign} {goal:g}")
 
 
 def main() -> int:
-    """Print the table; with --column, measure one column of it."""
+    """Print the table; with --column, print the measurements of one reader as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("cache/bench"))
+    parser.add_argument("--folder", type=Path, default=MEDIA)
     parser.add_argument("--column", nargs=2, metavar=("READER", "FILE"))
     options = parser.parse_args()
     if options.column:

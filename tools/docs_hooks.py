@@ -1,8 +1,8 @@
 """MkDocs hooks of the documentation site (`hooks` in mkdocs.yml).
 
-`<!-- include: FILE -->` on a line of its own inserts a Markdown file of the repository's root, and
-`<!-- help: COMMAND -->` the output of `atlaskit COMMAND --help`, so neither is copied. A public name
-without an entry in the reference causes a warning; `mkdocs build --strict` turns it into an error.
+`<!-- include: FILE -->` on a line of its own inserts a Markdown file of the repository's root;
+`<!-- help: COMMAND -->` inserts the output of `atlaskit COMMAND --help`. A public name without an
+entry in the reference causes a warning, which `mkdocs build --strict` turns into an error.
 """
 
 from __future__ import annotations
@@ -22,35 +22,40 @@ ROOT = Path(__file__).parents[1]
 LOG = logging.getLogger("mkdocs.hooks.atlaskit")
 
 
-def on_page_markdown(markdown: str, **about: Any) -> str:
+def on_page_markdown(markdown: str, **context: Any) -> str:
     """Expand the include and help comments of a page."""
-    markdown = re.sub(r"^<!-- include: (\S+) -->$", lambda found: included(found[1]), markdown, flags=re.MULTILINE)
-    return re.sub(r"^<!-- help:(.*) -->$", lambda found: command_help(found[1].split()), markdown, flags=re.MULTILINE)
+    markdown = re.sub(
+        r"^<!-- include: (\S+) -->$", lambda match: read_root_file(match[1]), markdown, flags=re.MULTILINE
+    )
+    return re.sub(r"^<!-- help:(.*) -->$", lambda match: command_help(match[1].split()), markdown, flags=re.MULTILINE)
 
 
 def on_post_build(config: Any) -> None:
     """Warn about each public name that has no entry in the reference."""
     inventory = (Path(config.site_dir) / "objects.inv").read_bytes().split(b"\n", 4)[4]
     entries = {line.split()[0] for line in zlib.decompress(inventory).decode().splitlines()}
-    for name, place in public_names():
-        if place not in entries:
-            LOG.warning(f"{name} has no entry ({place}) in the reference: add it to a page of docs/reference/.")
+    for name, entry in public_names():
+        if entry not in entries:
+            LOG.warning(f"{name} has no entry ({entry}) in the reference: add it to a page of docs/reference/.")
 
 
 def public_names() -> Iterator[tuple[str, str]]:
-    """Yield each public name, and the path that its entry goes by: modules, and classes and functions in them too."""
+    """Yield each public name and the path of its entry in the reference.
+
+    The public classes and functions of a public module are included.
+    """
     import atlaskit
 
     for name in atlaskit.__all__:
-        thing = getattr(atlaskit, name)
+        value = getattr(atlaskit, name)
         yield f"atlaskit.{name}", f"atlaskit.{name}"
-        for inner in getattr(thing, "__all__", ()) if inspect.ismodule(thing) else ():
-            if callable(found := getattr(thing, inner)):
-                yield f"atlaskit.{name}.{inner}", f"{found.__module__}.{found.__qualname__}"
+        for inner in getattr(value, "__all__", ()) if inspect.ismodule(value) else ():
+            if callable(member := getattr(value, inner)):
+                yield f"atlaskit.{name}.{inner}", f"{member.__module__}.{member.__qualname__}"
 
 
-def included(name: str) -> str:
-    """Return a Markdown file of the root; its links into docs/ become relative to docs/."""
+def read_root_file(name: str) -> str:
+    """Return a Markdown file of the root, with its links into docs/ made relative to docs/."""
     return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
 
 
@@ -59,6 +64,6 @@ def command_help(words: list[str]) -> str:
     from atlaskit.__main__ import main
 
     os.environ["COLUMNS"] = "88"
-    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+    with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.suppress(SystemExit):
         main([*words, "--help"])
-    return f"```text\n{printed.getvalue()}```"
+    return f"```text\n{output.getvalue()}```"

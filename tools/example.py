@@ -1,8 +1,8 @@
-"""Make the pictures of docs/example.md and fill in every number and log that it quotes.
+"""Make the figures of docs/example.md and fill in every number and log that it quotes.
 
 Run it as `.venv/bin/python tools/example.py`. The page repeats the example of the paper's appendix
 on a synthetic video. Its prose is written by hand; this script writes what lies between
-`<!--name-->` and `<!--/-->`. The run is deterministic: the same code makes the same run.
+`<!--name-->` and `<!--/-->`. The run is deterministic: the same code gives the same run.
 """
 
 from __future__ import annotations
@@ -26,73 +26,85 @@ QUESTION = "How many times does a yellow star appear in the video?"
 MISS, ORACLE_SEED = 0.3, 71
 WORKERS, TRAVERSAL = 3, "dfs"
 WANTED_ROUNDS, SEEDS_TRIED = 8, 100
-"""The oracle's seed is the first whose run is right in as many rounds as the paper's; this many are tried to tell."""
+"""Rounds of the paper's run, and the number of seeds to try.
+
+`ORACLE_SEED` is the first seed whose run gives the right answer in that many rounds.
+"""
 
 PAPER_FRAMES, PAPER_SHARE = 90_117, 0.047
 CELL_PX, SHEET_PX = 112, 240
 ROOT = Path(__file__).parents[1]
-PAGE, PICTURES = ROOT / "docs/example.md", ROOT / "docs/example"
+PAGE, FIGURES = ROOT / "docs/example.md", ROOT / "docs/example"
 QUOTED = re.compile(r"<!--(\w+)-->(.*?)<!--/-->", re.DOTALL)
 
 
 def main() -> None:
-    """Run the example on the filmed world, draw it, and fill in the page."""
+    """Run the example on the encoded world, draw its figures and fill in the page."""
     world = make_world("cache/atlasworld", progress=True)
-    counted = try_seeds(world)
+    counts = try_seeds(world)
     cache = ak.Cache("cache")
     result = run(world, world.video, cache)
-    PICTURES.mkdir(exist_ok=True)
+    FIGURES.mkdir(exist_ok=True)
     draw(result, cache)
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), quotes(world, result) | counted), encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(fill(page, quotes(world, result) | counts), encoding="utf-8")
     print(result)
 
 
 def make_world(directory: str | Path, progress: bool = False) -> World:
-    """Return the example's world."""
+    """Return the example's world; its video is encoded when it is first needed."""
     return ak.benchmarks.atlasworld(
         WORLD_SEED, DURATION_S, categories=("TALLY",), directory=directory, progress=progress
     )
 
 
 def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, cell: int = 320) -> Result:
-    """Ask the example's question."""
+    """Run the example's question with an oracle of a seed."""
     oracle = ak.Oracle(world, miss=MISS, seed=seed)
-    asked = world.question(QUESTION)
-    return ak.ask(video, asked, vlm=oracle, workers=WORKERS, traversal=TRAVERSAL, cell=cell, cache=cache)
+    question = world.question(QUESTION)
+    return ak.ask(video, question, vlm=oracle, workers=WORKERS, traversal=TRAVERSAL, cell=cell, cache=cache)
 
 
 def draw(result: Result, cache: ak.Cache) -> None:
-    """Draw the map before and after, the scratchpad, and the rounds."""
+    """Draw the view of the root grid before and after the run, the scratchpad, and the rounds."""
     before = ak.view(result.sheet.video, cell=CELL_PX, labels="index", cache=cache)
     after = replace(before, dead=dead_cells(before.grid, result.dead_zones))
     sheet = replace(result.sheet, cell=SHEET_PX)
-    for name, picture in {"root_before": before, "root_after": after, "scratchpad": sheet}.items():
-        picture.image.save(PICTURES / f"{name}.jpg", quality=82)
-    ak.plots.save(ak.plots.rounds(result), PICTURES, "rounds")[1].unlink()  # the PNG is enough
+    for name, figure in {"root_before": before, "root_after": after, "scratchpad": sheet}.items():
+        figure.image.save(FIGURES / f"{name}.jpg", quality=82)
+    ak.plots.save(ak.plots.rounds(result), FIGURES, "rounds")[1].unlink()  # the PNG is enough
 
 
 def try_seeds(world: World) -> dict[str, str]:
-    """Return how often the oracle is right, of many seeds; stop where the example's is not the first that fits."""
+    """Return how often the oracle is right over many seeds.
+
+    Raises:
+        SystemExit: If `ORACLE_SEED` is not the first seed that is right in `WANTED_ROUNDS` rounds.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        tried = [run(world, world.drawn, ak.Cache(folder), seed, cell=16) for seed in range(SEEDS_TRIED)]
-    right = [seed for seed, result in enumerate(tried) if result.is_right]
-    fitting = [seed for seed in right if tried[seed].rounds == WANTED_ROUNDS]
+        results = [run(world, world.drawn, ak.Cache(folder), seed, cell=16) for seed in range(SEEDS_TRIED)]
+    right = [seed for seed, result in enumerate(results) if result.is_right]
+    fitting = [seed for seed in right if results[seed].rounds == WANTED_ROUNDS]
     if fitting[:1] != [ORACLE_SEED]:
         raise SystemExit(
-            f"Of the oracle's seeds, {ORACLE_SEED} is no longer the first that is right in {WANTED_ROUNDS} rounds; "
-            f"these are: {fitting}. Set ORACLE_SEED in tools/example.py to the first."
+            f"ORACLE_SEED must be the first seed that is right in {WANTED_ROUNDS} rounds; got {ORACLE_SEED}, "
+            f"and these seeds are: {fitting}. Set ORACLE_SEED in tools/example.py to the first of them."
         )
-    explored = sum(result.stop == "explored" for result in tried)
-    return {"last_seed": str(SEEDS_TRIED - 1), "right": str(len(right)), "exhausted": str(explored)}
+    exhausted = sum(result.stop == "explored" for result in results)
+    return {"last_seed": str(SEEDS_TRIED - 1), "right": str(len(right)), "exhausted": str(exhausted)}
 
 
-def filled(page: str, texts: dict[str, str]) -> str:
-    """Return the page with each quotation renewed; raise KeyError for one that is not known."""
+def fill(page: str, texts: dict[str, str]) -> str:
+    """Return the page with every quotation replaced.
+
+    Raises:
+        KeyError: If the page quotes a name that has no text.
+    """
     return QUOTED.sub(lambda match: f"<!--{match[1]}-->{texts[match[1]]}<!--/-->", page)
 
 
 def quotes(world: World, result: Result) -> dict[str, str]:
-    """Return all that the page quotes of the run, by name."""
+    """Return every text that the page quotes from the run, by name."""
     video, total, trace = result.sheet.video, result.total, result.trace
     root, deep = (
         Grid(0.0, video.duration_s, result.settings["k"]),
@@ -148,24 +160,27 @@ def quotes(world: World, result: Result) -> dict[str, str]:
 
 
 def percent(share: float) -> str:
-    """Return a share as per cent, to a tenth."""
+    """Format a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
 
 
 def grids_seen(result: Result) -> set[tuple[int, ...]]:
-    """Return the grids that were shown to anyone, by the cells opened on the way from the root."""
+    """Return the grids that an agent saw, each as the path of cells from the root grid."""
     return {tuple(event["view"]["path"]) for event in result.trace if event.kind in ("probe", "step", "review")}
 
 
 def frames_seen(result: Result) -> int:
-    """Count the different frames that were shown in some grid; a frame kept or enlarged was in one before."""
+    """Count the distinct frames in the views that an agent saw.
+
+    Evidence frames and stills need not be counted: each was in a view before.
+    """
     video = result.sheet.video
     grids = [Grid(0.0, video.duration_s, result.settings["k"], path) for path in grids_seen(result)]
     return len({int(cell.midpoint_s * video.fps) for grid in grids for cell in grid.cells})
 
 
 def evidence_table(world: World, result: Result) -> str:
-    """Return the scratchpad as a table, each frame with the star it shows, numbered in order of time."""
+    """Return the scratchpad as a Markdown table with the number of the star in each frame."""
     spans = sorted(world.question(QUESTION).positions_s)
     rounds = {item["label"]: report.round for report in result.trace.of("report") for item in report["kept"]}
     rows = ["| label | time | round | star | description |", "|---|---|---|---|---|"]
@@ -178,33 +193,33 @@ def evidence_table(world: World, result: Result) -> str:
 
 
 def overlooked(world: World, result: Result) -> str:
-    """Say which cells are black although there is a star in them."""
+    """Return a sentence about the cells that are black although a star is on screen in them."""
     cells = Grid(0.0, result.sheet.video.duration_s, result.settings["k"]).cells
     spans = world.question(QUESTION).positions_s
-    wrong = [cell for cell in cells if cell.index in black_cells(result) and any(cell.overlaps(*s) for s in spans)]
-    shown = [str(cell.index) for cell in wrong if any(a <= cell.midpoint_s < b for a, b in spans)]
-    if not wrong:
+    missed = [cell for cell in cells if cell.index in black_cells(result) and any(cell.overlaps(*s) for s in spans)]
+    visible = [str(cell.index) for cell in missed if any(a <= cell.midpoint_s < b for a, b in spans)]
+    if not missed:
         return "In this run no black cell contains a star."
-    named = f"cell{'s' if len(wrong) > 1 else ''} {' and '.join(str(cell.index) for cell in wrong)}"
-    before = f" (the root grid even shows it in {' and '.join(shown)})" if shown else ""
+    cells_text = f"cell{'s' if len(missed) > 1 else ''} {' and '.join(str(cell.index) for cell in missed)}"
+    before = f" (the root grid even shows it in {' and '.join(visible)})" if visible else ""
     return (
-        f"In this run a yellow star is on screen during {named}{before}, and the oracle overlooked it there. The "
+        f"In this run a yellow star is on screen during {cells_text}{before}, and the oracle overlooked it there. The "
         "count is right only because such a star extends into the neighbouring cell, where a worker found it."
     )
 
 
 def lie(world: World, result: Result) -> str:
-    """Name an evidence frame whose subtitle is false."""
+    """Return a sentence about an evidence frame with a misleading subtitle; "" if there is none."""
     lies = [line.text for line in world.script.lines if line.misleading]
-    told = [(item.label, text) for item in result.evidence for text in lies if text in item.subtitle]
-    if not told:
+    misled = [(item.label, text) for item in result.evidence for text in lies if text in item.subtitle]
+    if not misled:
         return ""
-    label, text = told[0]
+    label, text = misled[0]
     return f"The subtitle of [{label}] says “{text}”, which is false: only what a frame shows counts."
 
 
 def twice(world: World, result: Result) -> str:
-    """Say which frames show a star of which there is another frame."""
+    """Return the groups of evidence frames that show the same star."""
     pad = result.evidence
     groups = [[f"[{item.label}]" for item in pad.within(*span)] for span in world.question(QUESTION).positions_s]
     shared = [" and ".join(labels) for labels in groups if len(labels) > 1]

@@ -1,8 +1,9 @@
-"""Draw docs/assets/imports.svg, the imports between the packages of atlaskit: `python tools/import_graph.py`.
+"""Draw docs/assets/imports.svg, the imports between the packages of atlaskit.
 
-Each box is a package or top-level module. A package stands above everything it imports. An arrow that
-follows from others is left out: where a imports b, and b imports c, an arrow from a to c adds nothing.
-The tooltip of a box lists all its imports. `--check` writes nothing and fails if the file is outdated.
+Run it as `python tools/import_graph.py`. Each box is a package or a top-level module; it stands
+above everything it imports. An arrow that follows from others is left out: where a imports b, and b
+imports c, an arrow from a to c adds nothing. The tooltip of a box lists all its imports. `--check`
+writes nothing and fails if the file is outdated.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).parents[1]
-PICTURE = ROOT / "docs/assets/imports.svg"
-APART = {"__init__", "__main__"}  # they import everything
+FIGURE = ROOT / "docs/assets/imports.svg"
+UNDRAWN = {"__init__", "__main__"}  # they import everything
 WIDTH, ROW, BOX_W, BOX_H, GAP = 720, 88, 136, 46, 40
 Edges = dict[str, set[str]]
 
@@ -28,7 +29,7 @@ def package_of(module: str) -> str:
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules of atlaskit that are imported at runtime, wherever in a module that is written."""
+    """Yield the modules of atlaskit that a module imports at runtime, also inside its functions."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
@@ -47,29 +48,33 @@ def imports(folder: Path) -> tuple[Edges, dict[str, int]]:
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder.parent).with_suffix("").parts
         package = package_of(".".join(parts))
-        if package in APART:
+        if package in UNDRAWN:
             continue
         modules[package] = modules.get(package, 0) + (parts[-1] != "__init__")
-        found = {package_of(name) for name in imported(ast.parse(path.read_text(encoding="utf-8")))}
-        edges.setdefault(package, set()).update(found - {package} - APART)
+        targets = {package_of(name) for name in imported(ast.parse(path.read_text(encoding="utf-8")))}
+        edges.setdefault(package, set()).update(targets - {package} - UNDRAWN)
     return edges, modules
 
 
 def reachable(edges: Edges, start: str) -> set[str]:
-    """Return all that a package imports, directly or not."""
-    seen, waiting = set[str](), list(edges[start])
-    while waiting:
-        if (each := waiting.pop()) not in seen:
+    """Return the packages that a package imports, directly or indirectly."""
+    seen, pending = set[str](), list(edges[start])
+    while pending:
+        if (each := pending.pop()) not in seen:
             seen.add(each)
-            waiting += edges[each]
+            pending += edges[each]
     return seen
 
 
 def reduced(edges: Edges) -> Edges:
-    """Return the edges that do not follow from others; exit with the packages of a cycle if there is one."""
+    """Return the edges that do not follow from others.
+
+    Raises:
+        SystemExit: If packages import one another in a cycle.
+    """
     below = {each: reachable(edges, each) for each in edges}
-    if circle := sorted(each for each in edges if each in below[each]):
-        sys.exit(f"These packages import one another in a cycle: {', '.join(circle)}.")
+    if cycle := sorted(each for each in edges if each in below[each]):
+        sys.exit(f"These packages import one another in a cycle: {', '.join(cycle)}.")
     return {a: {b for b in edges[a] if not any(b in below[c] for c in edges[a])} for a in edges}
 
 
@@ -87,8 +92,11 @@ def layers_of(edges: Edges) -> dict[str, int]:
     return layers
 
 
-def laid_out(edges: Edges, layers: dict[str, int]) -> tuple[list[list[str]], list[list[str]]]:
-    """Return the rows from bottom to top, and each edge as the nodes it passes, one a row (`a>b:2` is no package)."""
+def lay_out(edges: Edges, layers: dict[str, int]) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the rows from bottom to top, and each edge as a path of nodes, one in each row.
+
+    Where an edge passes a row without ending there, the row has a node such as `a>b:2`.
+    """
     rows: list[list[str]] = [[] for _ in range(max(layers.values()) + 1)]
     for name in sorted(edges):
         rows[layers[name]].append(name)
@@ -99,42 +107,47 @@ def laid_out(edges: Edges, layers: dict[str, int]) -> tuple[list[list[str]], lis
             for row, each in zip(range(layers[a] - 1, layers[b], -1), between, strict=True):
                 rows[row].append(each)
             paths.append([a, *between, b])
-    beside: dict[str, set[str]] = {}
-    for path in paths:
-        for upper, lower in pairwise(path):
-            beside.setdefault(upper, set()).add(lower)
-            beside.setdefault(lower, set()).add(upper)
-    for _ in range(12):  # each row is sorted by where its neighbours stand, up and down
-        for row in [*rows, *reversed(rows)]:
-            place = {name: (i + 0.5) / len(each) for each in rows for i, name in enumerate(each)}
-            row.sort(key=lambda name: (mean(place[each] for each in beside.get(name, ())), name))
+    sort_rows(rows, paths)
     return rows, paths
 
 
+def sort_rows(rows: list[list[str]], paths: list[list[str]]) -> None:
+    """Sort each row by the mean position of its nodes' neighbours, which avoids most crossings."""
+    neighbours: dict[str, set[str]] = {}
+    for path in paths:
+        for upper, lower in pairwise(path):
+            neighbours.setdefault(upper, set()).add(lower)
+            neighbours.setdefault(lower, set()).add(upper)
+    for _ in range(12):
+        for row in [*rows, *reversed(rows)]:
+            position = {name: (i + 0.5) / len(each) for each in rows for i, name in enumerate(each)}
+            row.sort(key=lambda name: (mean(position[each] for each in neighbours.get(name, ())), name))
+
+
 def mean(numbers: Iterable[float]) -> float:
-    """Return the mean of numbers, or the middle of the picture for none."""
+    """Return the mean of some numbers; 0.5, the middle of the figure, if there are none."""
     values = list(numbers)
     return sum(values) / len(values) if values else 0.5
 
 
-def places(rows: list[list[str]]) -> dict[str, tuple[float, float]]:
-    """Return the centre of each node."""
-    found = {}
+def centres(rows: list[list[str]]) -> dict[str, tuple[float, float]]:
+    """Return the centre of each node in pixels."""
+    centre_of = {}
     for number, row in enumerate(reversed(rows)):
         widths = [GAP if ">" in name else BOX_W for name in row]
         x = (WIDTH - sum(widths) - GAP * (len(row) - 1)) / 2
         for name, width in zip(row, widths, strict=True):
-            found[name] = (x + width / 2, 30 + number * ROW + BOX_H / 2)
+            centre_of[name] = (x + width / 2, 30 + number * ROW + BOX_H / 2)
             x += width + GAP
-    return found
+    return centre_of
 
 
 def svg(folder: Path) -> str:
-    """Return the picture: its colours are legible on white and on black."""
-    every, modules = imports(folder)
-    edges = reduced(every)
-    rows, paths = laid_out(edges, layers_of(edges))
-    at = places(rows)
+    """Return the figure as SVG; its colours are legible on white and on black."""
+    imports_of, modules = imports(folder)
+    edges = reduced(imports_of)
+    rows, paths = lay_out(edges, layers_of(edges))
+    centre_of = centres(rows)
     height = 60 + ROW * (len(rows) - 1) + BOX_H
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
@@ -143,42 +156,51 @@ def svg(folder: Path) -> str:
         '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 10 5 0 10z" fill="#8c93a8"/></marker></defs>',
         '<g fill="none" stroke="#8c93a8" stroke-width="1.6" marker-end="url(#tip)">',
+        *(arrow(path, centre_of) for path in paths),
+        "</g>",
+        *(box(name, centre_of[name], modules[name], imports_of[name]) for name in sorted(edges)),
+        "</svg>",
+        "",
     ]
-    for path in paths:
-        x, y = at[path[0]]
-        line = f"M{x:.0f} {y + BOX_H / 2:.0f}"
-        for name in path[1:]:
-            to_x, to_y = at[name]
-            top = to_y - BOX_H / 2
-            start = y + BOX_H / 2
-            line += f" C{x:.0f} {(start + top) / 2:.0f} {to_x:.0f} {(start + top) / 2:.0f} {to_x:.0f} {top:.0f}"
-            if ">" in name:
-                line += f" L{to_x:.0f} {to_y + BOX_H / 2:.0f}"
-            x, y = to_x, to_y
-        parts.append(f'<path d="{line}"/>')
-    parts.append("</g>")
-    for name in sorted(edges):
-        x, y = at[name]
-        count = modules[name]
-        told = f"{count} modules" if count != 1 else "1 module"
-        parts.append(
-            f"<g><title>{escape(name)} imports {', '.join(sorted(every[name])) or 'nothing'}</title>"
-            f'<rect x="{x - BOX_W / 2:.0f}" y="{y - BOX_H / 2:.0f}" width="{BOX_W}" height="{BOX_H}" rx="7" '
-            f'fill="#3f51b5" stroke="#8c93a8"/>'
-            f'<text x="{x:.0f}" y="{y - 2:.0f}" font-size="15" font-weight="600" fill="#fff">{escape(name)}</text>'
-            f'<text x="{x:.0f}" y="{y + 14:.0f}" font-size="11" fill="#d5daf5">{told}</text></g>'
-        )
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join(parts)
+
+
+def arrow(path: list[str], centre_of: dict[str, tuple[float, float]]) -> str:
+    """Return an edge as a curve through the nodes of its path."""
+    x, y = centre_of[path[0]]
+    line = f"M{x:.0f} {y + BOX_H / 2:.0f}"
+    for name in path[1:]:
+        to_x, to_y = centre_of[name]
+        start, end = y + BOX_H / 2, to_y - BOX_H / 2
+        middle = (start + end) / 2
+        line += f" C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} {to_x:.0f} {end:.0f}"
+        if ">" in name:
+            line += f" L{to_x:.0f} {to_y + BOX_H / 2:.0f}"
+        x, y = to_x, to_y
+    return f'<path d="{line}"/>'
+
+
+def box(name: str, centre: tuple[float, float], modules: int, imports_of_it: set[str]) -> str:
+    """Return a package as a box with its name and size; the tooltip lists its imports."""
+    x, y = centre
+    count = f"{modules} modules" if modules != 1 else "1 module"
+    return (
+        f"<g><title>{escape(name)} imports {', '.join(sorted(imports_of_it)) or 'nothing'}</title>"
+        f'<rect x="{x - BOX_W / 2:.0f}" y="{y - BOX_H / 2:.0f}" width="{BOX_W}" height="{BOX_H}" rx="7" '
+        f'fill="#3f51b5" stroke="#8c93a8"/>'
+        f'<text x="{x:.0f}" y="{y - 2:.0f}" font-size="15" font-weight="600" fill="#fff">{escape(name)}</text>'
+        f'<text x="{x:.0f}" y="{y + 14:.0f}" font-size="11" fill="#d5daf5">{count}</text></g>'
+    )
 
 
 def main() -> int:
-    """Write the picture, or compare it with what is there; return the exit status."""
+    """Write the figure, or compare it with the file; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="fail if docs/assets/imports.svg is outdated")
-    drawn = svg(ROOT / "atlaskit")
+    figure = svg(ROOT / "atlaskit")
     if parser.parse_args().check:
-        return int(not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != drawn)
-    PICTURE.write_text(drawn, encoding="utf-8")
+        return int(not FIGURE.exists() or FIGURE.read_text(encoding="utf-8") != figure)
+    FIGURE.write_text(figure, encoding="utf-8")
     return 0
 
 

@@ -1,7 +1,8 @@
-"""Make `docs/tour.jpg`, the picture of the explorer and the trace viewer: `.venv/bin/python tools/tour.py`.
+"""Make docs/tour.jpg, a screenshot of the explorer beside one of the trace viewer.
 
-Needs chromium. A real JupyterLab shows a run of an oracle that makes no errors, so the answer is right; the explorer
-shows the grid of its video with the evidence, the viewer one step of a worker.
+Run it as `.venv/bin/python tools/tour.py`; it needs chromium. A real JupyterLab shows a run of an
+oracle without errors, so the answer is right. The explorer shows the root grid with the evidence,
+the viewer one step of a worker.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ assert result.is_right""",
     "ak.widgets.GridExplorer(world.video, result=result, cache=cache)",
     "ak.widgets.TraceViewer(result)",
 )
-STEPS = 10
+EVENT = 10
 """The event that the viewer shows: a worker adds evidence."""
-SETTLES_MS = 4000
+SETTLE_MS = 4000
 GAP, QUALITY = 24, 82
 
 
 def main() -> None:
-    """Open the widgets, step into the run, and put both pictures beside each other."""
+    """Open the widgets, step to the event, and save both screenshots side by side."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         lab = Lab(Path(folder))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
@@ -45,21 +46,21 @@ def main() -> None:
             explorer, viewer = book.output(1).locator(".explorer"), book.output(2).locator(".pane")
             explorer.locator(".stage img").wait_for()
             viewer.locator("input[type=range]").first.focus()
-            for _ in range(STEPS):
+            for _ in range(EVENT):
                 book.page.keyboard.press("ArrowRight")
-            book.page.wait_for_timeout(SETTLES_MS)
+            book.page.wait_for_timeout(SETTLE_MS)
             parts = [shot(explorer), shot(viewer)]
         finally:
             book.close()
             browser.close()
             lab.close()
     size = sum(part.width for part in parts) + GAP, max(part.height for part in parts)
-    whole = Image.new("RGB", size, "white")
+    figure = Image.new("RGB", size, "white")
     left = 0
     for part in parts:
-        whole.paste(part, (left, 0))
+        figure.paste(part, (left, 0))
         left += part.width + GAP
-    whole.save(ROOT / "docs/tour.jpg", quality=QUALITY, optimize=True)
+    figure.save(ROOT / "docs/tour.jpg", quality=QUALITY, optimize=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: a subprocess, its words, its exit status."""
+"""The command line as a subprocess: its output, error messages and exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.evaluation import tables
 
-NOBODY = ["--model", "http://127.0.0.1:9/v1", "nobody"]
+NO_SERVER = ["--model", "http://127.0.0.1:9/v1", "absent"]
 EVALUATE = ["evaluate", "--out", "rows.csv"]
 CHOICES = ["--choice", "red", "--choice", "blue"]
 
@@ -39,12 +39,12 @@ def test_ask_a_served_model(film: World, in_tmp: Path) -> None:
         arguments += ["--subtitles", film_path(film).with_suffix(".srt"), "--calls", "12"]
         saved = ["--save", "result.json", "--evidence", "evidence.png", "--html", "run.html", "--movie", "run.mp4"]
         first = atlaskit(*arguments, *saved, "--model", server.url, "loop", cwd=in_tmp)
-        asked = len(server.bodies)
+        request_count = len(server.bodies)
         second = atlaskit(*arguments, "--save", "again.json", "--model", server.url, "loop", cwd=in_tmp)
-        assert len(server.bodies) == asked > 3  # a second run costs nothing
+        assert len(server.bodies) == request_count > 3, "the second run makes no call"
     assert first.returncode == 0, first.stderr
     assert "What colour is it?" in first.stdout and "answer" in first.stdout and "calls" in first.stdout
-    assert "call" in first.stderr and "frames found" in first.stderr  # the line that says how far it is
+    assert "call" in first.stderr and "frames found" in first.stderr  # the progress line
     assert "What colour is it?" in (in_tmp / "run.html").read_text(encoding="utf-8")
     with av.open(in_tmp / "run.mp4") as movie:
         assert movie.streams.video[0].codec_context.name == "h264"
@@ -54,7 +54,7 @@ def test_ask_a_served_model(film: World, in_tmp: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["open", "when", "count", "summary"])
-def test_ask_what_has_no_choices(film: World, in_tmp: Path, kind: str) -> None:
+def test_ask_a_question_without_choices(film: World, in_tmp: Path, kind: str) -> None:
     with loopback() as server:
         arguments = ["ask", film_path(film), "What about it?", "--cell", "32", "--calls", "9", "--save", "result.json"]
         arguments += [] if kind == "open" else [f"--{kind}"]
@@ -71,22 +71,22 @@ def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> Non
     assert done.stderr.count("\n") == 1 and "make serve" in done.stderr and "127.0.0.1:8000" in done.stderr
 
 
-def test_what_was_asked_of_a_server_that_is_gone_is_replayed(
+def test_a_run_is_replayed_without_its_server(
     film: World, in_tmp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["ask", str(film_path(film)), "What?", *CHOICES, "--calls", "4", "--cell", "32", "--cache", "kept"]
+    arguments = ["ask", str(film_path(film)), "What?", *CHOICES, "--calls", "4", "--cell", "32", "--cache", "entries"]
     with loopback() as server:
         monkeypatch.setattr("atlaskit.cli.ask.LOCAL_SERVER", server.url)
         assert main([*arguments, "--save", "first.json"]) == 0
     assert main([*arguments, "--save", "second.json"]) == 0
     assert Path("first.json").read_bytes() == Path("second.json").read_bytes()
     assert "paid now  0 calls" in capsys.readouterr().out
-    assert main([*arguments, "--calls", "5", "--k", "4"]) == 1, "another question needs the server"
+    assert main([*arguments, "--calls", "5", "--k", "4"]) == 1, "a run with other settings needs the server"
     assert "No model answers" in capsys.readouterr().err
 
 
-def test_a_model_that_nobody_serves_is_one_sentence(film: World, in_tmp: Path) -> None:
-    done = atlaskit("ask", film_path(film), "What?", *CHOICES, *NOBODY, cwd=in_tmp)
+def test_a_missing_server_is_one_line(film: World, in_tmp: Path) -> None:
+    done = atlaskit("ask", film_path(film), "What?", *CHOICES, *NO_SERVER, cwd=in_tmp)
     assert done.returncode == 2 and "No model answers at http://127.0.0.1:9/v1" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
@@ -102,27 +102,28 @@ def test_view_and_frame(film: World, in_tmp: Path) -> None:
 
 @pytest.fixture
 def broken(film: World, in_tmp: Path) -> Path:
-    whole = film_path(film).read_bytes()
-    (in_tmp / "truncated.mp4").write_bytes(whole[: len(whole) // 3])
-    (in_tmp / "header.mp4").write_bytes(whole[:500])
+    """A working directory with damaged and misnamed files."""
+    content = film_path(film).read_bytes()
+    (in_tmp / "truncated.mp4").write_bytes(content[: len(content) // 3])
+    (in_tmp / "header.mp4").write_bytes(content[:500])
     (in_tmp / "empty.mp4").write_bytes(b"")
-    (in_tmp / "letter.mp4").write_text("Dear reader\n" * 99)
-    (in_tmp / "letter.srt").write_text("Dear reader\n" * 99)
+    (in_tmp / "text.mp4").write_text("plain text\n" * 99)
+    (in_tmp / "text.srt").write_text("plain text\n" * 99)
     (in_tmp / "file").write_text("")
     return in_tmp
 
 
-def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
+def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
     done = atlaskit("view", "truncated.mp4", "sheet.png", "--cell", "64", "--k", "3", cwd=broken)
     assert done.returncode == 0 and len(done.stderr.splitlines()) == 1
     assert "truncated.mp4 is truncated: its header promises 120.0 s, but it ends after" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (["ask", "missing.mp4", "What?", *CHOICES], "There is no file missing.mp4"),
-        (["ask", "letter.mp4", "What?", *CHOICES], "not a video"),
+        (["ask", "text.mp4", "What?", *CHOICES], "not a video"),
         (["ask", ".", "What?", *CHOICES], "is a directory"),
         (["ask", "empty.mp4", "What?", *CHOICES], "is empty"),
         (["ask", "header.mp4", "What?", *CHOICES], "truncated"),
@@ -131,7 +132,7 @@ def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
         (["ask", "FILM", "What?", "--choice", "red"], "at least two choices"),
         (["ask", "FILM", "How many?", *CHOICES, "--count"], "leave them out"),
         (["ask", "FILM", "What?", *CHOICES, "--tokens", "-5"], "-5 tokens cannot be"),
-        (["ask", "FILM", "What?", *CHOICES, "--subtitles", "letter.srt"], "no line of text"),
+        (["ask", "FILM", "What?", *CHOICES, "--subtitles", "text.srt"], "no line of text"),
         (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none.srt"], "cannot be read"),
         (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be opened"),
         (["ask", "FILM", "What?", *CHOICES, "--workers", "0"], "workers is a whole number, at least 1"),
@@ -159,17 +160,17 @@ def test_a_truncated_film_is_told_of_once_and_shown(broken: Path) -> None:
         (["evaluate", "atlasworld", "--oracle", "0", "--out", "rows.txt"], ".csv or .parquet"),
     ],
 )
-def test_a_mistake_is_one_sentence(broken: Path, film: World, arguments: list[str], sentence: str) -> None:
+def test_an_input_error_is_one_line(broken: Path, film: World, arguments: list[str], message: str) -> None:
     arguments = [str(film_path(film)) if argument == "FILM" else argument for argument in arguments]
     if "ask" in arguments:
-        arguments += NOBODY
+        arguments += NO_SERVER
     done = atlaskit(*arguments, cwd=broken)
     assert done.returncode == 2, done.stdout
-    assert sentence in done.stderr and done.stderr.startswith("atlaskit: ")
+    assert message in done.stderr and done.stderr.startswith("atlaskit: ")
     assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
 
 
-def test_evaluate_writes_a_table_and_goes_on_where_it_was(in_tmp: Path) -> None:
+def test_evaluate_writes_a_table_and_continues_from_it(in_tmp: Path) -> None:
     arguments = [*EVALUATE, "atlasworld", "--minutes", "2", "--oracle", "0.1", "--first", "4", "--set", "cell", "32"]
     first = atlaskit(*arguments, "--samples", "deep/samples.jsonl", cwd=in_tmp)
     assert first.returncode == 0, first.stderr
@@ -182,7 +183,7 @@ def test_evaluate_writes_a_table_and_goes_on_where_it_was(in_tmp: Path) -> None:
     assert again.returncode == 0 and "rows.csv: 4 questions, 0 model calls paid now" in again.stdout
 
 
-def test_an_audio_file_is_one_sentence(in_tmp: Path) -> None:
+def test_an_audio_file_is_an_error_of_one_line(in_tmp: Path) -> None:
     make_sound_file(in_tmp / "song.m4a")
-    done = atlaskit("ask", "song.m4a", "What?", *CHOICES, *NOBODY, cwd=in_tmp)
+    done = atlaskit("ask", "song.m4a", "What?", *CHOICES, *NO_SERVER, cwd=in_tmp)
     assert done.returncode == 2 and "only sound" in done.stderr and done.stderr.count("\n") == 1

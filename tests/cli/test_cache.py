@@ -1,4 +1,4 @@
-"""`python -m atlaskit cache …`, as typed."""
+"""The commands of `atlaskit cache`."""
 
 from __future__ import annotations
 
@@ -15,59 +15,62 @@ from atlaskit.caching.keys import recipe_key
 
 
 @pytest.fixture
-def asked(film: World, in_tmp: Path) -> Path:
-    """A working directory with a cache, and the result of the run that filled it."""
+def run_folder(film: World, in_tmp: Path) -> Path:
+    """A working directory with the cache and the result of one run."""
     result = ask(film.video, film.questions[0], vlm=Oracle(film), k=4, cell=32, cache=Cache("cache"))
     result.save("result.json")
     result.sheet.jpeg()
     return in_tmp
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    """Run `atlaskit cache` with some arguments; return its output and error output."""
     assert main(["cache", *arguments]) == status
     out, err = capsys.readouterr()
     return out + err
 
 
-def test_stats_tell_of_each_kind(asked: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    head, *rows = said(capsys, "stats").splitlines()
+def test_stats_list_each_kind(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head, *rows = output_of(capsys, "stats").splitlines()
     assert head.split() == ["kind", "entries", "MB", "corrupt", "evicted"]
     assert {row.split()[0] for row in rows} >= {"reply", "tile", "sheet", "run", "video"}
 
 
-def test_verify_tells_what_was_damaged_once(asked: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "entries, none damaged" in said(capsys, "verify")
+def test_verify_drops_a_damaged_entry_and_reports_it_once(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "entries, none damaged" in output_of(capsys, "verify")
     cache = Cache("cache")
     cache.put("still:1:0", b"x" * 50_000)
-    big = max((asked / "cache" / "entries").rglob("*.val"), key=os.path.getsize)
-    big.write_bytes(big.read_bytes()[:-1])
-    assert "1 still damaged and dropped" in said(capsys, "verify", status=1)
-    assert "none damaged" in said(capsys, "verify")
+    largest = max((run_folder / "cache" / "entries").rglob("*.val"), key=os.path.getsize)
+    largest.write_bytes(largest.read_bytes()[:-1])
+    assert "1 still damaged and dropped" in output_of(capsys, "verify", status=1)
+    assert "none damaged" in output_of(capsys, "verify")
 
 
-def test_prune_spares_what_was_paid_for(asked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_spares_replies_unless_asked_for_them(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     replies = Cache("cache").stats()["reply"]["entries"]
-    assert said(capsys, "prune") == "nothing to remove\n"
+    assert output_of(capsys, "prune") == "nothing to remove\n"
     Cache("cache").put(recipe_key("view", 1, old=True), b"old")
-    assert "1 view removed" in said(capsys, "prune")
-    assert said(capsys, "prune", "--older-than", "1") == "nothing to remove\n"
-    assert said(capsys, "prune", "--to", "1000") == "nothing to remove\n"
-    assert "tile removed" in said(capsys, "prune", "--to", "0")
+    assert "1 view removed" in output_of(capsys, "prune")
+    assert output_of(capsys, "prune", "--older-than", "1") == "nothing to remove\n"
+    assert output_of(capsys, "prune", "--to", "1000") == "nothing to remove\n"
+    assert "tile removed" in output_of(capsys, "prune", "--to", "0")
     assert Cache("cache").stats()["reply"]["entries"] == replies
-    assert f"{replies} reply removed" in said(capsys, "prune", "--kind", "reply")
+    assert f"{replies} reply removed" in output_of(capsys, "prune", "--kind", "reply")
 
 
-def test_a_run_is_carried_over(asked: Path, film: World, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "reply packed" in said(capsys, "export", "run.zip", "--run", "result.json", "--images")
-    assert "new entries" in said(capsys, "import", "run.zip", "--cache", "other")
-    assert "run.zip: 0 new entries" in said(capsys, "import", "run.zip", "--cache", "other")
+def test_a_run_is_exported_imported_and_replayed(
+    run_folder: Path, film: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "reply packed" in output_of(capsys, "export", "run.zip", "--run", "result.json", "--images")
+    assert "new entries" in output_of(capsys, "import", "run.zip", "--cache", "other")
+    assert "run.zip: 0 new entries" in output_of(capsys, "import", "run.zip", "--cache", "other")
     options = {"k": 4, "cell": 32, "replay": True, "cache": Cache("other")}
     result = ask(film.video, film.questions[0], vlm=Oracle(film), **options)
-    assert result.to_json() + "\n" == (asked / "result.json").read_text()
+    assert result.to_json() + "\n" == (run_folder / "result.json").read_text()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (["stats", "--cache", "nowhere"], "There is no cache in nowhere"),
         (["stats", "--cache", "result.json"], "There is no cache in result.json"),
@@ -81,9 +84,9 @@ def test_a_run_is_carried_over(asked: Path, film: World, capsys: pytest.CaptureF
         (["import", "result.json"], "cannot be read as a recording"),
     ],
 )
-def test_a_mistake_is_one_sentence(
-    asked: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+def test_an_input_error_is_one_line(
+    run_folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    told = said(capsys, *arguments, status=2)
-    assert sentence in told and told.startswith("atlaskit: ") and told.count("\n") == 1
+    output = output_of(capsys, *arguments, status=2)
+    assert message in output and output.startswith("atlaskit: ") and output.count("\n") == 1
     assert not Path("nowhere").exists()

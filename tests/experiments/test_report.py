@@ -1,4 +1,7 @@
-"""Executed notebooks as HTML: every picture without a kernel, a network or widget state, and text as text."""
+"""Executed notebooks as HTML.
+
+The pages show every image without a kernel, a network or widget state, and text only as text.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser
 from support.model_doubles import ATTACK
 from support.notebooks import write_notebook
-from support.pages import OF_THE_TEMPLATE, WRITERS, Looked, meant, plain_html
+from support.pages import TEMPLATE_HOSTS, WRITERS, RenderedPage, count_images, plain_html
 from support.paths import TESTS
 
 from atlaskit.benchmarks.atlasworld import atlasworld
@@ -22,11 +25,11 @@ from atlaskit.experiments.notebook import NotebookError, run_notebook
 from atlaskit.experiments.report import write_html
 
 
-def test_a_widget_without_its_state_is_its_static_picture(tmp_path: Path) -> None:
-    """What a notebook keeps of a widget when its state is not stored: nbconvert then takes the next best form."""
-    picture = '<img src="data:image/png;base64,iVBORw0KGgo=" alt="a map">'
+def test_a_widget_without_stored_state_is_shown_as_its_image(tmp_path: Path) -> None:
+    """Without the widget's state, nbconvert uses the next format of the output."""
+    image = '<img src="data:image/png;base64,iVBORw0KGgo=" alt="a map">'
     view = {"model_id": "0" * 32, "version_major": 2, "version_minor": 0}
-    data = {"application/vnd.jupyter.widget-view+json": view, "text/html": picture, "text/plain": "GridExplorer"}
+    data = {"application/vnd.jupyter.widget-view+json": view, "text/html": image, "text/plain": "GridExplorer"}
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("explorer")])
     notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", data)]
     nbformat.write(notebook, tmp_path / "widget.ipynb")
@@ -35,7 +38,7 @@ def test_a_widget_without_its_state_is_its_static_picture(tmp_path: Path) -> Non
         assert 'alt="a map"' in html and "0" * 32 not in html
 
 
-def test_a_page_that_begins_otherwise_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_form_of_the_page_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat.write(nbformat.v4.new_notebook(), tmp_path / "a.ipynb")
     monkeypatch.setattr(report, "HEAD", re.compile("(never)"))
     with pytest.raises(InputError, match=r"nbconvert's page for a.ipynb has an unknown form"):
@@ -43,10 +46,10 @@ def test_a_page_that_begins_otherwise_is_told(tmp_path: Path, monkeypatch: pytes
     assert not (tmp_path / "a.html").exists()
 
 
-HOSTILE_BOOK = (
+HOSTILE_CELLS = (
     "import atlaskit as ak; import pandas as pd",
     """
-video = ak.open_video(film, subtitles="embedded" if not subtitles else subtitles)
+video = ak.open_video(path, subtitles="embedded" if not subtitles else subtitles)
 video
 """,
     "atlas = ak.Atlas(video, k=4, cell=32, cache=cache); atlas.reset()",
@@ -66,22 +69,22 @@ result = ak.ask(video, ATTACK, ["a circle", ATTACK[:-1]], vlm=Spiteful(5), k=4, 
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A notebook about a file whose name, subtitles and model say what would run; its last cell fails, so too."""
+    """An executed notebook with script code in file name, subtitles, replies and error message."""
     folder = tmp_path_factory.mktemp("hostile")
-    film = atlasworld(seed=3, duration_s=40, questions=1, size=(114, 64), directory=folder / "film")
-    source = film.video.path  # type: ignore[attr-defined]
+    world = atlasworld(seed=3, duration_s=40, questions=1, size=(114, 64), directory=folder / "world")
+    source = world.video.path  # type: ignore[attr-defined]
     name = "<img src=x onerror=document.title='run'>\u202e.mp4"
     shutil.copy(source, folder / name)
-    said = ATTACK.replace("-->", "--").replace("\x1b", "")  # as a subtitle file can hold it
-    cues = [f"{n + 1}\n00:00:{n:02d},000 --> 00:00:{n + 1:02d},000\n{said}" for n in range(40)]
-    lines = "\n\n".join(cues)
-    (folder / "words.srt").write_text(lines, encoding="utf-8")
-    begin = f"""
+    text = ATTACK.replace("-->", "--").replace("\x1b", "")  # what a subtitle file can hold
+    blocks = [f"{n + 1}\n00:00:{n:02d},000 --> 00:00:{n + 1:02d},000\n{text}" for n in range(40)]
+    lines = "\n\n".join(blocks)
+    (folder / "lines.srt").write_text(lines, encoding="utf-8")
+    setup = f"""
 import sys; sys.path.insert(0, {str(TESTS)!r})
 import atlaskit as ak; from support.model_doubles import ATTACK, Spiteful
-film, subtitles, cache = {str(folder / name)!r}, {str(folder / "words.srt")!r}, ak.Cache({str(folder / "cache")!r})
+path, subtitles, cache = {str(folder / name)!r}, {str(folder / "lines.srt")!r}, ak.Cache({str(folder / "cache")!r})
 """
-    notebook = write_notebook(folder / "hostile.ipynb", "n = 0", begin, *HOSTILE_BOOK)
+    notebook = write_notebook(folder / "hostile.ipynb", "n = 0", setup, *HOSTILE_CELLS)
     with pytest.raises(NotebookError, match="ValueError"):
         run_notebook(notebook, folder / "out")
     return folder / "out" / "hostile.ipynb"
@@ -89,24 +92,24 @@ film, subtitles, cache = {str(folder / name)!r}, {str(folder / "words.srt")!r}, 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("write", WRITERS)
-def test_what_strangers_say_runs_nothing(hostile: Path, browser: Browser, write: Callable[[Path], Path]) -> None:
-    looked = Looked(browser, write(hostile))
-    assert looked.title in ("hostile", "Notebook") and looked.strange == 0
-    assert "<script>document.title='run'</script>" in looked.text and "<img src=x onerror=" in looked.text
-    assert looked.blank == [] and looked.pictures == meant(hostile) > 5
-    assert not [url for url in looked.asked if "127.0.0.1" in url or url.startswith("file:")]
+def test_untrusted_text_runs_nothing(hostile: Path, browser: Browser, write: Callable[[Path], Path]) -> None:
+    page = RenderedPage(browser, write(hostile))
+    assert page.title in ("hostile", "Notebook") and page.handlers == 0
+    assert "<script>document.title='run'</script>" in page.text and "<img src=x onerror=" in page.text
+    assert page.broken == [] and page.images == count_images(hostile) > 5
+    assert not [url for url in page.requests if "127.0.0.1" in url or url.startswith("file:")]
     if write is write_html:
-        assert looked.asked == [] and looked.wrong == []
+        assert page.requests == [] and page.errors == []
     else:
-        assert {url.split("/")[2] for url in looked.asked} <= OF_THE_TEMPLATE
+        assert {url.split("/")[2] for url in page.requests} <= TEMPLATE_HOSTS
 
 
 @pytest.mark.browser
-def test_these_tests_can_fail(tmp_path: Path, browser: Browser) -> None:
-    """What is no text runs in nbconvert's own page; in ours it does not, by the page's policy."""
+def test_an_attack_that_runs_is_found(tmp_path: Path, browser: Browser) -> None:
+    """HTML output runs in nbconvert's own page; the policy of our page prevents it."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
     notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", {"text/html": ATTACK})]
     nbformat.write(notebook, tmp_path / "raw.ipynb")
-    plain, ours = (Looked(browser, write(tmp_path / "raw.ipynb")) for write in (plain_html, write_html))
-    assert plain.title == "run" and plain.blank and plain.strange
-    assert ours.title == "raw" and ours.asked == []
+    plain, ours = (RenderedPage(browser, write(tmp_path / "raw.ipynb")) for write in (plain_html, write_html))
+    assert plain.title == "run" and plain.broken and plain.handlers
+    assert ours.title == "raw" and ours.requests == []

@@ -1,4 +1,4 @@
-"""docs/example.md says what the run it tells of really does."""
+"""docs/example.md quotes the run that tools/example.py makes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from support.paths import ROOT
 
 from atlaskit.caching.cache import Cache
 
-AGAIN = "The example's run has changed. Make its page again: .venv/bin/python tools/example.py"
-COUNTED = {"last_seed", "right", "exhausted"}
-"""What is told of a hundred runs, which only tools/example.py makes."""
+ADVICE = "The run of the example has changed. Update its page: .venv/bin/python tools/example.py"
+COUNTS = {"last_seed", "right", "exhausted"}
+"""Quotes that count over a hundred runs, which only tools/example.py makes."""
 
 
 @pytest.fixture(scope="module")
@@ -26,25 +26,25 @@ def example() -> ModuleType:
 
 
 def test_the_page_quotes_the_run(example: ModuleType, shared_cache: Cache, tmp_path: Path) -> None:
-    """The run is the filmed one's: an oracle does not look, so it need not be filmed."""
+    """An oracle reads the script and no frame, so the world need not be encoded for this run."""
     world = example.make_world(tmp_path)
     result = example.run(world, world.drawn, shared_cache)
-    told = example.QUOTED.findall(example.PAGE.read_text(encoding="utf-8"))
+    quoted = example.QUOTED.findall(example.PAGE.read_text(encoding="utf-8"))
     quotes = example.quotes(world, result)
-    assert {name for name, _ in told} == quotes.keys() | COUNTED
-    changed = [(name, text, quotes[name]) for name, text in told if name not in COUNTED and text != quotes[name]]
-    assert not changed, f"{AGAIN}\n{changed[:3]}"
+    assert {name for name, _ in quoted} == quotes.keys() | COUNTS
+    changed = [(name, text, quotes[name]) for name, text in quoted if name not in COUNTS and text != quotes[name]]
+    assert not changed, f"{ADVICE}\n{changed[:3]}"
 
 
-def test_the_run_is_worth_telling(example: ModuleType, shared_cache: Cache, tmp_path: Path) -> None:
+def test_the_run_shows_what_the_page_explains(example: ModuleType, shared_cache: Cache, tmp_path: Path) -> None:
     world = example.make_world(tmp_path)
     result = example.run(world, world.drawn, shared_cache)
-    assert result.is_right and result.rounds == example.WANTED_ROUNDS and example.black_cells(result), AGAIN
+    assert result.is_right and result.rounds == example.WANTED_ROUNDS and example.black_cells(result), ADVICE
 
 
-def test_each_picture_is_there_and_small(example: ModuleType) -> None:
+def test_the_page_shows_each_figure_and_each_is_small(example: ModuleType) -> None:
     page = example.PAGE.read_text(encoding="utf-8")
-    pictures = sorted(path.name for path in example.PICTURES.iterdir())
-    assert pictures == ["root_after.jpg", "root_before.jpg", "rounds.png", "scratchpad.jpg"]
-    for name in pictures:
-        assert f"(example/{name})" in page and (example.PICTURES / name).stat().st_size < 300_000
+    names = sorted(path.name for path in example.FIGURES.iterdir())
+    assert names == ["root_after.jpg", "root_before.jpg", "rounds.png", "scratchpad.jpg"]
+    for name in names:
+        assert f"(example/{name})" in page and (example.FIGURES / name).stat().st_size < 300_000

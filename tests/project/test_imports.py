@@ -1,4 +1,4 @@
-"""What `import atlaskit` loads, and that it writes nothing."""
+"""`import atlaskit` loads no heavy library and writes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill"
 HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets", "scipy"}
 
 
-def test_importing_the_kit_is_light_and_writes_nothing(tmp_path: Path) -> None:
+def test_importing_atlaskit_is_light_and_writes_nothing(tmp_path: Path) -> None:
     code = "import sys, atlaskit; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert not HEAVY & set(done.stdout.split())

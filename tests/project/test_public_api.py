@@ -1,4 +1,4 @@
-"""The public names, locked: a change here is a change of the interface."""
+"""The public names. A change of this list is a change of the interface."""
 
 import atlaskit as ak
 
@@ -47,6 +47,6 @@ def test_the_public_names() -> None:
     assert all(hasattr(ak, name) for name in NAMES)
 
 
-def test_every_public_name_says_what_it_is() -> None:
+def test_every_public_name_is_documented() -> None:
     undocumented = [name for name in NAMES if not (getattr(ak, name).__doc__ or "").strip()]
     assert undocumented == []

@@ -1,4 +1,4 @@
-"""What the repository promises about itself."""
+"""Rules that the files of the repository must keep."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from atlaskit.models.presets import SHIPPED
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def shipped() -> list[Path]:
-    """Every file of the project, whether it came by git or in an archive."""
+def project_files() -> list[Path]:
+    """Return every file of the project; it may come from git or from an archive."""
     folders = ("atlaskit", "docs", "notebooks", "recordings", "tests", "tools", ".ci")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     files += [path for path in ROOT.iterdir() if path.is_file()]
@@ -46,9 +46,9 @@ def test_the_readme_names_the_commands_that_ci_runs() -> None:
 
 
 def test_make_alone_lists_every_target() -> None:
-    said = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for target in ("demo", "test", "experiments", "lab", "serve", "bench", "clean", "lint"):
-        assert f"make {target} " in said
+        assert f"make {target} " in output
 
 
 def test_the_page_about_the_cache_names_every_kind_of_entry() -> None:
@@ -57,23 +57,26 @@ def test_the_page_about_the_cache_names_every_kind_of_entry() -> None:
     assert set(re.findall(r"`([a-z]+)`(?= ·| \|)", table)) == VERSIONS.keys() - {"served"}
 
 
-def test_nothing_heavy_is_in_git_but_nano() -> None:
-    heavy = {path: path.stat().st_size for path in shipped() if path.stat().st_size > 1_000_000}
-    assert {path.parent for path in heavy} <= {SHIPPED["nano"]}
-    assert max(heavy.values()) <= 12_000_000 and sum(heavy.values()) <= 25_000_000
+def test_only_nano_has_large_files() -> None:
+    large = {path: path.stat().st_size for path in project_files() if path.stat().st_size > 1_000_000}
+    assert {path.parent for path in large} <= {SHIPPED["nano"]}
+    assert max(large.values()) <= 12_000_000 and sum(large.values()) <= 25_000_000
 
 
-def test_what_make_clean_removes_is_not_in_git() -> None:
+def test_make_clean_removes_only_what_git_ignores() -> None:
     ignored = (ROOT / ".gitignore").read_text().replace("/", "").split()
     (removed,) = re.findall(r"^\trm -rf (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert ".venv-serve" in removed and not set(removed.split()) - set(ignored)
 
 
-def test_no_registry_is_named() -> None:
-    """An index's address belongs to the machine, not to the project; PyTorch's own, a second one, is no machine's."""
+def test_no_file_names_a_package_registry() -> None:
+    """The address of a package index is a setting of the machine, not of the project.
+
+    PyTorch's own index is an exception, since it is the same on every machine.
+    """
     pattern = re.compile(rb"pypi\.org|pythonhosted|registry\.npmjs|deb\.debian")
-    naming = [path for path in shipped() if path != Path(__file__) and pattern.search(path.read_bytes())]
-    assert naming == []
+    violations = [path for path in project_files() if path != Path(__file__) and pattern.search(path.read_bytes())]
+    assert violations == []
 
 
 def test_no_module_is_called_utils() -> None:

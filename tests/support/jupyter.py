@@ -1,15 +1,17 @@
-"""A real JupyterLab in a headless Chromium, for tests: notebooks are opened, run, clicked, keyed through and looked at.
+"""A real JupyterLab in a headless Chromium, for tests that open, run and click notebooks.
 
     def test_something(notebooks: Notebooks) -> None:
-        book = notebooks("import atlaskit as ak", "ak.widgets.GridExplorer(video)")   # written, opened and run
+        # Written to a file, opened in JupyterLab and run:
+        book = notebooks("import atlaskit as ak", "ak.widgets.GridExplorer(video)")
         book.output(1).get_by_role("button", name="back").click()
 
-The server has folders, a port and a token of its own, and asks nobody for news. A page that asks for anything outside
-this machine is refused it, and that is noted (`Tab.strangers`), as is what goes wrong in its console (`Tab.errors`);
-after each test both must be empty. Chromium is Debian's: Playwright's own would have to be downloaded.
+The server has its own folders, port and token, and does not check for news or updates. The browser
+blocks each request of a page to another machine and records it (`Tab.strangers`); it also records
+the errors in the page's console (`Tab.errors`). After each test both must be empty. Chromium is
+Debian's, since Playwright's own would have to be downloaded.
 
-To load JupyterLab's page takes ten seconds of a CPU, to start a kernel two. So all tests have one tab and one kernel,
-in which their notebooks are opened one after the other; a notebook that is closed leaves nothing in either.
+Loading JupyterLab's page takes ten seconds of CPU time, and starting a kernel two. All tests
+therefore share one tab and one kernel; closing a notebook removes everything it left in them.
 """
 
 from __future__ import annotations
@@ -42,32 +44,35 @@ from support.notebooks import write_notebook
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
 PATIENCE_S = 180
-"""How long a test waits for what has to come; a machine may be busy."""
+"""Seconds that a test waits for JupyterLab or a page; long, since the machine may be busy."""
 SIZE = {"width": 1280, "height": 1600}
 HARMLESS = {
-    "debugger": "Could not restore the debugger state",  # JupyterLab's debugger, of a kernel or tab that is just ending
-    "model not found": "widget model not found",  # JupyterLab of any widget whose kernel has gone since
+    "debugger": "Could not restore the debugger state",  # while a kernel or a tab closes
+    "model not found": "widget model not found",  # for a widget whose kernel has ended
 }
-"""What JupyterLab's console says with nothing wrong: a name, and the words by which it is known."""
+"""Messages of JupyterLab's console that report no fault: a name, and a part of the message."""
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
     "docmanager-extension/plugin": {"autosave": False},
-    "notebook-extension/tracker": {"windowingMode": "none"},  # every output is in the page, also far down
+    "notebook-extension/tracker": {"windowingMode": "none"},  # keeps outputs outside the viewport in the page
 }
 
-FORGET = """
+RESET_KERNEL = """
 import sys
 if "ipywidgets" in sys.modules:
     sys.modules["ipywidgets"].Widget.close_all()
 get_ipython().run_line_magic("reset", "-sf")
 """
-"""Closes what a notebook shows, and forgets its names."""
+"""Code that closes the widgets of a notebook and deletes its variables."""
 
 Notebooks = Callable[..., "Book"]
 
 
 class Lab:
-    """A JupyterLab server on a folder, which is ended by `close`, or when this process ends, however that comes."""
+    """A JupyterLab server on a folder.
+
+    It stops on `close`, and also when this process ends in any way.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.token, self.port = folder / "notebooks", secrets.token_hex(16), _free_port()
@@ -103,15 +108,15 @@ class Lab:
 
     @staticmethod
     def _environment(home: Path) -> dict[str, str]:
-        """The user's own settings, kernels' history and workspaces are neither read nor written."""
-        own = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_WORKSPACES_DIR")
-        places = {name: str(home / name.lower()) for name in (*own, "IPYTHONDIR")}
+        """Return environment variables that keep the user's settings and history out."""
+        folders = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_WORKSPACES_DIR")
+        paths = {name: str(home / name.lower()) for name in (*folders, "IPYTHONDIR")}
         settings = {"JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "PYTHONPATH": str(ROOT)}
-        return {**os.environ, **places, **settings}
+        return {**os.environ, **paths, **settings}
 
     def _wait(self) -> None:
-        address, until = f"http://127.0.0.1:{self.port}/api?token={self.token}", time.monotonic() + PATIENCE_S
-        while time.monotonic() < until and self.process.poll() is None:
+        address, deadline = f"http://127.0.0.1:{self.port}/api?token={self.token}", time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline and self.process.poll() is None:
             with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5):
                 return
             time.sleep(0.2)
@@ -119,12 +124,12 @@ class Lab:
         raise AssertionError(f"JupyterLab did not start:\n{self.log.read_text()[-3000:]}")
 
     def address(self, notebook: Path | None = None) -> str:
-        """Where JupyterLab opens, with a notebook or nothing in it."""
-        place = f"/tree/{notebook.name}" if notebook else ""
-        return f"http://127.0.0.1:{self.port}/lab{place}?reset&token={self.token}"
+        """Return the URL of JupyterLab, or of a notebook in it."""
+        path = f"/tree/{notebook.name}" if notebook else ""
+        return f"http://127.0.0.1:{self.port}/lab{path}?reset&token={self.token}"
 
     def close(self) -> None:
-        """End the server; it ends its kernels."""
+        """Stop the server, which stops its kernels."""
         self.process.terminate()
         try:
             self.process.wait(PATIENCE_S)
@@ -133,46 +138,51 @@ class Lab:
 
 
 class Tab:
-    """JupyterLab in a tab of a browser, in which notebooks are opened and closed."""
+    """A browser tab with JupyterLab, in which tests open and close notebooks.
+
+    Attributes:
+        errors: Errors in the console of the page since the last check.
+        strangers: Requests to other machines since the last check; all of them were blocked.
+    """
 
     def __init__(self, browser: Browser, lab: Lab) -> None:
         self.lab = lab
         self.errors: list[str] = []
         self.strangers: list[str] = []
         self.kernel: str | None = None
-        """The id of the kernel that all notebooks share, once there is one."""
+        """Id of the kernel that all notebooks share; None before the first notebook."""
         self.context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
         self.context.set_default_timeout(PATIENCE_S * 1000)
-        self.context.route("**/*", self._only_here)
+        self.context.route("**/*", self._block_other_hosts)
         self.page = self.context.new_page()
-        self.page.on("console", self._heard)
-        self.page.on("pageerror", lambda error: self._note(str(error)))
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self._add_error(str(error)))
         self.page.goto(self.lab.address())
         self.page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)")
 
-    def _only_here(self, route: Route) -> None:
+    def _block_other_hosts(self, route: Route) -> None:
         if urlsplit(route.request.url).hostname == "127.0.0.1":
             return route.continue_()
         self.strangers.append(route.request.url)
         return route.abort()
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
-            self._note(f"{message.text} ({message.location.get('url', '')})")
+            self._add_error(f"{message.text} ({message.location.get('url', '')})")
 
-    def _note(self, said: str) -> None:
-        if not any(words in said for words in HARMLESS.values()):
-            self.errors.append(said)
+    def _add_error(self, message: str) -> None:
+        if not any(part in message for part in HARMLESS.values()):
+            self.errors.append(message)
 
-    def wrong(self) -> list[str]:
-        """Return what went wrong since this was last asked."""
-        wrong = [*self.errors, *(f"asked for {address}" for address in self.strangers)]
+    def take_faults(self) -> list[str]:
+        """Return the errors and blocked requests since the last call, and clear them."""
+        faults = [*self.errors, *(f"requested {address}" for address in self.strangers)]
         self.errors.clear()
         self.strangers.clear()
-        return wrong
+        return faults
 
     def close(self) -> None:
-        """Close the tab; the kernel ends with the server."""
+        """Close the tab; the kernel runs until the server stops."""
         self.context.close()
 
 
@@ -181,11 +191,11 @@ class Book:
 
     def __init__(self, tab: Tab, path: Path) -> None:
         self.tab, self.lab, self.path, self.page = tab, tab.lab, path, tab.page
-        self._others: list[Page] = []
+        self._exported: list[Page] = []
         self.open()
 
     def open(self) -> None:
-        """Open the notebook as it is on disk, or open it anew; the kernel stays as it is."""
+        """Open the notebook from disk, also if it is open already; the kernel keeps its state."""
         self.page.evaluate(
             """async ([path, id]) => {
               const { commands, shell } = window.jupyterapp;
@@ -196,17 +206,17 @@ class Book:
             }""",
             [self.path.name, self.tab.kernel],
         )
-        self._ready()
+        self._wait_until_ready()
         self.tab.kernel = self.page.evaluate(
             "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"
         )
 
     def reload(self) -> None:
-        """Load JupyterLab's page anew, with the notebook as it is on disk; the kernel stays as it is."""
+        """Reload JupyterLab's page with the notebook from disk; the kernel keeps its state."""
         self.page.goto(self.lab.address(self.path))
-        self._ready()
+        self._wait_until_ready()
 
-    def _ready(self) -> None:
+    def _wait_until_ready(self) -> None:
         self.page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for()
         self.page.wait_for_function(
             """(path) => {
@@ -218,103 +228,107 @@ class Book:
         self.idle()
 
     def command(self, name: str) -> None:
-        """Run a command of JupyterLab's, as its menus do, and wait for its end."""
+        """Run a command of JupyterLab, as its menus do, and wait until it finishes."""
         self.page.evaluate("async (name) => { await window.jupyterapp.commands.execute(name); }", name)
 
     def theme(self, name: str) -> None:
-        """Change the theme of JupyterLab, which other notebooks see too."""
+        """Change the theme of JupyterLab, which applies to all notebooks."""
         self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
 
     def run(self) -> None:
-        """Run all cells and wait for the kernel to be idle; raise AssertionError for a cell that fails."""
+        """Run all cells and wait until the kernel is idle.
+
+        Raises:
+            AssertionError: If a cell fails.
+        """
         self.command("notebook:run-all-cells")
         self.idle()
         outputs = [output for cell in self.cells() for output in cell.get("outputs", [])]
-        failed = [f"{each['ename']}: {each['evalue']}" for each in outputs if each["output_type"] == "error"]
-        assert not failed, f"{self.path.name}: {failed[0]}"
+        errors = [f"{each['ename']}: {each['evalue']}" for each in outputs if each["output_type"] == "error"]
+        assert not errors, f"{self.path.name}: {errors[0]}"
 
     def cells(self) -> list[dict[str, Any]]:
-        """Return the notebook's cells as they are in the page."""
+        """Return the notebook's cells as the page holds them, saved or not."""
         cells: list[dict[str, Any]] = self.page.evaluate(
             "() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells"
         )
         return cells
 
     def idle(self) -> None:
-        """Wait for the kernel to be idle."""
+        """Wait until the kernel is idle."""
         self.page.wait_for_function(
             "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
         )
 
     def evaluate(self, code: str) -> str:
-        """Run Python in the notebook's kernel, outside its cells; return what it printed."""
+        """Run Python code in the kernel, outside the cells; return its printed output."""
         script = """async (code) => {
           const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-          const future = kernel.requestExecute({ code, store_history: false }), said = [];
+          const future = kernel.requestExecute({ code, store_history: false }), output = [];
           future.onIOPub = ({ header, content }) => {
-            if (header.msg_type === "stream") said.push(content.text);
-            if (header.msg_type === "error") said.push(`${content.ename}: ${content.evalue}`);
+            if (header.msg_type === "stream") output.push(content.text);
+            if (header.msg_type === "error") output.push(`${content.ename}: ${content.evalue}`);
           };
           await future.done;
-          return said.join("");
+          return output.join("");
         }"""
         return str(self.page.evaluate(script, code)).strip()
 
     def save(self) -> dict[str, Any]:
-        """Save the notebook, and return it."""
+        """Save the notebook and return its JSON."""
         self.command("docmanager:save")
         saved: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
         return saved
 
     def exported(self) -> Page:
-        """Open the saved notebook as nbconvert's HTML, in a tab of its own, without a kernel or a network.
+        """Open the saved notebook as nbconvert's HTML in a new tab, without a kernel or a network.
 
-        What nbconvert's own page asks of the network, for formulas and widgets, is refused it and not noted.
+        The requests of nbconvert's page for formulas and widgets are blocked and not recorded.
         """
         self.save()
         html, _ = HTMLExporter().from_filename(str(self.path))
         self.path.with_suffix(".html").write_text(html, encoding="utf-8")
-        page, noted = self.tab.context.new_page(), len(self.tab.strangers)
-        self._others.append(page)
+        page, recorded = self.tab.context.new_page(), len(self.tab.strangers)
+        self._exported.append(page)
         page.goto(f"http://127.0.0.1:{self.lab.port}/files/{self.path.stem}.html?token={self.lab.token}")
-        del self.tab.strangers[noted:]
+        del self.tab.strangers[recorded:]
         return page
 
     def restart(self) -> None:
-        """Restart the kernel by the menu, and wait for the new one."""
-        before = self.evaluate("import os; print(os.getpid())")
+        """Restart the kernel by the menu, and wait for the new process."""
+        old_pid = self.evaluate("import os; print(os.getpid())")
         self.page.evaluate("() => { window.jupyterapp.commands.execute('kernelmenu:restart'); }")
         self.page.locator(".jp-Dialog .jp-mod-accept").click()
         self.page.locator(".jp-Dialog").wait_for(state="detached")
         self.idle()
-        assert self.evaluate("import os; print(os.getpid())") != before
+        assert self.evaluate("import os; print(os.getpid())") != old_pid
 
     def output(self, cell: int) -> Locator:
-        """What a code cell has put out; 0 is the first cell."""
+        """Return the output area of a code cell; 0 is the first cell."""
         return self.page.locator(".jp-NotebookPanel .jp-CodeCell").nth(cell).locator(".jp-Cell-outputArea")
 
     def close(self) -> None:
-        """Close the notebook and all that was opened with it, and leave the kernel as if it were new."""
-        for page in self._others:
+        """Close the notebook and its exported pages, and reset the kernel."""
+        for page in self._exported:
             page.close()
-        self.evaluate(FORGET)
+        self.evaluate(RESET_KERNEL)
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
 
 
-def shot(place: Locator) -> Image.Image:
-    """Return what a part of the page looks like."""
-    place.scroll_into_view_if_needed()
-    return Image.open(io.BytesIO(place.screenshot(animations="disabled"))).convert("RGB")
+def shot(element: Locator) -> Image.Image:
+    """Return a screenshot of an element of the page."""
+    element.scroll_into_view_if_needed()
+    return Image.open(io.BytesIO(element.screenshot(animations="disabled"))).convert("RGB")
 
 
-def difference(shown: Image.Image, meant: Image.Image) -> float:
-    """Return how far apart two pictures of the same shape are: the mean over all values, of 255.
+def difference(screenshot: Image.Image, expected: Image.Image) -> float:
+    """Return the mean absolute difference of two images of the same shape, from 0 to 255.
 
-    The larger one is made as small as the other; so the kit's own rendering is what a screenshot is held against, and
-    no picture of another machine's fonts has to be kept.
+    The larger image is scaled to the size of the smaller one. Tests can therefore compare a
+    screenshot with atlaskit's own rendering, and need no stored images, which depend on fonts.
     """
-    size = min(shown.size, meant.size)
-    first, second = (np.asarray(picture.convert("RGB").resize(size), float) for picture in (shown, meant))
+    size = min(screenshot.size, expected.size)
+    first, second = (np.asarray(image.convert("RGB").resize(size), float) for image in (screenshot, expected))
     return float(np.abs(first - second).mean())
 
 
@@ -326,9 +340,9 @@ def _free_port() -> int:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """One server for all tests."""
+    """The server that all tests share."""
     if CHROMIUM is None:
-        pytest.skip("there is no chromium on the PATH")
+        pytest.skip("chromium is not on the PATH")
     server = Lab(tmp_path_factory.mktemp("lab"))
     yield server
     server.close()
@@ -336,9 +350,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests; while it is open, an event loop runs in this thread."""
+    """The browser that all tests share; while it is open, an event loop runs in this thread."""
     if CHROMIUM is None:
-        pytest.skip("there is no chromium on the PATH")
+        pytest.skip("chromium is not on the PATH")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield chromium
@@ -347,7 +361,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def tab(lab: Lab, browser: Browser) -> Iterator[Tab]:
-    """One tab and one kernel for all notebooks."""
+    """The tab and kernel that all notebooks share."""
     tab = Tab(browser, lab)
     yield tab
     tab.close()
@@ -355,17 +369,20 @@ def tab(lab: Lab, browser: Browser) -> Iterator[Tab]:
 
 @pytest.fixture
 def notebooks(tab: Tab) -> Iterator[Notebooks]:
-    """Write a notebook of some cells, open it in JupyterLab and run it; what goes wrong in the page fails the test."""
+    """A function that writes a notebook of some cells, opens it in JupyterLab and runs it.
+
+    An error in the page, or a request to another machine, fails the test.
+    """
     books: list[Book] = []
 
-    def opened(*sources: str) -> Book:
+    def open_notebook(*sources: str) -> Book:
         book = Book(tab, write_notebook(tab.lab.folder / f"book-{secrets.token_hex(4)}.ipynb", *sources))
         books.append(book)
         book.run()
         return book
 
-    yield opened
+    yield open_notebook
     for book in books:
         book.close()
-    wrong = tab.wrong()
-    assert not wrong, f"The page of {', '.join(book.path.name for book in books)}: {wrong}"
+    faults = tab.take_faults()
+    assert not faults, f"The page of {', '.join(book.path.name for book in books)}: {faults}"

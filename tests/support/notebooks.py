@@ -1,4 +1,4 @@
-"""Small notebooks, made on the spot."""
+"""Small notebooks that tests write themselves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import nbformat
 
 
 def write_notebook(path: Path, *sources: str) -> Path:
-    """Write a notebook of code cells, the first of which holds its parameters."""
+    """Write a notebook of code cells; the first one is tagged as its parameters."""
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
     notebook.cells = [nbformat.v4.new_code_cell(source) for source in sources]

@@ -1,4 +1,4 @@
-"""What a notebook, executed or as HTML, holds."""
+"""Checks of executed notebooks and of the HTML pages made from them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from playwright.sync_api import Browser, Request
 
 from atlaskit.experiments.report import write_html
 
-OF_THE_TEMPLATE = {"cdnjs.cloudflare.com", "cdn.jsdelivr.net", "unpkg.com"}
-"""Where nbconvert's own template would load formulas, widgets and diagrams from."""
-MOST_BYTES = 10_000_000
+TEMPLATE_HOSTS = {"cdnjs.cloudflare.com", "cdn.jsdelivr.net", "unpkg.com"}
+"""Hosts from which nbconvert's own template loads formulas, widgets and diagrams."""
+MAX_BYTES = 10_000_000
 
 
 def plain_html(executed: Path) -> Path:
-    """Write a notebook as `jupyter nbconvert --to html` does."""
+    """Write a notebook as HTML as `jupyter nbconvert --to html` does."""
     from nbconvert import HTMLExporter
 
     body, _ = HTMLExporter().from_notebook_node(nbformat.read(executed, as_version=4))
@@ -33,8 +33,8 @@ def plain_html(executed: Path) -> Path:
 WRITERS: list[Callable[[Path], Path]] = [write_html, plain_html]
 
 
-def meant(executed: Path) -> int:
-    """How many pictures the outputs of a notebook hold, each counted once however many forms it has."""
+def count_images(executed: Path) -> int:
+    """Count the images in the outputs of a notebook; one in several formats counts once."""
     count = 0
     for cell in nbformat.read(executed, as_version=4).cells:
         for output in cell.get("outputs", []):
@@ -47,69 +47,85 @@ def meant(executed: Path) -> int:
 
 
 def check_pictures(executed: Path) -> int:
-    """Check that both pages of a notebook show all pictures of its outputs by themselves; return how many."""
+    """Check that both HTML pages of a notebook embed every image of its outputs.
+
+    Returns:
+        The number of images.
+    """
     for write in WRITERS:
         page = write(executed)
-        seen = Seen(page.read_text(encoding="utf-8"))
-        assert len(seen.pictures) == meant(executed)
-        for source in seen.pictures:
+        parsed = ParsedPage(page.read_text(encoding="utf-8"))
+        assert len(parsed.images) == count_images(executed)
+        for source in parsed.images:
             match = re.match(r"data:image/(png|jpeg);base64,", source)
             assert match, source[:80]
             Image.open(io.BytesIO(base64.b64decode(source[match.end() :]))).load()
-        assert page.stat().st_size < MOST_BYTES
-        assert not any("widget" in (script.get("type") or "") for script in seen.scripts)
-        assert write is plain_html or not [refers for refers in seen.refers if not refers.startswith("data:")]
-    return meant(executed)
+        assert page.stat().st_size < MAX_BYTES
+        assert not any("widget" in (script.get("type") or "") for script in parsed.scripts)
+        assert write is plain_html or not [link for link in parsed.links if not link.startswith("data:")]
+    return count_images(executed)
 
 
-class Looked:
-    """What came of a page in a browser: what it asked for, said and ran."""
+class RenderedPage:
+    """A page as a browser rendered it.
+
+    Attributes:
+        requests: URLs the page tried to load, without itself and `data:` URLs.
+        errors: Messages of its dialogs and uncaught errors.
+        title: Its title after loading.
+        text: Its visible text.
+        broken: Sources of the images that did not load.
+        images: Number of its images.
+        handlers: Number of its elements with an `onerror`, `onload` or `onmouseover` handler.
+    """
 
     def __init__(self, browser: Browser, page: Path) -> None:
         context = browser.new_context(viewport={"width": 1200, "height": 1000})
-        self.asked, self.wrong = list[str](), list[str]()
+        self.requests, self.errors = list[str](), list[str]()
         tab = context.new_page()
         context.route("**/*", lambda route: route.continue_() if self._is_own(route.request.url) else route.abort())
-        tab.on("request", lambda request: self.asked.append(request.url))
+        tab.on("request", lambda request: self.requests.append(request.url))
         tab.on("requestfailed", self._failed)
-        tab.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
-        tab.on("pageerror", lambda error: self.wrong.append(str(error)))
+        tab.on("dialog", lambda dialog: (self.errors.append(dialog.message), dialog.dismiss()))
+        tab.on("pageerror", lambda error: self.errors.append(str(error)))
         tab.goto(page.as_uri())
         tab.wait_for_load_state("load")
-        self.asked = [url for url in self.asked if url != page.as_uri() and not url.startswith(("data:", "blob:"))]
+        self.requests = [
+            url for url in self.requests if url != page.as_uri() and not url.startswith(("data:", "blob:"))
+        ]
         self.title = tab.title()
         self.text = tab.evaluate("() => document.body.innerText")
-        self.blank = tab.evaluate("() => [...document.images].filter((each) => !each.naturalWidth).map((e) => e.src)")
-        self.pictures = tab.evaluate("() => document.images.length")
-        self.strange = tab.evaluate(
+        self.broken = tab.evaluate("() => [...document.images].filter((each) => !each.naturalWidth).map((e) => e.src)")
+        self.images = tab.evaluate("() => document.images.length")
+        self.handlers = tab.evaluate(
             "() => [...document.querySelectorAll('*')].filter((e) => e.onerror || e.onload || e.onmouseover).length"
         )
         context.close()
 
     def _failed(self, request: Request) -> None:
-        if request.failure == "csp":  # never sent: the page's own policy says so
-            self.asked.remove(request.url)
+        if request.failure == "csp":  # blocked by the page's own policy, so never sent
+            self.requests.remove(request.url)
 
     @staticmethod
     def _is_own(url: str) -> bool:
         return url.startswith(("file:", "data:"))
 
 
-class Seen(HTMLParser):
-    """The pictures, scripts and references of a page."""
+class ParsedPage(HTMLParser):
+    """The images, scripts and links of a page, from its source alone."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.pictures, self.refers, self.scripts = list[str](), list[str](), list[dict[str, str | None]]()
+        self.images, self.links, self.scripts = list[str](), list[str](), list[dict[str, str | None]]()
         self.feed(html)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        assert not any(name.startswith("on") for name in given), (tag, given)
+        attributes = dict(attrs)
+        assert not any(name.startswith("on") for name in attributes), (tag, attributes)
         if tag == "img":
-            self.pictures.append(given["src"] or "")
+            self.images.append(attributes["src"] or "")
         if tag == "script":
-            self.scripts.append(given)
+            self.scripts.append(attributes)
         if tag != "a":
-            self.refers += [value for name, value in attrs if name in ("src", "href", "data", "srcset") and value]
+            self.links += [value for name, value in attrs if name in ("src", "href", "data", "srcset") and value]

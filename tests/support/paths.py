@@ -1,4 +1,4 @@
-"""Where the tests and the project lie."""
+"""Folders of the project and its tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for videos, results and files."""
+"""Videos without files, hostile texts, and checks of what a notebook displays."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 
 
 class Flat(Video):
-    """A video whose every frame is one colour; frames in `broken` cannot be decoded."""
+    """A video of one colour; frames in the half-open interval `broken` cannot be decoded.
+
+    Attributes:
+        asked: Number of frames requested so far.
+    """
 
     def __init__(self, size: tuple[int, int] = (320, 180), broken: tuple[float, float] = (0, 0)) -> None:
         self.name, self.duration_s, self.fps, self.size = "flat", 16.0, 25.0, size
@@ -59,17 +63,17 @@ class Flat(Video):
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         self.asked += len(times_s)
         width, height = size or self.size
-        whole = np.full((height, width, 3), (200, 60, 60), np.uint8)
+        frame = np.full((height, width, 3), (200, 60, 60), np.uint8)
         return [
             FrameError(f"flat cannot be decoded at {time_s:.3f} s")
             if self.broken[0] <= time_s < self.broken[1]
-            else whole
+            else frame
             for time_s in times_s
         ]
 
 
 class Page(HTMLParser):
-    """HTML as a browser would read it: its elements, texts and pictures."""
+    """Parsed HTML: its elements with their attributes, texts and images."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -78,7 +82,7 @@ class Page(HTMLParser):
         self.texts: list[str] = []
         self.feed(html)
         self.close()
-        assert self.open == [], "an element is not closed"
+        assert self.open == [], "every element must be closed"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
@@ -92,10 +96,10 @@ class Page(HTMLParser):
         self.texts.append(data)
 
     def handle_comment(self, data: str) -> None:
-        raise AssertionError("a comment")
+        raise AssertionError("the HTML has a comment")
 
     def handle_decl(self, decl: str) -> None:
-        raise AssertionError("a declaration")
+        raise AssertionError("the HTML has a declaration")
 
     @property
     def text(self) -> str:
@@ -107,17 +111,21 @@ class Page(HTMLParser):
         return [Image.open(io.BytesIO(base64.b64decode(source.split(",", 1)[1]))) for source in sources]
 
     def rows(self, caption: str) -> int:
-        """How many rows the body of the table under a caption has."""
-        place = next(n for n, (tag, _) in enumerate(self.found) if tag == "caption")
+        """Return the number of rows in the body of the table with a caption."""
+        start = next(n for n, (tag, _) in enumerate(self.found) if tag == "caption")
         assert caption in self.text
-        tags = [tag for tag, _ in self.found[place:]]
+        tags = [tag for tag, _ in self.found[start:]]
         body = tags[tags.index("tbody") :]
         return body[: body.index("table") if "table" in body else None].count("tr")
 
 
-def shown(thing: Any) -> Page:
-    """Read what a notebook shows, and check what holds for everything that is shown."""
-    html = thing._repr_html_()
+def shown(value: Any) -> Page:
+    """Return the HTML that a notebook displays for a value, after checks that any such HTML passes.
+
+    It is small and well-formed, has only known elements and attributes, loads nothing, sets no
+    colours, shows no formula, and all its text is printable.
+    """
+    html = value._repr_html_()
     assert len(html.encode("utf-8")) < 400_000
     page = Page(html)
     for tag, attributes in page.found:
@@ -130,24 +138,26 @@ def shown(thing: Any) -> Page:
             assert attributes["scope"] in ("row", "col")
         style = attributes.get("style") or ""
         assert not re.search(r"(^|;)\s*(color|background)|url|expression", style)
-    assert all(len(words) == 1 for words in page.texts if re.search(r"[$\\]", words)), "set as a formula"
-    told = [*page.texts, *(str(attributes.get("alt", "")) for _, attributes in page.found)]
-    assert all(letter.isprintable() for words in told for letter in words)
-    assert max((len(word) for words in told for word in words.split()), default=0) <= 1_000
+    assert all(len(text) == 1 for text in page.texts if re.search(r"[$\\]", text)), (
+        "the text would be rendered as a formula"
+    )
+    texts = [*page.texts, *(str(attributes.get("alt", "")) for _, attributes in page.found)]
+    assert all(character.isprintable() for text in texts for character in text)
+    assert max((len(word) for text in texts for word in text.split()), default=0) <= 1_000
     return page
 
 
 class Named(Flat):
-    """A video of hostile words."""
+    """A video with hostile texts as its name and subtitles."""
 
     def __init__(self) -> None:
         super().__init__()
         self.name, self.fingerprint = ALL, HOSTILE[0]
-        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, words) for n, words in enumerate(HOSTILE)))
+        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, text) for n, text in enumerate(HOSTILE)))
 
 
 class Gone(Flat):
-    """A video whose file is not there any more."""
+    """A video whose file has been deleted."""
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         raise VideoError(f"gone: {ALL}")
@@ -158,32 +168,33 @@ def run(video: Video, model: Model, cache: Cache, question: Question = CHOICE, *
 
 
 class Spoken(Flat):
-    """A video in which nothing is said but what would run, if it could."""
+    """A video whose name and subtitle lines are code that a browser might run."""
 
     def __init__(self) -> None:
         super().__init__()
-        words = (ATTACK, *HOSTILE[:-1])  # half a letter is no text, and goes to no model
+        texts = (ATTACK, *HOSTILE[:-1])  # a lone surrogate is invalid text, which no request may contain
         self.name = self.fingerprint = ATTACK
-        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, said) for n, said in enumerate(words)))
+        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, text) for n, text in enumerate(texts)))
 
 
 def strings(value: Any) -> list[str]:
+    """Return every string in JSON data, without the names of fields."""
     match value:
         case str():
             return [value]
         case list():
-            return [each for held in value for each in strings(held)]
+            return [text for item in value for text in strings(item)]
         case dict():
-            return [each for held in value.values() for each in strings(held)]
+            return [text for item in value.values() for text in strings(item)]
     return []
 
 
 def spoiled(value: Any) -> Any:
-    """Return a reply's data with every word of a model's own a hostile one."""
-    own = {"reasoning", "thought", "reasoning_text", "description", "subtitle", "search_task", "problem", "reason"}
+    """Return a reply's data with hostile text in every field that a model words itself."""
+    worded = {"reasoning", "thought", "reasoning_text", "description", "subtitle", "search_task", "problem", "reason"}
     if isinstance(value, dict):
-        return {name: ALL if name in own else spoiled(each) for name, each in value.items()}
-    return [spoiled(each) for each in value] if isinstance(value, list) else value
+        return {name: ALL if name in worded else spoiled(item) for name, item in value.items()}
+    return [spoiled(item) for item in value] if isinstance(value, list) else value
 
 
 class Pick(BaseModel):
