@@ -38,7 +38,7 @@ from atlaskit.gym import (
 )
 
 WORLDS = int(os.environ.get("ATLASKIT_WORLDS", "6"))
-"""Worlds on which policies are tested; ATLASKIT_WORLDS=20 gives the figures of docs/reinforcement-learning.md."""
+"""Worlds on which policies are tested; ATLASKIT_WORLDS=20 gives the documented figures."""
 IDS = ("Atlas-v0", "AtlasDiscrete-v0")
 UNUSUAL = st.sampled_from(
     [None, "zoom", 2**70, -(2**70), 1.5, np.nan, (1,), np.zeros(3), np.int64(3), np.array(2), True]

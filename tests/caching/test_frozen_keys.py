@@ -1,4 +1,4 @@
-"""Keys and results that must not change: caches and recordings made by earlier versions depend on them."""
+"""Keys and results that must not change: caches and recordings of earlier versions need them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nano's training data must not change: the shipped weights were taught it, byte for byte, seed by seed."""
+"""Nano's training data must not change: the shipped weights were trained on these bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ EXAMPLES = {
         "b8cc357e8f5d0c7d9b9243af",
     ],
 }
-"""By kind of synthetic example: the first digits of the SHA-256 of what seeds 0, 1, 2 and 3 give."""
+"""By kind of synthetic example: first digits of the SHA-256 for the seeds 0, 1, 2 and 3."""
 LESSONS = "1ba715cd2cc350a52ffeea8b"
 """The same of the searches of one training world, all in one."""
 
