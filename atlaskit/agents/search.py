@@ -117,23 +117,38 @@ def ask(
     steps = preset.steps if steps is None else steps
     plateau = preset.plateau if plateau is None and steps == preset.steps else plateau
     limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
+    k, cell = preset.k if k is None else k, preset.cell if cell is None else cell
+    grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells)
+    mode, store = CacheMode(sample, refresh, replay), cache or default_cache()
     check_whole("threads", workers if threads is None else threads)
     if not isinstance(budget, Budget):
         raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = resolve_strategy(traversal)
-    grids = GridSettings(
-        preset.k if k is None else k, preset.cell if cell is None else cell, max_depth, fit, subtitles, sampling, cells
-    )
-    mode, store = CacheMode(sample, refresh, replay), cache or default_cache()
+    observer = RunObserver(video, store, show, on_event)
+    return _answer(video, asked, vlm, limits, grids, mode, store, strategy, Meter(budget), threads or workers, observer)
+
+
+def _answer(
+    video: Video,
+    question: Question,
+    vlm: Model,
+    limits: SearchLimits,
+    grids: GridSettings,
+    mode: CacheMode,
+    store: Cache,
+    strategy: Strategy | None,
+    meter: Meter,
+    threads: int,
+    observer: RunObserver,
+) -> Result:
+    """Set the master and the workers up, run the search, and record which entries it used."""
     watched = store.watched()
     model = CallLog(mode.open(vlm, watched))
     remember_video(video, watched)
     atlas = grids.open(video, watched)
-    observer = RunObserver(video, store, show, on_event)
-    meter = Meter(budget)
     search = Search(
-        master=Master(atlas, model, asked, meter.deadline_s, meter.cancel),
-        dispatcher=Dispatcher(Worker(atlas, model, asked, observer.on_event).explore, threads or workers, meter.cancel),
+        master=Master(atlas, model, question, meter.deadline_s, meter.cancel),
+        dispatcher=Dispatcher(Worker(atlas, model, question, observer.on_event).explore, threads, meter.cancel),
         limits=limits.with_plateau(atlas.rules.max_depth),
         strategy=strategy,
         meter=meter,
