@@ -94,7 +94,7 @@ def eventful(world: World, shared_cache: Cache) -> Result:
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     """A model server that fails as it is told to, and a client that does not wait long."""
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with loopback() as server:
         yield server
 

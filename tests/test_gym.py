@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from support.paths import ROOT
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.world import DrawnVideo
+from atlaskit.benchmarks.atlasworld.clip import DrawnVideo
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.scoring import temporal_iou
@@ -38,14 +38,14 @@ from atlaskit.gym import (
 )
 
 WORLDS = int(os.environ.get("ATLASKIT_WORLDS", "6"))
-"""Worlds on which policies are tested; ATLASKIT_WORLDS=20 gives the figures of docs/gym.md."""
+"""Worlds on which policies are tested; ATLASKIT_WORLDS=20 gives the figures of docs/reinforcement-learning.md."""
 IDS = ("Atlas-v0", "AtlasDiscrete-v0")
 UNUSUAL = st.sampled_from(
     [None, "zoom", 2**70, -(2**70), 1.5, np.nan, (1,), np.zeros(3), np.int64(3), np.array(2), True]
 )
 ANY_ACTION = UNUSUAL | st.fixed_dictionaries({key: st.integers(-3, 20) | UNUSUAL for key in ("kind", "cell", "answer")})
 ANY_ACTION |= st.sampled_from([{}, {"kind": 0}, {**as_action("zoom"), "when": 0}])
-SAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/gym.md").read_text(), re.DOTALL)
+SAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/reinforcement-learning.md").read_text(), re.DOTALL)
 
 
 def of_kind(world: World, kind: str) -> Question:

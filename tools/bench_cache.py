@@ -83,10 +83,12 @@ def apart(url: str, folder: str, videos: int, sample: int = 0) -> Run:
 def answer(pipe: Connection) -> None:
     """Be the server, until the other end of the pipe is closed."""
     sys.path.append(str(TESTS))
-    from support.loopback import Weather, loopback
+    from support.loopback import FaultPlan, loopback
 
     with loopback() as loop:
-        pipe.send({think_s: loop.under(Weather(seed, think_s=think_s)) for seed, think_s in enumerate((FAST_S, NO_S))})
+        pipe.send(
+            {think_s: loop.url_of(FaultPlan(seed, think_s=think_s)) for seed, think_s in enumerate((FAST_S, NO_S))}
+        )
         pipe.poll(None)
 
 

@@ -27,7 +27,8 @@ from atlaskit.agents.task import Task
 from atlaskit.agents.worker import Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.memory import DeadZones
-from atlaskit.models.dialect import HOSTED, VLLM, letter, sampling
+from atlaskit.models.dialect import HOSTED, VLLM
+from atlaskit.models.payload import build_payload, sampling_parameters
 from atlaskit.models.protocol import CallControl, Message, Reply, Request
 from atlaskit.models.serving import install
 from atlaskit.models.usage import Transit, Usage
@@ -54,9 +55,9 @@ def bench_throughput(vlm: ak.VLM, asked: Sequence[Request]) -> None:
     """Requests a second through the kit and by httpx alone, which sends the same bytes and reads the same answers."""
     for request in asked:  # the images are sent, and all is warm
         vlm.complete(request)
-    sampled = sampling(vlm.dialect, 0.0, 0)
+    sampled = sampling_parameters(vlm.dialect, 0.0, 0)
     known = {image.key for request in asked for image in request.images}
-    bodies = [letter(request, vlm.name, vlm.dialect, sampled, known).body for request in asked]
+    bodies = [build_payload(request, vlm.name, vlm.dialect, sampled, known).body for request in asked]
     address, headers = f"{vlm.base_url}/chat/completions", {"Content-Type": "application/json"}
     client = httpx.Client(timeout=120, limits=httpx.Limits(max_connections=None))
 

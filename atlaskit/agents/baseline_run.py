@@ -17,8 +17,8 @@ from atlaskit.models.call_log import CallLog
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Model, Reply, Request, Role
 from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
-from atlaskit.runs.archive import note
-from atlaskit.runs.events import Event, failed, paid
+from atlaskit.runs.archive import save_manifest
+from atlaskit.runs.events import Event, call_data, failure_data
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
 from atlaskit.video.records import remember_video
@@ -90,7 +90,7 @@ class BaselineRun:
     def log_failure(self, step: str, error: ModelError) -> None:
         """Record a call that failed."""
         self.failure = str(error)
-        self.log(Event("failure", data=failed(step, error, error.usage)))
+        self.log(Event("failure", data=failure_data(step, error, error.usage)))
 
     def text_request(self, text: str, context: int) -> Request:
         """Return the request to answer from text.
@@ -121,9 +121,9 @@ class BaselineRun:
             self.log_failure("decision", outcome)
         else:
             answer = outcome.answer.model_dump(mode="json")
-            self.log(Event("decision", data={"view": None, "sheet": None, "answer": answer, **paid(outcome)}))
+            self.log(Event("decision", data={"view": None, "sheet": None, "answer": answer, **call_data(outcome)}))
         result = self._result(None if isinstance(outcome, ModelError) else outcome)
-        note(result.trace, self.cache)
+        save_manifest(result.trace, self.cache)
         return result
 
     def _result(self, decision: Reply | None) -> Result:

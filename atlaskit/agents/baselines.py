@@ -25,7 +25,7 @@ from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Model, Reply
-from atlaskit.runs.events import Event, interval_s, paid
+from atlaskit.runs.events import Event, call_data, interval_s
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video
@@ -243,5 +243,5 @@ def _caption_rows(
                     raise outcome
                 continue
             has_caption, text = True, outcome.answer.caption
-            run.log(Event("caption", data={"interval_s": interval_s(grid), "caption": text, **paid(outcome)}))
+            run.log(Event("caption", data={"interval_s": interval_s(grid), "caption": text, **call_data(outcome)}))
             yield f"{clock(grid.start_s)}–{clock(grid.end_s)}: {text}"

@@ -38,7 +38,7 @@ from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_ro
 from atlaskit.agents.task import Task, WorkerResult
 from atlaskit.environment.observation import Observation
 from atlaskit.models.protocol import Reply
-from atlaskit.runs.events import Event, seen_in, sheet_seen
+from atlaskit.runs.events import Event, sheet_data, view_data
 
 Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "effective_tokens", "seconds", "model"]
 """Why a search ended.
@@ -192,7 +192,7 @@ class Search:
                 self.plan.search_task, root, cells, 2 * self.limits.workers, self.state.scratchpad, attempts
             ),
         )
-        return Probe(call, {"view": seen_in(root), "offered": list(cells), "ahead": ahead})
+        return Probe(call, {"view": view_data(root), "offered": list(cells), "ahead": ahead})
 
     def apply_scores(self, probe: Probe) -> None:
         """Rank the frontier by the scores of a probe, if it got any."""
@@ -259,7 +259,7 @@ class Search:
         If the call fails, nothing changes, and the next round reviews again.
         """
         state, root, sheet = self.state, self.observe_root(), self.master.sheet(self.state.scratchpad)
-        cells, views = state.frontier.cells, {"view": seen_in(root), "sheet": sheet_seen(sheet)}
+        cells, views = state.frontier.cells, {"view": view_data(root), "sheet": sheet_data(sheet)}
         call = self.calls.attempt(
             "review",
             lambda attempts: self.master.review(self.plan.search_task, root, cells, state.scratchpad, attempts),
@@ -304,7 +304,7 @@ class Search:
         scratchpad = self.state.scratchpad
         root, sheet = (None, self.master.sheet(scratchpad)) if len(scratchpad) else (self.observe_root(), None)
         call = self.calls.attempt("decision", lambda attempts: self.master.decide(scratchpad, root, attempts))
-        views = {"view": root and seen_in(root), "sheet": sheet and sheet_seen(sheet)}
+        views = {"view": root and view_data(root), "sheet": sheet and sheet_data(sheet)}
         answer = {"answer": call.reply.answer.model_dump()} if call.reply else {}
         self.calls.settle(call, self.rounds, {**views, **answer})
         return call.reply

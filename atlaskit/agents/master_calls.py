@@ -16,7 +16,7 @@ from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.responsiveness import Responsiveness
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
-from atlaskit.runs.events import Event, failed, paid
+from atlaskit.runs.events import Event, call_data, failure_data
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,6 @@ class MasterCalls:
         self.meter.charge("master", charge, PeakUsage() | charge.usage, call.seconds)
         self.health.record_call(outcome)
         if isinstance(outcome, ModelError):
-            self.log.add(Event("failure", round_number, data=failed(call.kind, outcome, charge.usage, data)))
+            self.log.add(Event("failure", round_number, data=failure_data(call.kind, outcome, charge.usage, data)))
         else:
-            self.log.add(Event(call.kind, round_number, data={**(data or {}), **paid(outcome)}))
+            self.log.add(Event(call.kind, round_number, data={**(data or {}), **call_data(outcome)}))

@@ -23,8 +23,8 @@ from atlaskit.errors import InputError, check_whole
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model, Reply
-from atlaskit.runs.archive import note
-from atlaskit.runs.events import Event, interval_s, seen_in
+from atlaskit.runs.archive import save_manifest
+from atlaskit.runs.events import Event, interval_s, view_data
 from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
@@ -133,16 +133,16 @@ def ask(
     meter = Meter(budget)
     search = Search(
         master=Master(atlas, model, asked, meter.deadline_s, meter.cancel),
-        dispatcher=Dispatcher(Worker(atlas, model, asked, observer.see).explore, threads or workers, meter.cancel),
+        dispatcher=Dispatcher(Worker(atlas, model, asked, observer.on_event).explore, threads or workers, meter.cancel),
         limits=limits.with_plateau(atlas.rules.max_depth),
         strategy=strategy,
         meter=meter,
-        log=EventLog(observer.see),
+        log=EventLog(observer.on_event),
     )
     settings = _settings(search, vlm, grids, mode)
     with observer:
         result = observer.result = _run(search, settings, model, frames_before=video.frames_decoded)
-        note(result.trace, watched)
+        save_manifest(result.trace, watched)
     return result
 
 
@@ -193,7 +193,7 @@ def _cite(search: Search, decision: Reply) -> None:
     state, master = search.state, search.master
     state.scratchpad = master.cite(cited_cells(decision.answer), state.dead_zones, state.scratchpad)
     data = {
-        "view": seen_in(search.observe_root()),
+        "view": view_data(search.observe_root()),
         "interval_s": interval_s(master.atlas.root),
         "found": [item.to_json() for item in state.scratchpad],
     }

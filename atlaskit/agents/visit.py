@@ -21,7 +21,7 @@ from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.errors import IllegalAction, printable
 from atlaskit.models.protocol import MOST_IMAGES, Message, Reply
-from atlaskit.runs.events import Event, described, interval_s, paid, seen_in, shown_in
+from atlaskit.runs.events import Event, action_data, call_data, interval_s, shown_data, view_data
 
 MAX_NOTE_LENGTH = 200
 """Characters of the model's thought about a frame or scan that a note keeps."""
@@ -100,16 +100,16 @@ class Visit:
         marked = self.state.marked[len(before.state.marked) :]
         self.steps_without_gain = 0 if found or marked else self.steps_without_gain + 1
         data = {
-            "view": seen_in(before),
+            "view": view_data(before),
             "interval_s": interval_s(before.view.grid),
             "depth": before.state.depth,
-            "action": described(action),
+            "action": action_data(action),
             "problem": problem,
-            "shown": None if problem else shown_in(after),
+            "shown": None if problem else shown_data(after),
             "found": [item.to_json() for item in found],
             "marked": [list(grid.path) for grid in marked],
             "thought": reply.answer.thought,
-            **paid(reply),
+            **call_data(reply),
         }
         return self.event("step", data)
 

@@ -18,7 +18,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
-from atlaskit.runs.events import Event, failed, seen_in
+from atlaskit.runs.events import Event, failure_data, view_data
 
 MAX_FAILURES_IN_A_ROW = 2
 """A worker gives up after so many failed calls in a row; its region stays open."""
@@ -65,8 +65,8 @@ class Worker:
             account.add_failure(error)
             if isinstance(error, Refused | BadReply):  # the same messages would fail again
                 visit.restart_conversation()
-            shown = {"view": seen_in(visit.observation)}
-            event = visit.event("failure", failed("step", error, Charge.of(error).usage, shown))
+            shown = {"view": view_data(visit.observation)}
+            event = visit.event("failure", failure_data("step", error, Charge.of(error).usage, shown))
         else:
             account.add_reply(reply, time.monotonic() - started_s)
             event = visit.act(reply, call, left - reply.usage.calls)

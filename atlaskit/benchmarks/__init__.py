@@ -1,4 +1,4 @@
-"""Questions about videos whose answers are known; one module a dataset."""
+"""Questions about videos with known answers; one module per dataset."""
 
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.longvideobench import longvideobench

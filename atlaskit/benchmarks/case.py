@@ -1,4 +1,4 @@
-"""A question of a benchmark and the video it is about: what `evaluate` goes through, whatever the dataset."""
+"""A case: one question together with its video, the unit that `evaluate` runs a method on."""
 
 from __future__ import annotations
 
@@ -14,25 +14,35 @@ from atlaskit.video.video import Video
 
 @dataclass(frozen=True)
 class Case:
-    """One question, and how to open its video."""
+    """One question and a function that opens its video."""
 
     question: Question
     video: str
-    """Names the video: questions about one are not independent, and are drawn together in a bootstrap."""
+    """Name of the video. A bootstrap resamples videos, since questions about one are dependent."""
     opened: Callable[[], Video] = field(repr=False, compare=False)
+    """Opens the video; picklable, because evaluations may run in other processes."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """The dataset's own columns: duration group, level, topic, …"""
+    """The dataset's own columns, such as duration group, level or topic."""
     world: Any = field(default=None, repr=False, compare=False)
-    """What an oracle has to know, where all is known."""
+    """The script's `World` that an oracle answers from; None if the dataset has no script.
+
+    Its type is `Any` because a case carries the object without using it, and because `World`
+    creates cases: importing `World` here would close an import cycle.
+    """
 
 
 def model_for(vlm: Model | Callable[[Any], Model], case: Case) -> Model:
-    """Return the model that answers a case: the one that is given, or the one that it makes of the case's world.
+    """Return the model that answers a case.
 
-    Raises InputError where it has to make one, and the case is about no world.
+    Args:
+        vlm: A model, or a function (such as the class `Oracle`) that makes one from `case.world`.
+        case: The case to answer.
+
+    Raises:
+        InputError: `vlm` is a function and the case has no world.
     """
     if not isinstance(vlm, type) and hasattr(vlm, "complete"):
         return cast(Model, vlm)
     if case.world is None:
-        raise InputError(f"{case.question.id!r} is about no world, so no oracle can know it: give a model.")
+        raise InputError(f"The oracle works only on AtlasWorld, and {case.question.id!r} has no world; pass a model.")
     return cast("Callable[[Any], Model]", vlm)(case.world)

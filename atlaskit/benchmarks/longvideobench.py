@@ -1,4 +1,4 @@
-"""LongVideoBench (Wu et al., 2024) from a local folder in its published layout."""
+"""LongVideoBench (Wu et al., 2024), loaded from a local folder in its published layout."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, LazyVideo, Row, collected, question_of, read_rows, within
+from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.files import LazyVideo, find_inside
+from atlaskit.benchmarks.rows import Row, question_from_row, read_rows
 from atlaskit.errors import InputError
 
 OPTIONS = tuple(f"option{number}" for number in range(5))
-EMPTY = "N/A"
-"""Stands in the Parquet form where there are fewer than five candidates."""
+EMPTY_OPTION = "N/A"
+"""Value of an unused option column in the Parquet form."""
 
 
 class LongVideoBenchRow(Row):
-    """One question, as published; the Parquet form has `option0` to `option4` in place of `candidates`."""
+    """One question as published.
+
+    The Parquet form has the columns `option0` … `option4` instead of `candidates`.
+    """
 
     id: str
     video_id: str
@@ -26,7 +31,7 @@ class LongVideoBenchRow(Row):
     candidates: tuple[str, ...]
     correct_choice: int | None = None
     position: tuple[int, ...] = ()
-    """Indices of the frames that the question is about."""
+    """Indices of the frames that hold the evidence."""
     topic_category: str = ""
     question_category: str = ""
     level: str = ""
@@ -38,17 +43,30 @@ class LongVideoBenchRow(Row):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_candidates(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "candidates" not in given and OPTIONS[0] in given:
-            options = [given[name] for name in OPTIONS if given.get(name) not in (None, EMPTY)]
-            return {**given, "candidates": options}
-        return given
+    def _collect_candidates(cls, row: Any) -> Any:
+        if isinstance(row, dict) and "candidates" not in row and OPTIONS[0] in row:
+            options = [row[name] for name in OPTIONS if row.get(name) not in (None, EMPTY_OPTION)]
+            return {**row, "candidates": options}
+        return row
 
     @model_validator(mode="after")
-    def _has_its_choice(self) -> LongVideoBenchRow:
+    def _check_choice(self) -> LongVideoBenchRow:
         if self.correct_choice is not None and not 0 <= self.correct_choice < len(self.candidates):
-            raise ValueError(f"correct_choice is {self.correct_choice}, of {len(self.candidates)} candidates")
+            raise ValueError(
+                f"correct_choice must index one of {len(self.candidates)} candidates; got {self.correct_choice}"
+            )
         return self
+
+    def facts(self, has_subtitles: bool) -> dict[str, Any]:
+        """Return the facts of the row's case."""
+        return {
+            "duration_group": self.duration_group,
+            "level": self.level,
+            "topic": self.topic_category,
+            "duration_s": self.duration,
+            "position": self.position,
+            "subtitles": has_subtitles,
+        }
 
 
 def longvideobench(
@@ -58,46 +76,50 @@ def longvideobench(
     subtitles: bool = True,
     rows: Iterable[Mapping[str, Any]] | None = None,
 ) -> Benchmark:
-    """Load LongVideoBench from a folder with `lvb_val.json` (or Parquet files, `validation…` or `test…`), `videos/` and
-    `subtitles/`. With `rows`, as `datasets.load_dataset` returns them, only the videos and subtitles are there.
+    """Load LongVideoBench from a folder.
 
-    The facts of a case: `duration_group` (15, 60, 600 or 3600 s), `level`, `topic`, `duration_s`, `position` (indices
-    of frames), `subtitles` (whether they are used, and there). The category is the dataset's own code (S2E … TAA). The
-    test split has no true answers. Videos that are not there are in `missing`, and are warned of. Raises InputError
-    for a folder of another layout, and for a row that is none, with its file and number.
+    The facts of a case are `duration_group` (15, 60, 600 or 3600 s), `level`, `topic`,
+    `duration_s`, `position` (frame indices) and `subtitles` (whether the case uses subtitles and
+    has them). The category is the dataset's own code (S2E … TAA). Videos without a file are listed
+    in `missing` and reported in a warning.
+
+    Args:
+        root: Folder with `lvb_val.json` (or Parquet files, `validation…` or `test…`), `videos/` and
+            `subtitles/`.
+        split: "val", or "test", whose questions have no published answers.
+        subtitles: Whether the videos get their subtitles.
+        rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
+
+    Raises:
+        InputError: The folder has another layout, or a row is invalid (the message names its file
+            and number).
     """
     home = Path(root)
     if split not in ("val", "test"):
-        raise InputError(f'split is "val" or "test", got {split!r:.40}.')
+        raise InputError(f'split must be "val" or "test"; got {split!r:.40}.')
     cases, missing = list[Case](), dict[str, None]()
-    given = read_rows(_files(home, split) if rows is None else rows, LongVideoBenchRow)
-    for where, row in given:
-        video = within(home / "videos", row.video_path)
-        if video is None:
+    source = _row_files(home, split) if rows is None else rows
+    for location, row in read_rows(source, LongVideoBenchRow):
+        path = find_inside(home / "videos", row.video_path)
+        if path is None:
             missing[row.video_path] = None
             continue
-        lines = within(home / "subtitles", row.subtitle_path) if subtitles else None
-        facts = {
-            "duration_group": row.duration_group,
-            "level": row.level,
-            "topic": row.topic_category,
-            "duration_s": row.duration,
-            "position": row.position,
-            "subtitles": lines is not None,
-        }
-        film = LazyVideo(video, lines, row.starting_timestamp_for_subtitles)
-        about = {"id": row.id, "category": row.question_category}
-        question = question_of(where, row.question, row.candidates, answer=row.correct_choice, **about)
-        cases.append(Case(question, row.video_id, film, facts))
-    return collected("LongVideoBench", cases, missing)
+        lines = find_inside(home / "subtitles", row.subtitle_path) if subtitles else None
+        video = LazyVideo(path, lines, row.starting_timestamp_for_subtitles)
+        fields = {"answer": row.correct_choice, "id": row.id, "category": row.question_category}
+        question = question_from_row(location, row.question, row.candidates, **fields)
+        cases.append(Case(question, row.video_id, video, row.facts(lines is not None)))
+    return build_benchmark("LongVideoBench", cases, missing)
 
 
-def _files(home: Path, split: str) -> list[Path]:
-    plain = home / ("lvb_val.json" if split == "val" else "lvb_test_wo_gt.json")
-    if plain.is_file():
-        return [plain]
-    start = "validation" if split == "val" else "test"
-    found = sorted(home.rglob(f"{start}*.parquet"))
-    if not found:
-        raise InputError(f"{home} holds neither {plain.name} nor {start}….parquet, so it is no LongVideoBench.")
-    return found
+def _row_files(home: Path, split: str) -> list[Path]:
+    json_file = home / ("lvb_val.json" if split == "val" else "lvb_test_wo_gt.json")
+    if json_file.is_file():
+        return [json_file]
+    prefix = "validation" if split == "val" else "test"
+    parquet_files = sorted(home.rglob(f"{prefix}*.parquet"))
+    if not parquet_files:
+        raise InputError(
+            f"{home} holds neither {json_file.name} nor {prefix}….parquet; pass the folder of LongVideoBench."
+        )
+    return parquet_files

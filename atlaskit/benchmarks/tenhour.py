@@ -1,6 +1,7 @@
-"""Any benchmark, hours long: each question's video at a random place among the others (paper §4.1, LVB-10hr).
+"""Ten-hour variants of a benchmark (paper §4.1, LVB-10hr): each video among many others.
 
-Nothing is copied: a variant is a playlist, in which frames of the sources that were cached before are found again.
+No file is copied. A variant is a playlist, so frames of its parts come from the cache if a run
+about the part alone has cached them.
 """
 
 from __future__ import annotations
@@ -25,18 +26,20 @@ from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 
-HOURS_10_S = 36_000.0
-OPENED_AT_ONCE = 8
+TEN_HOURS_S = 36_000.0
+OPENING_THREADS = 8
+LOADERS = {"videos": longvideobench, "data": videomme}
+"""Loader of each dataset, by the folder in which the dataset keeps its videos."""
 
 
 @dataclass(frozen=True)
 class JoinedVideo:
-    """Videos one after the other, opened when they are needed, each once."""
+    """Videos played one after another, opened on call as one playlist."""
 
     parts: tuple[Callable[[], Video], ...]
 
     def __call__(self) -> Video:
-        """Open them as one; their subtitles move with them."""
+        """Open each distinct part once and join all parts; their subtitle lines are shifted."""
         opened = {part: part() for part in dict.fromkeys(self.parts)}
         return open_video([opened[part] for part in self.parts])
 
@@ -46,52 +49,62 @@ def ten_hour(
     *,
     among: Iterable[Case] | None = None,
     seed: int = 0,
-    duration_s: float = HOURS_10_S,
+    duration_s: float = TEN_HOURS_S,
     progress: bool = False,
 ) -> Benchmark:
-    """Return the same questions, each about its video at a random place among those of other questions.
+    """Return the same questions, each about its video at a random place among other videos.
 
-    The others are those of `among`, if given, or of `cases` themselves. As many are taken as fit into `duration_s`
-    seconds, whole, in an order drawn from `seed` and the question's id; they come again where there are too few. A
-    video that is longer by itself is left alone. `positions_s`, and the answer of a when-question, are moved with the
-    video; LongVideoBench's frame indices become positions. `video` still names the source, so that the same question at
-    other durations is paired with it; the facts tell `duration_s`, `offset_s` and `parts`. Every video is opened once,
-    to know its length.
+    As many whole videos as fit into `duration_s` are joined, in an order drawn from `seed` and the
+    question's id; they repeat if there are too few. A video that is longer than `duration_s` stays
+    alone. `positions_s` and the answer of a "when" question move with the video; LongVideoBench's
+    frame indices become positions. A question about "the video" (what comes first, how often) then
+    refers to the whole variant, as in the paper.
 
-    What is asked of "the video" (what comes first, how often) is then asked of all of it, as in the paper.
-    Raises InputError for a duration that is not positive, and where there are no cases.
+    `Case.video` still names the source, so that results of one question at several durations can be
+    paired. The facts gain `duration_s`, `offset_s` (where the source starts) and `parts` (number of
+    videos joined). Every video is opened once, to learn its duration.
+
+    Args:
+        cases: The questions to move.
+        among: Cases whose videos surround the source; `cases` themselves if None.
+        seed: Seed of the order.
+        duration_s: Longest duration of a variant, in seconds.
+        progress: Whether to show a progress bar while videos open.
+
+    Raises:
+        InputError: `cases` is empty, or `duration_s` is not a positive finite number.
     """
-    asked = list(cases)
-    if not asked:
-        raise InputError("There are no questions to move: the list of cases is empty.")
+    own = list(cases)
+    if not own:
+        raise InputError("cases must hold at least one case; got none.")
     if not 0 < duration_s < math.inf:
-        raise InputError(f"duration_s is a number of seconds above 0, got {duration_s!r:.40}.")
-    sources = {case.video: case.opened for case in [*asked, *(among or ())]}
-    with ThreadPoolExecutor(OPENED_AT_ONCE) as pool:
-        opening = pool.map(lambda name: sources[name](), sources)
-        opened = dict(zip(sources, tqdm(opening, total=len(sources), unit="video", disable=not progress), strict=True))
-    lengths = {name: Fraction(video.duration_s) for name, video in opened.items()}
+        raise InputError(f"duration_s must be a positive number of seconds; got {duration_s!r:.40}.")
+    sources = {case.video: case.opened for case in [*own, *(among or ())]}
+    videos = _open_all(sources, progress)
+    lengths = {name: Fraction(video.duration_s) for name, video in videos.items()}
     moved = []
-    for case in asked:
+    for case in own:
         rng = random.Random(f"ten hours {seed} {case.video} {case.question.id}")
-        others = list(_filling(lengths, case.video, Fraction(duration_s), rng))
-        place = rng.randint(0, len(others))
-        names = [*others[:place], case.video, *others[place:]]
-        offset_s = float(sum((lengths[name] for name in others[:place]), Fraction(0)))
-        facts = {
-            **case.facts,
-            "duration_s": float(sum((lengths[name] for name in names), Fraction(0))),
-            "offset_s": offset_s,
-            "parts": len(names),
-        }
-        question = _moved(_located(case, opened[case.video]), offset_s)
-        joined = JoinedVideo(tuple(sources[name] for name in names))
-        moved.append(Case(question, case.video, joined, facts))
-    return Benchmark(f"{len(asked)} questions in {duration_s / 3600:g} h", tuple(moved))
+        others = list(_fill(lengths, case.video, Fraction(duration_s), rng))
+        position = rng.randint(0, len(others))
+        order = [*others[:position], case.video, *others[position:]]
+        offset_s = float(sum((lengths[name] for name in others[:position]), Fraction(0)))
+        total_s = float(sum((lengths[name] for name in order), Fraction(0)))
+        facts = {**case.facts, "duration_s": total_s, "offset_s": offset_s, "parts": len(order)}
+        question = _shift(_with_positions(case, videos[case.video]), offset_s)
+        moved.append(Case(question, case.video, JoinedVideo(tuple(sources[name] for name in order)), facts))
+    return Benchmark(f"{len(own)} questions in {duration_s / 3600:g} h", tuple(moved))
 
 
-def _filling(lengths: Mapping[str, Fraction], source: str, duration: Fraction, rng: random.Random) -> Iterator[str]:
-    """Yield other videos, round after round, as long as one of them still fits."""
+def _open_all(sources: Mapping[str, Callable[[], Video]], progress: bool) -> dict[str, Video]:
+    with ThreadPoolExecutor(OPENING_THREADS) as pool:
+        videos = pool.map(lambda open_source: open_source(), sources.values())
+        bar = tqdm(videos, total=len(sources), unit="video", disable=not progress)
+        return dict(zip(sources, bar, strict=True))
+
+
+def _fill(lengths: Mapping[str, Fraction], source: str, duration: Fraction, rng: random.Random) -> Iterator[str]:
+    """Yield other videos, shuffled anew in each pass, until none fits beside the source."""
     left = duration - lengths[source]
     while fitting := [name for name, length in lengths.items() if name != source and 0 < length <= left]:
         rng.shuffle(fitting)
@@ -101,51 +114,60 @@ def _filling(lengths: Mapping[str, Fraction], source: str, duration: Fraction, r
                 yield name
 
 
-def _located(case: Case, video: Video) -> Question:
-    """Return a question with its positions in seconds, where they are told as indices of frames."""
+def _with_positions(case: Case, video: Video) -> Question:
+    """Return the case's question; turn frame indices in its facts into `positions_s`."""
     frames: Sequence[int] = case.facts.get("position", ())
     if case.question.positions_s or not frames:
         return case.question
-    seconds = [frame / video.fps for frame in frames]
-    spans = tuple((start_s, start_s + 1 / video.fps) for start_s in seconds if start_s < video.duration_s)
+    starts_s = [frame / video.fps for frame in frames]
+    spans = tuple((start_s, start_s + 1 / video.fps) for start_s in starts_s if start_s < video.duration_s)
     return replace(case.question, positions_s=spans)
 
 
-def _moved(question: Question, offset_s: float) -> Question:
-    def later(span: Span) -> Span:
+def _shift(question: Question, offset_s: float) -> Question:
+    """Return the question with its positions, and an interval as answer, `offset_s` later."""
+
+    def shift(span: Span) -> Span:
         return span[0] + offset_s, span[1] + offset_s
 
-    answer = later(question.answer) if isinstance(question.answer, tuple) else question.answer
-    return replace(question, positions_s=tuple(map(later, question.positions_s)), answer=answer)
-
-
-LOADERS = {"videos": longvideobench, "data": videomme}
-"""By the folder in which the videos lie."""
+    answer = shift(question.answer) if isinstance(question.answer, tuple) else question.answer
+    return replace(question, positions_s=tuple(map(shift, question.positions_s)), answer=answer)
 
 
 def standard_and_long(
-    root: str | Path, *, first: int | None = None, subtitles: bool = True, duration_s: float = HOURS_10_S
+    root: str | Path, *, first: int | None = None, subtitles: bool = True, duration_s: float = TEN_HOURS_S
 ) -> Benchmark:
-    """Load the questions of LongVideoBench or Video-MME, each twice: about its video, and about it among others.
+    """Load LongVideoBench or Video-MME; return each question about its video, and about a variant.
 
-    Of questions without a known answer none can be scored, so they are left out; of the others the `first` are taken,
-    all if not given. The fact `duration_s` is the median length of the videos for the former, and that of all longer
-    ones for the latter, so that there are two places on an axis of durations; `length` is "standard" or "long". Raises
-    InputError for a folder that holds neither, and as the loaders do.
+    Questions without a published answer are left out, because they cannot be scored. The fact
+    `length` is "standard" or "long". The fact `duration_s` is the median duration of all standard
+    or all long videos, so that the results lie at two points of a duration axis.
+
+    Args:
+        root: Folder of the dataset.
+        first: Number of questions to take; all if None.
+        subtitles: Whether the videos get their subtitles.
+        duration_s: Longest duration of a long variant, in seconds.
+
+    Raises:
+        InputError: The folder holds neither dataset, or its loader refuses it.
     """
     home = Path(root)
     loader = next((load for folder, load in LOADERS.items() if (home / folder).is_dir()), None)
     if loader is None:
         raise InputError(
-            f"{home} holds neither videos/, as LongVideoBench does, nor data/, as Video-MME does: name one of them."
+            f"{home} holds neither videos/ (LongVideoBench) nor data/ (Video-MME); pass one of their folders."
         )
-    found = loader(home, subtitles=subtitles)
-    asked = [case for case in found if case.question.answer is not None][:first]
-    moved = ten_hour(asked, among=found, duration_s=duration_s, progress=True)
-    usual_s = median(case.opened().duration_s for case in {case.video: case for case in asked}.values())
-    long_s = median(case.facts["duration_s"] for case in moved)
-    cases = [
-        *(replace(case, facts={**case.facts, "duration_s": usual_s, "length": "standard"}) for case in asked),
-        *(replace(case, facts={**case.facts, "duration_s": long_s, "length": "long"}) for case in moved),
-    ]
-    return Benchmark(f"{found.name}, as it is and long", tuple(cases), found.missing)
+    dataset = loader(home, subtitles=subtitles)
+    standard = [case for case in dataset if case.question.answer is not None][:first]
+    long = ten_hour(standard, among=dataset, duration_s=duration_s, progress=True)
+    videos = {case.video: case for case in standard}
+    standard_s = median(case.opened().duration_s for case in videos.values())
+    long_s = median(case.facts["duration_s"] for case in long)
+    cases = (*_labelled(standard, "standard", standard_s), *_labelled(long, "long", long_s))
+    return Benchmark(f"{dataset.name}, as it is and long", cases, dataset.missing)
+
+
+def _labelled(cases: Iterable[Case], length: str, duration_s: float) -> Iterator[Case]:
+    for case in cases:
+        yield replace(case, facts={**case.facts, "duration_s": duration_s, "length": length})

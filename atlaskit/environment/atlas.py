@@ -150,7 +150,7 @@ class Atlas:
         if isinstance(self.max_depth, int) and 0 <= self.max_depth <= d_max:
             return self.max_depth
         raise InputError(
-            f'max_depth must be "auto" or an integer from 0 to D_max, which is {d_max} for this video; '
+            f'max_depth is "auto" or an integer from 0 to D_max, which is {d_max} for this video; '
             f"got {self.max_depth!r}."
         )
 

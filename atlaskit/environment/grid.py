@@ -175,7 +175,9 @@ class Grid:
 
     def _check_index(self, index: int) -> None:
         if not 0 <= index < self.size:
-            raise InputError(f"A {self.k}×{self.k} grid has cells 0 to {self.size - 1}; there is no cell {index}.")
+            raise InputError(
+                f"There is no cell {index} in a {self.k}×{self.k} grid; its cells are 0 to {self.size - 1}."
+            )
 
 
 def resolution_s(duration_s: float, k: int, depth: int) -> float:

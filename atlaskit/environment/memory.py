@@ -47,7 +47,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:
-            raise InputError(f"A confidence must lie in [0, 1]; got {self.confidence}.")
+            raise InputError(f"A confidence lies in [0, 1]; got {self.confidence}.")
         if not 0.0 <= self.start_s <= self.timestamp_s <= self.end_s:
             raise InputError(
                 f"The timestamp of evidence, {self.timestamp_s} s, lies outside its cell, "

@@ -1,7 +1,7 @@
 """Why a wrong answer is wrong: rules on a run's trace and the known truth (paper §5, Appendix A).
 
-The paper sorts failures by hand. Here each mode is a rule that can be tested, and goes by what the agents were shown:
-the frames of the grids before them, and what they kept of those.
+The paper sorts failures by hand. Here each failure mode is a rule that can be tested. The rules use
+which frames the agents were shown and which of them became evidence.
 """
 
 from __future__ import annotations
@@ -28,37 +28,40 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MODES = ("text latching", "perception", "premature sufficiency", "navigation", "judgement", "no answer")
-"""What a failure can be, in the order of the figures."""
+"""The failure modes, in the order of the figures."""
 COLUMNS = (
     *("who", "id", "video", "category", "mode", "question", "answered", "truth"),
     *("unseen", "overlooked", "mistaken", "premature", "latched", "stop"),
 )
-"""Of a table of failures."""
+"""Columns of a table of failures."""
 SHOWN = 16
-"""Frames on a sheet of what was kept."""
+"""The most frames on a sheet of the evidence."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What went wrong in one run. A place is an interval of the video, in seconds, at which the answer lies."""
+    """What went wrong in one run.
+
+    A position is an interval of the video, in seconds, that holds the answer.
+    """
 
     unseen: tuple[Span, ...]
-    """Places of which no agent was shown a frame."""
+    """Positions of which no agent was shown a frame."""
     overlooked: tuple[Span, ...]
-    """Places of which a frame was shown, and none was kept as evidence."""
+    """Positions of which an agent was shown a frame, and none became evidence."""
     mistaken: tuple[str, ...]
-    """Labels of evidence that lies at no such place."""
+    """Labels of evidence outside every position."""
     premature: bool
-    """Whether the evidence was declared sufficient while it lacked a place."""
+    """Whether the master judged the evidence sufficient although a position was missing from it."""
     latched: bool
-    """Whether what is said at such a place names the answer that was given, and not the true one."""
+    """Whether the subtitles at the positions name the given answer and not the true one."""
     mode: str
-    """One of MODES; empty where the answer is right."""
+    """One of MODES; empty if the answer is right."""
 
 
 @dataclass(frozen=True)
 class FailureMode:
-    """A question that was answered wrongly, with the whole run."""
+    """A question that was answered wrongly, with its run."""
 
     case: Case
     result: Result
@@ -66,7 +69,7 @@ class FailureMode:
 
     @property
     def truth(self) -> Sheet:
-        """The frames in the middle of each place at which the answer lies, as a sheet."""
+        """A sheet of the middle frame of each position that holds the answer."""
         items = (
             Evidence((start_s + end_s) / 2, start_s, end_s, "where the answer lies", 1.0)
             for start_s, end_s in self.result.question.positions_s
@@ -75,26 +78,26 @@ class FailureMode:
 
     @property
     def kept(self) -> Sheet:
-        """The surest frames that the run kept as evidence, at most SHOWN, as a sheet."""
+        """A sheet of the run's evidence: the most confident frames, at most SHOWN."""
         return replace(self.result.sheet, scratchpad=self.result.evidence.surest(SHOWN))
 
     def row(self) -> dict[str, Any]:
-        """Return what is told of it, as a row of a table."""
-        question, found = self.result.question, self.diagnosis
+        """Return the failure as a row of a table, without the column `who`."""
+        question, diagnosis = self.result.question, self.diagnosis
         assert question.answer is not None
         return {
             "id": question.id,
             "video": self.case.video,
             "category": question.category,
-            "mode": found.mode,
+            "mode": diagnosis.mode,
             "question": question.text,
             "answered": self.result.answer or "",
             "truth": question.in_words(question.answer),
-            "unseen": len(found.unseen),
-            "overlooked": len(found.overlooked),
-            "mistaken": len(found.mistaken),
-            "premature": found.premature,
-            "latched": found.latched,
+            "unseen": len(diagnosis.unseen),
+            "overlooked": len(diagnosis.overlooked),
+            "mistaken": len(diagnosis.mistaken),
+            "premature": diagnosis.premature,
+            "latched": diagnosis.latched,
             "stop": self.result.stop,
         }
 
@@ -102,21 +105,34 @@ class FailureMode:
 def failures(
     cases: Iterable[Case], *, vlm: Model | Callable[[World], Model], cache: Cache | None = None, **settings: Any
 ) -> list[FailureMode]:
-    """Return the questions that Video-RLM answers wrongly, each with what went wrong.
+    """Return the questions that Video-RLM answers wrongly, each with its diagnosis.
 
-    Asked with the settings of an evaluation that was made before, all comes out of the cache. Raises InputError where a
-    question's truth is not known, or not where in the video its answer lies.
+    With the settings of an earlier evaluation, all runs come from the cache.
+
+    Args:
+        cases: The questions with their videos.
+        vlm: A model; or, for worlds, a function that makes one for each world.
+        cache: The cache for frames and replies.
+        **settings: Keyword arguments of `ask`.
+
+    Raises:
+        InputError: If the true answer to a question, or its positions in the video, are unknown.
     """
-    found = []
+    wrong = []
     for case in cases:
         result = ask(case.opened(), case.question, vlm=model_for(vlm, case), cache=cache, **settings)
         if not result.is_right:
-            found.append(FailureMode(case, result, diagnose(result, cache)))
-    return found
+            wrong.append(FailureMode(case, result, diagnose(result, cache)))
+    return wrong
 
 
 def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
-    """Return failures as a tidy table, a row each; the column `who` is the name of those who failed."""
+    """Return failures as a tidy table, one row each.
+
+    Args:
+        found: Failures by the name of the model or method that failed, which becomes the column
+            `who`.
+    """
     import pandas as pd
 
     rows = [{"who": name, **failure.row()} for name, failures in found.items() for failure in failures]
@@ -124,32 +140,37 @@ def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
 
 
 def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
-    """Say what went wrong in a run of `ask`.
+    """Return what went wrong in a run of `ask`.
 
-    The mode of a failure is the first of these that holds: *no answer*; *text latching*, where what is said at the
-    place names the answer given and not the true one; *perception*, where something else was kept as evidence;
-    *premature sufficiency*, where the evidence was declared sufficient and lacks a place; *perception*, where a place
-    was shown and not kept; *navigation*, where a place was never shown; and *judgement*, where all of the evidence was
-    there.
+    The mode of a failure is the first of these that applies:
 
-    Raises InputError where the truth is not known, or not where in the video the answer lies.
+    1. *no answer*;
+    2. *text latching*: the subtitles at the positions name the given answer and not the true one;
+    3. *perception*: a frame outside every position became evidence;
+    4. *premature sufficiency*: the evidence was judged sufficient although a position was missing;
+    5. *perception*: an agent was shown a position, and it did not become evidence;
+    6. *navigation*: no agent was shown a position;
+    7. *judgement*: the evidence was complete.
+
+    Raises:
+        InputError: If the true answer, or its positions in the video, are unknown.
     """
     question = result.question
     if question.answer is None or not question.positions_s:
-        raise InputError(
-            f"Of {question.text!r:.80} it is not known {'what' if question.answer is None else 'where'} the answer is, "
-            f"so nobody can say what went wrong."
-        )
-    places = tuple(dict.fromkeys(question.positions_s))
-    kept = [item.timestamp_s for item in result.evidence]
-    seen = _moments_seen(result, cache)
-    without = [place for place in places if not _any_within(kept, place)]
-    unseen = tuple(place for place in without if not _any_within(seen, place))
+        unknown = "what the answer is" if question.answer is None else "where the answer is"
+        raise InputError(f"{question.text!r:.80} cannot be diagnosed: it is not known {unknown}.")
+    positions = tuple(dict.fromkeys(question.positions_s))
+    evidence_s = [item.timestamp_s for item in result.evidence]
+    shown_s = _shown_times(result, cache)
+    missing = [position for position in positions if not _any_within(evidence_s, position)]
+    unseen = tuple(position for position in missing if not _any_within(shown_s, position))
     mistaken = tuple(
-        item.label for item in result.evidence if not any(_any_within([item.timestamp_s], place) for place in places)
+        item.label
+        for item in result.evidence
+        if not any(_any_within([item.timestamp_s], position) for position in positions)
     )
-    overlooked = tuple(place for place in without if place not in unseen)
-    premature, latched = result.stop == "sufficient" and bool(without), _is_latched(question, result)
+    overlooked = tuple(position for position in missing if position not in unseen)
+    premature, latched = result.stop == "sufficient" and bool(missing), _is_latched(question, result)
     mode = ""
     if not result.is_right:
         rules = (
@@ -161,33 +182,33 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
             ("navigation", bool(unseen)),
             ("judgement", True),
         )
-        mode = next(name for name, holds in rules if holds)
+        mode = next(name for name, applies in rules if applies)
     return Diagnosis(unseen, overlooked, mistaken, premature, latched, mode)
 
 
-def _moments_seen(result: Result, cache: Cache | None) -> list[float]:
-    """Return the seconds of all frames that an agent was shown."""
-    moments = set[float]()
+def _shown_times(result: Result, cache: Cache | None) -> list[float]:
+    """Return the time of every frame that an agent was shown, in seconds, in order."""
+    times_s = set[float]()
     for shown in replay.pictures(result.trace, result.sheet.video, cache or default_cache()):
         match shown.picture:
             case View() as view:
-                moments.update(moment for index, moment in enumerate(view.moments) if index not in view.dead)
+                times_s.update(time_s for index, time_s in enumerate(view.moments) if index not in view.dead)
             case Still() as still:
-                moments.add(still.time_s)
-    return sorted(moments)
+                times_s.add(still.time_s)
+    return sorted(times_s)
 
 
-def _any_within(moments_s: Iterable[float], place: Span) -> bool:
-    times = np.fromiter(moments_s, float)
-    return bool(((place[0] <= times) & (times < place[1])).any())
+def _any_within(times_s: Iterable[float], position: Span) -> bool:
+    array = np.fromiter(times_s, float)
+    return bool(((position[0] <= array) & (array < position[1])).any())
 
 
 def _is_latched(question: Question, result: Result) -> bool:
     if question.kind != "choice" or result.prediction is None or result.is_right:
         return False
     assert question.answer is not None
-    lines = (line for place in question.positions_s for line in result.sheet.video.subtitles.between(*place))
-    said = " ".join(line.text for line in lines).casefold()
-    words = (question.in_words(answer) for answer in (result.prediction, question.answer))
-    given, true = (without_article(each).casefold() for each in words)
-    return given in said and true not in said
+    lines = (line for position in question.positions_s for line in result.sheet.video.subtitles.between(*position))
+    spoken = " ".join(line.text for line in lines).casefold()
+    answers = (question.in_words(answer) for answer in (result.prediction, question.answer))
+    given, true = (without_article(answer).casefold() for answer in answers)
+    return given in spoken and true not in spoken

@@ -1,7 +1,7 @@
-"""Where the questions of an evaluation are asked: by threads of this process, or by Ray on the nodes of a cluster.
+"""Run the questions of an evaluation on threads, or with Ray on the nodes of a cluster.
 
-An engine goes through the cases, some at once, and yields each one's place and row as it is done. Knows nothing of
-methods, models and rows.
+An executor runs several cases in parallel and yields the index and the row of each as it finishes.
+Knows nothing of methods, models and the columns of rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -25,21 +25,32 @@ Job: TypeAlias = Callable[[Case, Cache], Row]
 Engine = Literal["local", "ray"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
-TRIES_AGAIN = 3
-"""How often Ray begins a question anew whose node was lost."""
+MAX_RETRIES = 3
+"""How often Ray restarts a question whose node was lost."""
 
 
 def on_threads(
-    cases: Sequence[Case], job: Job, parallel: int, cache: Cache, stop: threading.Event
+    cases: Sequence[Case], job: Job, parallel: int, cache: Cache, cancel: threading.Event
 ) -> Generator[tuple[int, Row]]:
-    """Go through the cases by so many threads; `stop` tells the jobs that are under way that nobody waits any more."""
+    """Run the cases on a pool of threads.
+
+    Args:
+        cases: The cases to run.
+        job: Makes the row of a case.
+        parallel: Number of threads.
+        cache: The cache that every job gets.
+        cancel: Set when the caller stops early, so that the running jobs stop as well.
+
+    Yields:
+        The index of a case and its row, in the order in which they finish.
+    """
     with ThreadPoolExecutor(parallel) as pool:
-        places = {pool.submit(job, case, cache): place for place, case in enumerate(cases)}
+        index_of = {pool.submit(job, case, cache): index for index, case in enumerate(cases)}
         try:
-            for done in as_completed(places):
-                yield places[done], done.result()
-        finally:  # an interrupt: what was not begun is not begun
-            stop.set()
+            for done in as_completed(index_of):
+                yield index_of[done], done.result()
+        finally:  # after an interrupt, no further job starts
+            cancel.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -52,120 +63,150 @@ def on_ray(
     lost: Callable[[Case, str], Row],
     address: str | None = None,
 ) -> Generator[tuple[int, Row]]:
-    """Go through the cases by so many Ray tasks, on the cluster that this process is in, that at `address`, or one of
-    this machine alone.
+    """Run the cases as Ray tasks.
 
-    Each node has a cache of its own, in `nodes/NAME` below the driver's. Replies, and all else that a replay needs, go
-    to the driver's as they come, and are found there by every node: nothing is asked again because a node was lost, or
-    another cluster goes on. `lost` makes the row of a question that was lost with its nodes again and again. Raises
-    InputError where there is no Ray, or no such cluster, and for a cache in memory, which nodes cannot reach.
+    The cluster is the one that this process has joined, the one at `address`, or a local one.
+
+    Each node has its own cache, in `nodes/NAME` below the driver's. Replies, and everything else
+    that a replay needs, are stored in the driver's cache as they arrive, and every node looks them
+    up there. So a lost node, or a later run on another cluster, repeats no call.
+
+    Args:
+        cases: The cases to run.
+        job: Makes the row of a case.
+        parallel: Number of tasks at once.
+        cache: The driver's cache, on disk.
+        lost: Makes the row of a case whose nodes were lost more than MAX_RETRIES times, from the
+            reason.
+        address: The cluster's address, if one is to be joined.
+
+    Yields:
+        The index of a case and its row, in the order in which they finish.
+
+    Raises:
+        InputError: If Ray is not installed, the cluster cannot be joined, or the cache is in
+            memory.
     """
     if cache.directory is None:
-        raise InputError('With engine="ray" the cache must be on disk, since nodes cannot reach one in memory.')
+        raise InputError('With engine="ray" the cache must be on disk; nodes cannot reach one in memory.')
     with _cluster(address) as ray:
-        pinned = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        here = pinned(ray.get_runtime_context().get_node_id(), soft=False)
-        asked = {"num_cpus": 0, "max_concurrency": 16, "scheduling_strategy": here}
-        home = ray.remote(**asked)(_DriverCache).remote(cache.directory)
-        task = ray.remote(max_retries=TRIES_AGAIN, scheduling_strategy="SPREAD")(_at_node)
-        sent, waiting = ray.put(job), list(enumerate(cases))[::-1]
-        under_way: dict[Any, int] = {}
+        driver_cache, task = _driver_cache(ray, cache.directory), _task(ray)
+        shared_job, pending = ray.put(job), list(enumerate(cases))[::-1]
+        running: dict[Any, int] = {}
         try:
-            while waiting or under_way:
-                while waiting and len(under_way) < parallel:
-                    place, case = waiting.pop()
-                    under_way[task.remote(sent, case, home, cache.directory / "nodes")] = place
-                (done,), _ = ray.wait(list(under_way))
-                place = under_way.pop(done)
-                try:
-                    row = ray.get(done)
-                except ray.exceptions.RayTaskError:
-                    raise  # the job's own
-                except ray.exceptions.RayError as error:
-                    row = lost(cases[place], f"It was lost with its node: {str(error).splitlines()[0]}")
-                yield place, row
+            while pending or running:
+                while pending and len(running) < parallel:
+                    index, case = pending.pop()
+                    running[task.remote(shared_job, case, driver_cache, cache.directory / "nodes")] = index
+                (done,), _ = ray.wait(list(running))
+                index = running.pop(done)
+                yield index, _row(ray, done, partial(lost, cases[index]))
         finally:
-            for task_id in under_way:
+            for task_id in running:
                 ray.cancel(task_id, force=True)
-            ray.kill(home)
+            ray.kill(driver_cache)
+
+
+def _driver_cache(ray: Any, directory: Path) -> Any:
+    """Start the actor that gives nodes access to the driver's cache, on the driver's node."""
+    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    driver_node = affinity(ray.get_runtime_context().get_node_id(), soft=False)
+    actor = ray.remote(num_cpus=0, max_concurrency=16, scheduling_strategy=driver_node)(_DriverCache)
+    return actor.remote(directory)
+
+
+def _task(ray: Any) -> Any:
+    return ray.remote(max_retries=MAX_RETRIES, scheduling_strategy="SPREAD")(_run_on_node)
+
+
+def _row(ray: Any, task_id: Any, lost: Callable[[str], Row]) -> Row:
+    """Return the row of a finished task; an error of the job itself is raised."""
+    try:
+        row: Row = ray.get(task_id)
+    except ray.exceptions.RayTaskError:
+        raise
+    except ray.exceptions.RayError as error:
+        return lost(f"Its node was lost: {str(error).splitlines()[0]}")
+    return row
 
 
 @contextmanager
 def _cluster(address: str | None) -> Iterator[Any]:
-    """Give Ray, in a cluster; one that was joined here is left."""
+    """Yield Ray, connected to a cluster; afterwards, leave a cluster that was joined here."""
     try:
         import ray
         import ray.util.scheduling_strategies
     except ImportError as error:
-        raise InputError("engine=\"ray\" needs Ray: pip install 'atlaskit[ray]'.") from error
-    is_ours = not ray.is_initialized()
-    if is_ours:
+        raise InputError("engine=\"ray\" needs Ray; install it with pip install 'atlaskit[ray]'.") from error
+    is_joined_here = not ray.is_initialized()
+    if is_joined_here:
         try:
             ray.init(address=address, log_to_driver=False, include_dashboard=None if address else False)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise InputError(f"Ray cannot be joined at {address!r:.200}: {str(error).splitlines()[0]}.") from error
+            raise InputError(
+                f"The Ray cluster at {address!r:.200} cannot be joined: {str(error).splitlines()[0]}."
+            ) from error
     try:
         yield ray
     finally:
-        if is_ours:
+        if is_joined_here:
             ray.shutdown()
 
 
-def _at_node(job: Job, case: Case, home: Any, nodes: Path) -> Row:
-    """Do a job on a node, with the node's own cache."""
-    return job(case, _NodeCache(nodes / _node_name(), home))
+def _run_on_node(job: Job, case: Case, driver_cache: Any, nodes: Path) -> Row:
+    """Run a job with the cache of the node that this process is on."""
+    return job(case, _NodeCache(nodes / _node_name(), driver_cache))
 
 
 @lru_cache(maxsize=1)
 def _node_name() -> str:
-    """Return the name of the node that this process is on, as a name of a folder."""
+    """Return the name of the node that this process is on, as a valid folder name."""
     import ray
 
-    here = ray.get_runtime_context().get_node_id()
-    listed: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
-    name = next((node["NodeName"] for node in listed if node["NodeID"] == here), here)
+    node_id = ray.get_runtime_context().get_node_id()
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    name = next((node["NodeName"] for node in nodes if node["NodeID"] == node_id), node_id)
     return re.sub(r"[^\w.-]", "_", name)
 
 
 class _DriverCache:
-    """The driver's cache, for the nodes; lives on the driver's machine."""
+    """The driver's cache as a Ray actor on the driver's machine."""
 
     def __init__(self, directory: Path) -> None:
         self._cache = Cache(directory)
 
     def get(self, key: str) -> bytes | None:
-        """Return what is there under a key."""
+        """Return the bytes under a key, or None."""
         return self._cache.get(key)
 
     def put(self, key: str, value: bytes) -> None:
-        """Keep what a node has paid for."""
+        """Store an entry that a node has paid for."""
         self._cache.put(key, value, paid=True)
 
 
 class _NodeCache(Cache):
-    """A node's own cache: what it lacks it looks up at home, and what it comes to know it tells there, but for images,
-    which it makes anew."""
+    """A node's own cache, backed by the driver's for everything but images."""
 
-    def __init__(self, directory: Path, home: Any) -> None:
+    def __init__(self, directory: Path, driver_cache: Any) -> None:
         super().__init__(directory)
-        self._home = home
+        self._driver_cache = driver_cache
 
     def put(self, key: str, value: bytes, *, paid: bool = False) -> None:
-        """Store bytes under a key, here and at home."""
+        """Store bytes under a key, here and in the driver's cache."""
         super().put(key, value, paid=paid)
         if kind_of(key) not in IMAGES:
-            _got(self._home.put.remote(key, bytes(value)))
+            _result(self._driver_cache.put.remote(key, bytes(value)))
 
     def _find(self, key: str) -> bytes | None:
         value = super()._find(key)
         if value is None and kind_of(key) not in IMAGES:
-            value = _got(self._home.get.remote(key))
+            value = _result(self._driver_cache.get.remote(key))
             if value is not None:
                 super().put(key, value, paid=True)
         return value
 
 
-def _got(told: Any) -> Any:
+def _result(reference: Any) -> Any:
     import ray
 
-    return ray.get(told)
+    return ray.get(reference)

@@ -1,29 +1,26 @@
-"""How much faster a search is with more workers: wall-clock against their number (paper §4.4 and Fig. 6).
+"""Measure the wall-clock time of a search by its number of workers (paper §4.4 and Fig. 6).
 
-What is measured is the parallelism of one search, so questions are asked one at a time, by calls that are really made.
-Not measured is what a cache would spare anyway: each question is asked twice with each number of workers, and the
-second time is told. By then its pictures are drawn, a server that starts when it is first asked is up, and its own
-prefix cache knows the prompts: of every number of workers alike, so that none gains by coming later, but better than it
-would know them the first time. `cached_tokens` tells how much of the prompts that spared.
+Measures the parallelism of one search, so questions run one at a time and every model call is
+really made. To leave out what a cache would save anyway, each question runs twice with each number
+of workers, and the second run is reported. By then its images are rendered, a server that starts at
+the first call is up, and the server's prefix cache knows the prompts. That holds for every number
+of workers, so no later one gains from an earlier one, but the prefix cache helps more than in a
+first run: `cached_tokens` reports how many prompt tokens it saved.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import platform
-import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
 from tqdm.auto import tqdm
 
-from atlaskit.agents.baselines import settings_of
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
@@ -32,87 +29,41 @@ from atlaskit.caching.keys import entry_key
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
-from atlaskit.evaluation.statistics import accuracy
+from atlaskit.evaluation.latency import Delayed, delayed, without_delay
+from atlaskit.evaluation.rows import RIGHT_FROM
+from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
+from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Role
-from atlaskit.models.serving.install import cpuinfo
+from atlaskit.models.serving.hardware import cpuinfo
 from atlaskit.video.video import Video
 
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = [
+    "WORKERS",
+    "Delayed",
+    "Measured",
+    "TimedCall",
+    "amdahl",
+    "by_workers",
+    "conclusions",
+    "delayed",
+    "processor",
+    "serial_s",
+    "speedup",
+    "timing_key",
+]
+
 WORKERS = (1, 3, 5, 7, 16)
-"""The paper's, and as many as an address is asked at once."""
-OURS = frozenset({"vlm", "cache", "workers", "refresh", "replay", "on_event"})
-"""Settings of `ask` that are given here."""
-PLAIN = (str, int, float, bool, type(None))
-SUMMED = ["seconds", "serial_seconds", "worker_seconds", "worker_calls"]
-NEEDED = ("video", "workers", "normalised_seconds", "score", "calls", "rounds", *SUMMED)
-"""Columns of which speed-ups are made."""
-COLUMNS = ["workers", "questions", "seconds", "normalised_seconds", "low", "high", "speedup", "bound", "serial_share"]
-COLUMNS += ["score", "calls", "rounds", "busy", "call_seconds"]
-"""Of what is told of each number of workers."""
-SATURATED = 1.25
-"""How much more a server answers in a second that still counts as no more at all."""
-BESIDE = 1.5
-"""How many times as many calls must be under way at once for that to be seen."""
-
-
-@dataclass
-class Delayed(ModelWrapper):
-    """A model each of whose answers takes `latency_s` seconds, or as long as the model itself where that is longer.
-
-    Any number of answers are under way at once, as with a server that is never saturated: what a search cannot do in
-    parallel then is its own limit. Name and parameters tell of the delay, so that no reply passes for the model's own.
-    Raises InputError for what is no number of seconds.
-    """
-
-    latency_s: float
-
-    def __post_init__(self) -> None:
-        number = isinstance(self.latency_s, int | float) and not isinstance(self.latency_s, bool)
-        if not number or not 0 <= self.latency_s < math.inf:
-            raise InputError(f"latency_s is a number of seconds from 0, got {self.latency_s!r:.80}.")
-
-    @property
-    def name(self) -> str:
-        """The model's own, with the delay."""
-        return f"{self.model.name}@{self.latency_s:g}s"
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The model's own, with the delay."""
-        return {**self.model.parameters, "latency_s": self.latency_s}
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Let the model answer, and give its answer when the time has come, or nobody waits for it any more."""
-        began_s = time.monotonic()
-        reply = self.model.complete(request, **control)
-        (control.get("cancel") or threading.Event()).wait(max(0.0, began_s + self.latency_s - time.monotonic()))
-        return replace(reply, transit=replace(reply.transit, wall_s=time.monotonic() - began_s))
-
-
-def delayed(vlm: Model | Callable[[World], Model], latency_s: float) -> Model | Callable[[World], Model]:
-    """Return a model with a delay, or for worlds what makes one of a world: `delayed(ak.Oracle, 0.2)`.
-
-    Raises InputError for what is no number of seconds, for worlds when the model is made.
-    """
-    if not isinstance(vlm, type) and hasattr(vlm, "complete"):
-        return Delayed(cast(Model, vlm), latency_s)
-    return partial(_delayed_in, cast(Callable[[World], Model], vlm), latency_s)
-
-
-def _at_once(model: Model) -> Model:
-    """Return a model without a delay: it answers the same."""
-    return model.model if isinstance(model, Delayed) else model
-
-
-def _delayed_in(vlm: Callable[[World], Model], latency_s: float, world: World) -> Model:
-    return Delayed(vlm(world), latency_s)
+"""The paper's numbers of workers, and 16, the most requests that one address gets at once."""
+RESERVED = frozenset({"vlm", "cache", "workers", "refresh", "replay", "on_event"})
+"""Settings of `ask` that `by_workers` passes itself or does not allow."""
 
 
 @dataclass(frozen=True)
 class TimedCall:
-    """When a call was under way, in seconds from the beginning of its run."""
+    """When a call ran, in seconds from the start of its run."""
 
     role: Role
     began_s: float
@@ -120,37 +71,39 @@ class TimedCall:
 
 
 @dataclass
-class _Clocked(ModelWrapper):
-    """A model of which it is written down when each call was under way, also of one that failed."""
+class _TimedModel(ModelWrapper):
+    """A model that records when each call ran, failed ones included."""
 
-    began_s: float = field(default_factory=time.monotonic)
+    started_s: float = field(default_factory=time.monotonic)
     calls: list[TimedCall] = field(default_factory=list)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Let the model answer."""
+        """Forward the call and record its times."""
         began_s = time.monotonic()
         try:
             return self.model.complete(request, **control)
         finally:
-            self.calls.append(TimedCall(request.role, began_s - self.began_s, time.monotonic() - self.began_s))
+            ended_s = time.monotonic()
+            self.calls.append(TimedCall(request.role, began_s - self.started_s, ended_s - self.started_s))
 
 
 class Measured(BaseModel):
-    """What is told of a question that was asked with so many workers, as it is kept."""
+    """The measurement of one question with one number of workers, as the cache stores it."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     score: NonNegativeFloat
     right: bool
     calls: NonNegativeInt
-    """Those that were made, retries included."""
+    """Calls that were made, retries included."""
     tokens: NonNegativeInt
     cached_tokens: NonNegativeInt
-    """Prompt tokens that the server had computed before."""
+    """Prompt tokens that the server had in its prefix cache."""
     rounds: NonNegativeInt
     stop: str
     frames_decoded: NonNegativeInt
-    """While the clock ran: 0, but where a model answers otherwise the second time."""
+    """Frames decoded while the clock ran: 0 unless the model answers differently the second
+    time."""
     seconds: NonNegativeFloat
     serial_seconds: NonNegativeFloat
     worker_calls: NonNegativeInt
@@ -168,217 +121,148 @@ def by_workers(
     progress: bool = True,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Ask every question with each number of workers, one question at a time, and return a row for each of both.
+    """Ask every question with each number of workers, one question at a time, and return the times.
 
-    `vlm` is a model, or for worlds what makes one of a world; `settings` go to `ask`. Columns: `id`, `video`,
-    `workers`; `score`, `right`; `calls` and `tokens` that were really paid, `cached_tokens` of them, `rounds`, `stop`,
-    `frames_decoded`; and in seconds `seconds` of wall-clock, `serial_seconds` of them in which no worker's call was
-    under way, `worker_seconds` of all `worker_calls` one after the other, and `normalised_seconds`: `seconds` as they
-    would be for as many calls as the fewest workers make, which is the paper's "equal workload" (§4.4).
+    Replies are neither taken from a cache nor stored in one. The measurements are: running the same
+    line again makes no model call and returns the same table. A run in which a call failed is not
+    stored. Nothing else should run on the machine while it measures.
 
-    Replies come out of no cache and are put into none, but what was measured is kept in `cache`: the same line again
-    asks nothing and tells the same, unless `refresh` says to measure anew; with `replay` nothing else counts. A run in
-    which a call failed is not kept. Who measures sees to it that the machine has nothing else to do. The table's
-    `attrs` tell models and processor.
+    Args:
+        cases: The questions with their videos; the true answers must be known.
+        vlm: A model; or, for worlds, a function that makes one for each.
+        cache: The cache of measurements.
+        refresh: Whether to measure again what the cache holds.
+        replay: Whether to use cached measurements only.
+        **settings: Keyword arguments of `ask`.
 
-    Raises InputError where there is nothing to ask or no such setting, for numbers of workers that are none, for a
-    question whose truth is not known, and with `replay` for one that was not measured; and what `ask` raises.
+    Returns:
+        One row for each question and number of workers. Columns: `id`, `video`, `workers`; `score`,
+        `right`; `calls` and `tokens` that were paid, `cached_tokens` of them, `rounds`, `stop`,
+        `frames_decoded`; and in seconds: `seconds` of wall-clock time, `serial_seconds` of them in
+        which no worker's call ran, `worker_seconds` as the sum over all `worker_calls`, and
+        `normalised_seconds`, which are `seconds` scaled to the number of calls that the fewest
+        workers make, the paper's "equal workload" (§4.4). The table's `attrs` hold the models, the
+        settings and the processor.
+
+    Raises:
+        InputError: If there are no questions, or a true answer is unknown; if a setting does not
+            exist; if `workers` holds anything but positive integers; or if `replay` lacks a
+            measurement. And what `ask` raises.
     """
-    asked, counts = list(cases), _counts(workers)
-    _check(asked, settings)
-    models = [model_for(vlm, case) for case in asked]
-    cache = cache or default_cache()
+    in_order, counts = list(cases), _worker_counts(workers)
+    check_cases(in_order)
+    check_settings("by_workers", ask, settings, RESERVED)
+    models, cache = [model_for(vlm, case) for case in in_order], cache or default_cache()
 
     import pandas as pd
 
     rows = list[dict[str, Any]]()
-    with tqdm(total=len(asked) * len(counts), unit="run", disable=not progress) as bar:
-        for case, model in zip(asked, models, strict=True):
-            video, pictures = case.opened(), Cache(None)
+    with tqdm(total=len(in_order) * len(counts), unit="run", disable=not progress) as bar:
+        for case, model in zip(in_order, models, strict=True):
+            run = _TimedQuestion(case.question, case.opened(), model, settings)
             for count in counts:
-                key = _timing_key(case.question, video, model, count, settings)
-                told = None if refresh else _kept(cache, key)
-                if told is None and replay:
-                    raise InputError(
-                        f"How long {case.question.id!r} takes with {count} workers was not measured on this machine, "
-                        f"and a replay asks nobody: measure it first."
-                    )
-                if told is None:
-                    _run(case.question, video, _at_once(model), count, pictures, settings)
-                    told, has_failed = _run(case.question, video, model, count, pictures, settings)
-                    if not has_failed:
-                        cache.put_json(key, told.model_dump(), paid=True)
-                rows.append({"id": case.question.id, "video": case.video, "workers": count, **told.model_dump()})
+                measured = run.measured(count, cache, refresh=refresh, replay=replay)
+                rows.append({"id": case.question.id, "video": case.video, "workers": count, **measured.model_dump()})
                 bar.update()
     table = pd.DataFrame(rows)
-    first = table["calls"].iloc[:: len(counts)].repeat(len(counts)).to_numpy()
-    table["normalised_seconds"] = table["seconds"] * first / table["calls"]
-    told_of = {key: value if isinstance(value, PLAIN) else repr(value) for key, value in settings.items()}
-    table.attrs = {"models": sorted({model.name for model in models}), "settings": told_of, "processor": processor()}
+    fewest_workers_calls = table["calls"].iloc[:: len(counts)].repeat(len(counts)).to_numpy()
+    table["normalised_seconds"] = table["seconds"] * fewest_workers_calls / table["calls"]
+    names = sorted({model.name for model in models})
+    table.attrs = {"models": names, "settings": json_settings(settings), "processor": processor()}
     return table
 
 
-def serial_s(calls: Iterable[TimedCall], seconds: float) -> float:
-    """Return for how many of a run's seconds no worker's call was under way."""
-    spans = ((call.began_s, call.ended_s) for call in calls if call.role == "worker")
-    return sum(b - a for a, b in DeadZones().add_all(span for span in spans if span[0] < span[1]).outside(0, seconds))
-
-
-def amdahl(share: float, more: Any) -> Any:
-    """Return how many times as fast `more` times as many workers are at most, where a `share` in [0, 1] of the time is
-    serial: by Amdahl's law, for a number or an array of them."""
-    return 1 / (share + (1 - share) / more)
-
-
-def speedup(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what each number of workers gains: a row a number of workers, of each `model` if there is such a column.
-
-    Columns: `workers`, `questions`; the means `seconds` and `normalised_seconds`, the latter with its 95 % interval
-    over videos, `low` and `high`; `speedup` of the normalised ones against the fewest workers; `serial_share`, the part
-    of the time in [0, 1] in which no worker's call is under way; and `bound`, Amdahl's, from that of the fewest
-    workers: what more would gain if the same search were divided among them without loss (where 3 are the fewest, 6
-    are twice as many). More workers may do better, since they search otherwise: in fewer rounds. `score`, `calls` and
-    `rounds` are means; `busy` is how many workers' calls are under way while any is, and `call_seconds` how long one
-    takes: on a saturated server they grow together.
-
-    Raises InputError for a table without rows, or that lacks a column.
-    """
-    import pandas as pd
-
-    missing = next((name for name in NEEDED if name not in table.columns), None)
-    if missing is not None or not len(table):
-        lack = "has no rows" if missing is None else f"lacks the column {missing!r}"
-        raise InputError(f"The table {lack}: it is not one of by_workers.")
-    found = []
-    for name, group in _models(table):
-        told = accuracy(group, "workers", column="normalised_seconds").rename(columns={"mean": "normalised_seconds"})
-        groups = group.groupby("workers", sort=True)
-        for column in ("seconds", "score", "calls", "rounds"):
-            told[column] = groups[column].mean().to_numpy()
-        sums = groups[SUMMED].sum().reset_index(drop=True)
-        told["speedup"] = told["normalised_seconds"].iloc[0] / told["normalised_seconds"]
-        told["serial_share"] = sums["serial_seconds"] / sums["seconds"]
-        told["bound"] = amdahl(told["serial_share"].iloc[0], told["workers"] / told["workers"].iloc[0])
-        told["busy"] = sums["worker_seconds"] / (sums["seconds"] - sums["serial_seconds"])
-        told["call_seconds"] = sums["worker_seconds"] / sums["worker_calls"]
-        found.append(told.assign(**name))
-    names = ["model"] if "model" in table.columns else []
-    return pd.concat(found, ignore_index=True)[[*names, *COLUMNS]]
-
-
-def conclusions(table: pd.DataFrame) -> list[str]:
-    """Return in a sentence for each model what the most workers gain, and whether the server is what limits them.
-
-    It is saturated if it answers no more calls in a second, though several times as many are under way. Raises as
-    `speedup` does.
-    """
-    said = []
-    for name, told in _models(speedup(table)):
-        first, last = told.iloc[0], told.iloc[-1]
-        more, slower = last["busy"] / first["busy"], last["call_seconds"] / first["call_seconds"]
-        sentence = (
-            f"{name.get('model', 'The search')}: {last['workers']:.0f} workers are {last['speedup']:.2f} times as fast "
-            f"as {first['workers']:.0f} at equal workload, Amdahl's bound is {last['bound']:.2f}"
-        )
-        if last["speedup"] > last["bound"]:
-            sentence += (
-                f", which is of the same search: they take {last['rounds']:.1f} rounds, not {first['rounds']:.1f}"
-            )
-        elif more < BESIDE:
-            sentence += f"; only {last['busy']:.1f} of their calls are under way at once"
-        elif more / slower < SATURATED:
-            sentence += (
-                f"; {last['busy']:.1f} of their calls are under way at once and take {slower:.1f} times as long: "
-                f"this server is saturated by {first['workers']:.0f}"
-            )
-        said.append(f"{sentence}.")
-    return said
-
-
-def processor() -> str:
-    """Return which processor this is and how many cores it has, as far as the system tells: times depend on it."""
-    lines = cpuinfo().splitlines()
-    named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    return f"{named or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
-
-
-def _models(table: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the rows of each model, in the order in which they come, and its name; all of them where none is named."""
-    if "model" not in table.columns:
-        yield {}, table
-        return
-    for name in dict.fromkeys(table["model"]):
-        yield {"model": name}, table[table["model"] == name]
-
-
-def _counts(workers: Collection[int]) -> tuple[int, ...]:
-    """Return numbers of workers in order, each once; raise InputError for what is none."""
+def _worker_counts(workers: Collection[int]) -> tuple[int, ...]:
+    """Return the numbers of workers in order, each once; raise InputError for invalid ones."""
     if not isinstance(workers, Collection) or isinstance(workers, str) or not workers:
-        raise InputError(f"workers are one or more whole numbers, such as (1, 3, 5, 7); got {workers!r:.80}.")
+        raise InputError(f"workers must be one or more whole numbers, such as (1, 3, 5, 7); got {workers!r:.80}.")
     for count in workers:
         check_whole("Each number of workers", count)
     return tuple(sorted(set(workers)))
 
 
-def _check(asked: list[Case], settings: Mapping[str, Any]) -> None:
-    if not asked:
-        raise InputError("There are no questions to ask: the list of cases is empty.")
-    unknown = next((case.question.id for case in asked if case.question.answer is None), None)
-    if unknown is not None:
-        raise InputError(f"The true answer of {unknown!r} is not known, so it cannot be scored: leave it out.")
-    taken = [name for name in settings_of(ask) or () if name not in OURS]
-    wrong = next((name for name in settings if name not in taken), None)
-    if wrong is not None:
-        raise InputError(f"by_workers has no setting {wrong!r:.80}; it has {', '.join(taken)}.")
+@dataclass
+class _TimedQuestion:
+    """A question that is asked with several numbers of workers; they share the rendered images."""
+
+    question: Question
+    video: Video
+    model: Model
+    settings: Mapping[str, Any]
+    images: Cache = field(default_factory=lambda: Cache(None))
+
+    def measured(self, workers: int, cache: Cache, *, refresh: bool, replay: bool) -> Measured:
+        """Return the cached measurement, or make one; raise InputError if a replay lacks it."""
+        measured = None if refresh else self._cached(workers, cache)
+        if measured is None and replay:
+            raise InputError(
+                f"The cache holds no measurement of {self.question.id!r} with {workers} workers on this machine, and a "
+                f"replay makes none; run it without replay first."
+            )
+        return measured or self._measure(workers, cache)
+
+    def _cached(self, workers: int, cache: Cache) -> Measured | None:
+        """Return a stored measurement; None if there is none, or the entry is not a measurement."""
+        try:
+            return Measured.model_validate(cache.get_json(self._key(workers)))
+        except ValidationError:
+            return None
+
+    def _measure(self, workers: int, cache: Cache) -> Measured:
+        """Return the measurement of the second of two runs; store it unless a call failed."""
+        self._run(without_delay(self.model), workers)
+        measured, has_failed = self._run(self.model, workers)
+        if not has_failed:
+            cache.put_json(self._key(workers), measured.model_dump(), paid=True)
+        return measured
+
+    def _run(self, model: Model, workers: int) -> tuple[Measured, bool]:
+        """Ask the question without cached replies; return the times, and whether a call failed."""
+        timed, question = _TimedModel(model), self.question
+        result = ask(self.video, question, vlm=timed, workers=workers, cache=self.images, refresh=True, **self.settings)
+        seconds, score = time.monotonic() - timed.started_s, question.score(result.prediction)
+        worker_calls = [call for call in timed.calls if call.role == "worker"]
+        measured = Measured(
+            score=float(score),
+            right=score >= RIGHT_FROM,
+            calls=result.spent.calls,
+            tokens=result.spent.tokens,
+            cached_tokens=sum(call.usage.cached_tokens for call in result.calls if call.live),
+            rounds=result.rounds,
+            stop=result.stop,
+            frames_decoded=result.spent.frames_decoded,
+            seconds=seconds,
+            serial_seconds=serial_s(timed.calls, seconds),
+            worker_calls=len(worker_calls),
+            worker_seconds=sum(call.ended_s - call.began_s for call in worker_calls),
+        )
+        return measured, any(call.failure for call in result.calls)
+
+    def _key(self, workers: int) -> str:
+        return timing_key(
+            self.question.to_json(),
+            self.video.fingerprint,
+            self.video.subtitles.fingerprint,
+            self.model,
+            workers=workers,
+            settings=json_settings(self.settings),
+            processor=processor(),
+            atlaskit=version("atlaskit"),
+        )
 
 
-def _run(
-    question: Question, video: Video, model: Model, workers: int, pictures: Cache, settings: Mapping[str, Any]
-) -> tuple[Measured, bool]:
-    """Ask a question by calls that are really made; return what that took, and whether a call failed.
-
-    Only what is no reply comes out of the cache.
-    """
-    clocked = _Clocked(model)
-    result = ask(video, question, vlm=clocked, workers=workers, cache=pictures, refresh=True, **settings)
-    seconds, score = time.monotonic() - clocked.began_s, question.score(result.prediction)
-    by_workers = [call for call in clocked.calls if call.role == "worker"]
-    told = Measured(
-        score=float(score),
-        right=score >= 0.5,
-        calls=result.spent.calls,
-        tokens=result.spent.tokens,
-        cached_tokens=sum(call.usage.cached_tokens for call in result.calls if call.live),
-        rounds=result.rounds,
-        stop=result.stop,
-        frames_decoded=result.spent.frames_decoded,
-        seconds=seconds,
-        serial_seconds=serial_s(clocked.calls, seconds),
-        worker_calls=len(by_workers),
-        worker_seconds=sum(call.ended_s - call.began_s for call in by_workers),
-    )
-    return told, any(call.failure for call in result.calls)
+def serial_s(calls: Iterable[TimedCall], seconds: float) -> float:
+    """Return in how many of a run's seconds no worker's call ran."""
+    spans = ((call.began_s, call.ended_s) for call in calls if call.role == "worker")
+    covered = DeadZones().add_all(span for span in spans if span[0] < span[1])
+    return sum(end_s - start_s for start_s, end_s in covered.outside(0, seconds))
 
 
-def _kept(cache: Cache, key: str) -> Measured | None:
-    """Return what was measured before; None where nothing was, or a stranger's cache holds something else."""
-    try:
-        return Measured.model_validate(cache.get_json(key))
-    except ValidationError:
-        return None
-
-
-def _timing_key(question: Question, video: Video, model: Model, workers: int, settings: Mapping[str, Any]) -> str:
-    return timing_key(
-        question.to_json(),
-        video.fingerprint,
-        video.subtitles.fingerprint,
-        model,
-        workers=workers,
-        settings={name: value if isinstance(value, PLAIN) else repr(value) for name, value in settings.items()},
-        processor=processor(),
-        atlaskit=version("atlaskit"),
-    )
+def processor() -> str:
+    """Return the processor's name and its number of cores, as far as the system reports them."""
+    lines = cpuinfo().splitlines()
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return f"{name or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
 
 
 def timing_key(
@@ -392,9 +276,10 @@ def timing_key(
     processor: str,
     atlaskit: str,
 ) -> str:
-    """Return the key of how long a question took with so many workers, on a processor and by a version of the kit.
+    """Return the key of a measurement of one question with one number of workers.
 
-    Left out: the endpoint's address. The same model behind another server has to be measured anew on purpose.
+    Leaves out the endpoint's address: to measure the same model behind another server, pass
+    `refresh=True`.
     """
     return entry_key(
         "timing",

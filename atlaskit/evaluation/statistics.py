@@ -1,271 +1,296 @@
-"""How sure a table of answers is: intervals, and comparisons of two methods on the same questions.
+"""Statistics of evaluation tables: means with intervals, costs, and comparisons of two methods.
 
-Questions about one video are alike, so that whole videos are drawn: the bootstrap is clustered by the column `video`.
+Questions about one video are correlated, so every interval resamples whole videos: the bootstrap is
+clustered by the column `video`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from statistics import NormalDist
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.errors import InputError
+from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DRAWS = 4000
-"""Of a bootstrap."""
+__all__ = [
+    "COMPUTE",
+    "QUANTILES",
+    "Comparison",
+    "Interval",
+    "accuracy",
+    "breakdown",
+    "compare",
+    "compute",
+    "exponent",
+    "interval",
+    "mcnemar",
+    "prefix_hits",
+    "recall_at",
+]
 
-
-class Interval(NamedTuple):
-    """A mean and its confidence interval."""
-
-    mean: float
-    low: float
-    high: float
+COMPUTE = ("master_tokens", "worker_tokens", "tokens", "effective_tokens", "calls", "checks", "rounds", "evidence")
+"""Columns with the cost of a question and what it is spent on (paper, Appendix C)."""
+QUANTILES = (0.1, 0.5, 0.9)
+"""Quantiles of `tokens` that `compute` reports."""
 
 
 class Comparison(NamedTuple):
     """Two methods on the same questions."""
 
     difference: float
-    """Of the means, the second less the first."""
+    """Mean of the second method minus mean of the first."""
     low: float
     high: float
     only_first: int
-    """Questions that the first alone had right."""
+    """Number of questions that only the first method answers correctly."""
     only_second: int
+    """Number of questions that only the second method answers correctly."""
     p: float
-    """Of the exact McNemar test: how likely so uneven a split is where neither is better. It takes every question for
-    itself, so with many questions a video it is too sure; the interval is not."""
-
-
-def interval(
-    values: Sequence[float] | NDArray[np.float64],
-    clusters: Sequence[str],
-    *,
-    level: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Interval:
-    """Return the mean of some values with its interval, by a bootstrap over clusters.
-
-    Of the percentiles of the drawn means those are taken that make up for there being few clusters (the expanded
-    percentile interval): with the plain ones, 95 % intervals of ten videos hold the truth in 91 % of cases. Of one
-    cluster alone nothing is known: its interval is (nan, nan). Where all is right, or all wrong, a bootstrap has
-    nothing to vary; then the exact binomial bound is taken, with each cluster as one observation. Raises InputError
-    where there are no values.
-    """
-    if not len(values):
-        raise InputError("There are no rows, so there is no mean: check what was filtered out.")
-    if not 0 < level < 1:
-        raise InputError(f"A level is a share between 0 and 1, got {level!r}.")
-    _, places = np.unique(np.asarray(clusters), return_inverse=True)
-    sums, counts = np.bincount(places, np.asarray(values, float)), np.bincount(places)
-    many = len(sums)
-    mean = float(sums.sum() / counts.sum())
-    does_vary = mean not in (0.0, 1.0) or set(np.unique(values)) != {mean}
-    if many > 1 and not does_vary:  # a bootstrap would be sure of it
-        bound = ((1 - level) / 2) ** (1 / many)
-        return Interval(mean, bound, 1.0) if mean else Interval(mean, 0.0, 1 - bound)
-    low, high = _bounds(many, lambda taken: (taken @ sums) / (taken @ counts), level, draws, seed)
-    return Interval(mean, low, high)
+    """p-value of the exact McNemar test: the probability of a split at least as uneven if neither
+    method is better. The test treats every question as independent, so it is too certain if a video
+    has many; the interval is not."""
 
 
 def accuracy(
     rows: pd.DataFrame, by: str | Sequence[str] | None = None, *, column: str = "score", level: float = 0.95
 ) -> pd.DataFrame:
-    """Return the mean of a column with its interval: one row, or one for each group of `by`.
+    """Return the mean of a column with its confidence interval.
 
-    Columns: those of `by`, `questions`, `videos`, `mean`, `low`, `high`. For answers with choices the mean of `score`
-    is the accuracy; for intervals it is the mean temporal IoU.
+    For questions with choices, the mean of `score` is the accuracy; for when-questions, it is the
+    mean temporal IoU.
+
+    Args:
+        rows: Table of `evaluate`.
+        by: Column or columns to group by.
+        column: The column to average.
+        level: Confidence level.
+
+    Returns:
+        One row for each group, or a single row without `by`. Columns: those of `by`, `questions`,
+        `videos`, `mean`, `low`, `high`.
+
+    Raises:
+        InputError: If the table lacks a column.
     """
     import pandas as pd
 
-    found = []
-    for told, group in _groups(rows, by, [column, "video"]):
-        told |= {"questions": len(group), "videos": group["video"].nunique()}
-        found.append(told | interval(group[column].to_numpy(float), group["video"].tolist(), level=level)._asdict())
-    return pd.DataFrame(found)
+    table = []
+    for group_values, group in _groups(rows, by, [column, "video"]):
+        sizes = {"questions": len(group), "videos": group["video"].nunique()}
+        mean = interval(group[column].to_numpy(float), group["video"].tolist(), level=level)
+        table.append({**group_values, **sizes, **mean._asdict()})
+    return pd.DataFrame(table)
 
 
 def breakdown(
     tables: Mapping[str, pd.DataFrame], by: str, *, column: str = "score", level: float = 0.95
 ) -> pd.DataFrame:
-    """Return the means of several tables side by side, a row for each value of `by`: question type, level, topic
-    (paper, Appendix B).
+    """Return the means of several tables side by side (paper, Appendix B).
 
-    Columns: `by`, and for each table by its name `… n`, `… mean`, `… low`, `… high`; what a table has no question of is
-    missing there. The best of the first table come first.
+    Args:
+        tables: Tables of `evaluate`, by name.
+        by: The column to group by, such as question type, level or topic.
+        column: The column to average.
+        level: Confidence level.
+
+    Returns:
+        One row for each value of `by`, sorted by the mean of the first table, best first. Columns:
+        `by`, and for each table by its name `… n`, `… mean`, `… low`, `… high`; they are missing
+        where a table has no such question.
+
+    Raises:
+        InputError: If there are no tables, or one lacks a column.
     """
     if not tables:
-        raise InputError("There are no tables to break down.")
-    beside = None
+        raise InputError("There are no tables to break down; pass at least one.")
+    joined = None
     for name, rows in tables.items():
-        told = accuracy(rows, by, column=column, level=level).drop(columns="videos").set_index(by)
-        told.columns = [f"{name} {'n' if each == 'questions' else each}" for each in told.columns]
-        beside = told if beside is None else beside.join(told, how="outer")
-    assert beside is not None
-    first = f"{next(iter(tables))} mean"
-    return beside.sort_values(first, ascending=False, kind="stable", na_position="last").reset_index()
-
-
-COMPUTE = ("master_tokens", "worker_tokens", "tokens", "effective_tokens", "calls", "checks", "rounds", "evidence")
-"""What a question costs, and what it is spent on (paper, Appendix C)."""
-QUANTILES = (0.1, 0.5, 0.9)
+        means = accuracy(rows, by, column=column, level=level).drop(columns="videos").set_index(by)
+        means.columns = [f"{name} {'n' if each == 'questions' else each}" for each in means.columns]
+        joined = means if joined is None else joined.join(means, how="outer")
+    assert joined is not None
+    first_mean = f"{next(iter(tables))} mean"
+    return joined.sort_values(first_mean, ascending=False, kind="stable", na_position="last").reset_index()
 
 
 def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the mean cost of a question: one row, or one for each group of `by` (paper, Appendix C).
+    """Return the mean cost of a question (paper, Appendix C).
 
-    Columns: those of `by`, `questions`, the means of COMPUTE and `seconds`, and the quantiles of tokens, as
-    `tokens 10 %`. The means of what only a question that ended tells (roles, rounds, …) are over those.
+    Args:
+        rows: Table of `evaluate`.
+        by: Column or columns to group by.
+
+    Returns:
+        One row for each group, or a single row without `by`. Columns: those of `by`, `questions`,
+        the means of COMPUTE and of `seconds`, and the quantiles of tokens as `tokens 10 %`.
+        Questions that failed lack some columns (roles, rounds, …); the means of those columns leave
+        them out.
+
+    Raises:
+        InputError: If the table lacks a column.
     """
     import pandas as pd
 
     columns = [*COMPUTE, "seconds"]
-    found = []
-    for told, group in _groups(rows, by, columns):
+    table = []
+    for group_values, group in _groups(rows, by, columns):
         quantiles = group["tokens"].quantile(list(QUANTILES))
         spread = {f"tokens {share:.0%}".replace("%", " %"): float(value) for share, value in quantiles.items()}
-        found.append({**told, "questions": len(group), **group[columns].mean().to_dict(), **spread})
-    return pd.DataFrame(found)
+        table.append({**group_values, "questions": len(group), **group[columns].mean().to_dict(), **spread})
+    return pd.DataFrame(table)
 
 
 def prefix_hits(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
-    """Return which share of a question's prompt tokens the server had in its prefix cache: one row, or one for each
-    group of `by` (paper, Appendix C.1).
+    """Return the share of prompt tokens that hit the server's prefix cache (paper, Appendix C.1).
 
-    Columns: those of `by`, `questions`, and mean and standard deviation over questions, in [0, 1]. The shares are what
-    the server said with each reply; they are missing where token counts are estimates, as an oracle's are.
+    The shares come from the token counts that the server sends with each reply. Questions whose
+    counts are estimates, such as an oracle's, are left out.
+
+    Args:
+        rows: Table of `evaluate`.
+        by: Column or columns to group by.
+
+    Returns:
+        One row for each group, or a single row without `by`. Columns: those of `by`, `questions`,
+        and the `mean` and the standard `deviation` over questions of the share, in [0, 1].
+
+    Raises:
+        InputError: If the table lacks a column.
     """
     import pandas as pd
 
-    found = []
-    for told, group in _groups(rows, by, ["prompt_tokens", "cached_tokens", "estimated"]):
+    table = []
+    for group_values, group in _groups(rows, by, ["prompt_tokens", "cached_tokens", "estimated"]):
         counted = group[(group["prompt_tokens"] > 0) & ~group["estimated"].astype(bool)]
         shares = counted["cached_tokens"] / counted["prompt_tokens"]
-        found.append({**told, "questions": len(counted), "mean": shares.mean(), "deviation": shares.std()})
-    return pd.DataFrame(found)
+        table.append({**group_values, "questions": len(counted), "mean": shares.mean(), "deviation": shares.std()})
+    return pd.DataFrame(table)
 
 
 def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score", level: float = 0.95) -> Comparison:
-    """Compare two tables of the same questions, paired by `id` and `video`.
+    """Compare two methods on the same questions, paired by `id` and `video`.
 
-    Raises InputError where the questions are not the same, or one is there twice.
+    Args:
+        first: Table of `evaluate` with the first method.
+        second: Table of `evaluate` with the second method.
+        column: The column to compare.
+        level: Confidence level of the difference.
+
+    Raises:
+        InputError: If the questions differ, a table has a question twice, or a table lacks a
+            column.
     """
     for rows in (first, second):
-        _check_columns(rows, ["id", "video", "right", column])
+        check_columns(rows, ["id", "video", "right", column])
     keys = ["id", "video"]
     for rows, which in ((first, "first"), (second, "second")):
         if rows.duplicated(keys).any():
-            twice = rows.loc[rows.duplicated(keys), "id"].iloc[0]
-            raise InputError(f"The {which} table has the question {twice!r} twice: compare one method with one other.")
-    both = first.merge(second, on=keys, suffixes=("_first", "_second"), how="inner")
-    if not len(both) == len(first) == len(second):
+            duplicate = rows.loc[rows.duplicated(keys), "id"].iloc[0]
+            raise InputError(
+                f"The {which} table has the question {duplicate!r} twice; compare one method with one other."
+            )
+    pairs = first.merge(second, on=keys, suffixes=("_first", "_second"), how="inner")
+    if not len(pairs) == len(first) == len(second):
         raise InputError(
-            f"The tables are of {len(first)} and {len(second)} questions and share {len(both)}: only the same "
-            f"questions can be compared."
+            f"Both tables must have the same questions; they have {len(first)} and {len(second)} questions and share "
+            f"{len(pairs)}."
         )
-    gained = both[f"{column}_second"].to_numpy(float) - both[f"{column}_first"].to_numpy(float)
-    told = interval(gained, both["video"].tolist(), level=level)
-    is_first, is_second = both["right_first"].to_numpy(bool), both["right_second"].to_numpy(bool)
-    only_first, only_second = int((is_first & ~is_second).sum()), int((is_second & ~is_first).sum())
-    return Comparison(*told, only_first, only_second, mcnemar(only_first, only_second))
+    gains = pairs[f"{column}_second"].to_numpy(float) - pairs[f"{column}_first"].to_numpy(float)
+    difference = interval(gains, pairs["video"].tolist(), level=level)
+    first_right, second_right = pairs["right_first"].to_numpy(bool), pairs["right_second"].to_numpy(bool)
+    only_first, only_second = int((first_right & ~second_right).sum()), int((second_right & ~first_right).sum())
+    return Comparison(*difference, only_first, only_second, mcnemar(only_first, only_second))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the exact two-sided p of McNemar's test, from the counts of questions that one alone had right."""
-    many, few = only_first + only_second, min(only_first, only_second)
-    tail: int = sum(math.comb(many, count) for count in range(few + 1))
-    return min(1.0, 2 * tail / (1 << many))
+    """Return the exact two-sided p-value of McNemar's test.
+
+    Args:
+        only_first: Number of questions that only the first method answers correctly.
+        only_second: Number of questions that only the second method answers correctly.
+    """
+    from scipy import stats
+
+    discordant = only_first + only_second
+    return float(stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
 
 
 def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "video", level: float = 0.95) -> Interval:
-    """Return how a mean grows with the duration of the video, as the b of duration^b: 1 is linear, and what grows with
-    the logarithm comes close to 0 (paper, Fig. 1). The slope of a straight line through the means at each duration, on
-    logarithmic axes, with its interval by a bootstrap over the values of `cluster`: of what is asked about at every
-    duration, such as the source video.
+    """Return the exponent b with which the mean of a column grows, as duration^b (paper, Fig. 1).
 
-    Raises InputError where there are fewer than two durations, or a mean is not positive.
+    The duration is the video's, and b is the slope of a straight line through the means at each
+    duration, on logarithmic axes: 1 is linear growth, and logarithmic growth comes close to 0.
+
+    Args:
+        rows: Table of `evaluate`, with the column `duration_s`.
+        column: The column whose mean grows.
+        cluster: The column to resample by: what is asked about at every duration, such as the
+            source video.
+        level: Confidence level.
+
+    Returns:
+        b with its interval, by a bootstrap over the values of `cluster`.
+
+    Raises:
+        InputError: If there are fewer than two durations, a mean is not positive, or the table
+            lacks a column.
     """
-    _check_columns(rows, [column, cluster, "duration_s"])
-    durations, at = np.unique(rows["duration_s"].to_numpy(float), return_inverse=True)
-    _, who = np.unique(rows[cluster].to_numpy(), return_inverse=True)
+    check_columns(rows, [column, cluster, "duration_s"])
+    durations, duration_index = np.unique(rows["duration_s"].to_numpy(float), return_inverse=True)
+    _, cluster_index = np.unique(rows[cluster].to_numpy(), return_inverse=True)
     if len(durations) < 2 or durations[0] <= 0:
-        raise InputError(f"How {column} grows is seen at two durations or more; these rows have {len(durations)}.")
-    many = int(who.max()) + 1
-    sums, counts = np.zeros((many, len(durations))), np.zeros((many, len(durations)))
-    np.add.at(sums, (who, at), rows[column].to_numpy(float))
-    np.add.at(counts, (who, at), 1.0)
+        raise InputError(
+            f"The growth of {column} needs two or more durations, all positive; these rows have {len(durations)}."
+        )
+    cluster_count = int(cluster_index.max()) + 1
+    sums, sizes = np.zeros((cluster_count, len(durations))), np.zeros((cluster_count, len(durations)))
+    np.add.at(sums, (cluster_index, duration_index), rows[column].to_numpy(float))
+    np.add.at(sizes, (cluster_index, duration_index), 1.0)
     x = np.log(durations) - np.log(durations).mean()
 
     def slopes(taken: NDArray[np.int64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = np.log((taken @ sums) / (taken @ counts)) @ x / (x @ x)
-        return found[np.isfinite(found)]  # where no drawn video was asked about at some duration, there is none
+        found: NDArray[np.float64] = np.log((taken @ sums) / (taken @ sizes)) @ x / (x @ x)
+        return found[np.isfinite(found)]  # a draw may lack every question of some duration
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = slopes(np.ones((1, many), np.int64))
+        slope = slopes(np.ones((1, cluster_count), np.int64))
         if not len(slope):
-            raise InputError(f"The mean of {column} is not positive at every duration, so it has no exponent.")
-        low, high = _bounds(many, slopes, level)
+            raise InputError(f"The mean of {column} must be positive at every duration; otherwise it has no exponent.")
+        low, high = bootstrap_bounds(cluster_count, slopes, level)
     return Interval(float(slope[0]), low, high)
 
 
 def recall_at(rows: pd.DataFrame, iou: float = 0.5) -> Interval:
-    """Return the share of when-questions whose temporal IoU is at least `iou`, with its interval."""
-    _check_columns(rows, ["kind", "score", "video"])
-    asked = rows[rows["kind"] == "when"]
-    if not len(asked):
+    """Return the share of when-questions whose temporal IoU is at least `iou`, with its interval.
+
+    Raises:
+        InputError: If there are no when-questions, or the table lacks a column.
+    """
+    check_columns(rows, ["kind", "score", "video"])
+    when_rows = rows[rows["kind"] == "when"]
+    if not len(when_rows):
         raise InputError("There are no when-questions among these rows, so there is no temporal IoU.")
-    return interval((asked["score"] >= iou).to_numpy(float), asked["video"].tolist())
+    return interval((when_rows["score"] >= iou).to_numpy(float), when_rows["video"].tolist())
 
 
-def _groups(
-    rows: pd.DataFrame, by: str | Sequence[str] | None, columns: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the rows of each group, and what they have in common; all of them where they are not grouped."""
-    names = [] if by is None else [by] if isinstance(by, str) else list(by)
-    _check_columns(rows, [*names, *columns])
-    for key, group in rows.groupby(names, sort=True) if names else [((), rows)]:
-        yield dict(zip(names, key, strict=True)), group
-
-
-def _check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
+def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
+    """Raise InputError if a table lacks one of the columns."""
     missing = [name for name in names if name not in rows.columns]
     if missing:
         raise InputError(f"The table lacks the column {missing[0]!r}; it has {', '.join(map(str, rows.columns))}.")
 
 
-def _bounds(
-    many: int,
-    figures: Callable[[NDArray[np.int64]], NDArray[np.float64]],
-    level: float,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """Return the ends of an interval by a bootstrap over so many clusters; (nan, nan) of one alone.
-
-    `figures` returns the figure of each draw, from how often each cluster was taken in it: (draws, many) to (draws,).
-    Less is left out at each end than of a plain percentile interval, to make up for there being few clusters.
-    """
-    if many < 2:
-        return math.nan, math.nan
-    taken = np.random.default_rng(seed).multinomial(many, np.full(many, 1 / many), size=draws)
-    tail = NormalDist().cdf(-math.sqrt(many / (many - 1)) * _t(1 - (1 - level) / 2, many - 1))
-    low, high = np.quantile(figures(taken), [tail, 1 - tail])
-    return float(low), float(high)
-
-
-def _t(share: float, freedom: int) -> float:
-    """Return a quantile of Student's t, by the expansion of Cornish and Fisher about the normal one."""
-    z, n = NormalDist().inv_cdf(share), freedom
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    fourth = (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160
-    return z + first / n + second / n**2 + third / n**3 + fourth / n**4
+def _groups(
+    rows: pd.DataFrame, by: str | Sequence[str] | None, columns: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield the values of `by` and the rows of each group; without `by`, one group of all rows."""
+    names = [] if by is None else [by] if isinstance(by, str) else list(by)
+    check_columns(rows, [*names, *columns])
+    for key, group in rows.groupby(names, sort=True) if names else [((), rows)]:
+        yield dict(zip(names, key, strict=True)), group

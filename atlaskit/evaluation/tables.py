@@ -1,6 +1,7 @@
-"""An evaluation on disk: its rows as Parquet or CSV with the settings beside them, and in lmms-eval's form.
+"""Evaluation tables on disk: Parquet or CSV with the settings beside them, and lmms-eval's samples.
 
-The settings are in a file of their own, so that a table never parts from what made it: `rows.csv` has `rows.csv.json`.
+The settings are in a file of their own next to the table, `rows.csv.json` for `rows.csv`, so that a
+table stays with the settings that produced it.
 """
 
 from __future__ import annotations
@@ -24,30 +25,35 @@ METHOD_ORDER = tuple(METHODS)
 
 
 def save(rows: pd.DataFrame, path: str | Path) -> None:
-    """Write the rows of an evaluation to a `.csv` or `.parquet` file, and its settings beside it.
+    """Write a table of `evaluate` to a `.csv` or `.parquet` file, and its settings beside it.
 
-    Raises InputError for another suffix, and where the file cannot be written.
+    Raises:
+        InputError: If the file has another suffix or cannot be written.
     """
     target = check_path(path)
-    told = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, an interval or words
+    plain = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, a pair or text
     with _writing(target):
         if target.suffix == ".csv":
-            told.to_csv(target, index=False)
+            plain.to_csv(target, index=False)
         else:
-            told.to_parquet(target, index=False)
+            plain.to_parquet(target, index=False)
         target.with_name(f"{target.name}.json").write_text(json.dumps(rows.attrs, indent=1) + "\n", encoding="utf-8")
 
 
 def save_samples(rows: pd.DataFrame, cases: Iterable[Case], path: str | Path) -> None:
-    """Write the rows as lmms-eval's samples, a line of JSON each; raises as `samples` and `save` do."""
-    lines = [json.dumps(each, ensure_ascii=False) + "\n" for each in samples(rows, cases)]
+    """Write the rows as lmms-eval's samples, one line of JSON each.
+
+    Raises:
+        InputError: If the cases are not those of the rows, or the file cannot be written.
+    """
+    lines = [json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples(rows, cases)]
     with _writing(Path(path)):
         Path(path).write_text("".join(lines), encoding="utf-8")
 
 
 @contextmanager
 def _writing(target: Path) -> Iterator[None]:
-    """Make a file's folder; raise InputError where that or what is done in this block fails."""
+    """Create the folder of a file; turn an OSError of the block into an InputError."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield
@@ -56,15 +62,23 @@ def _writing(target: Path) -> Iterator[None]:
 
 
 def check_path(path: str | Path) -> Path:
-    """Raise InputError for a file that no table can be written to, which is better known before the questions are."""
+    """Return the path of a table, checked; call it before the questions are asked.
+
+    Raises:
+        InputError: If the suffix is neither `.csv` nor `.parquet`.
+    """
     target = Path(path)
     if target.suffix not in (".csv", ".parquet"):
-        raise InputError(f"{target} should end in .csv or .parquet.")
+        raise InputError(f"The file name of a table must end in .csv or .parquet; got {target}.")
     return target
 
 
 def load(path: str | Path) -> pd.DataFrame:
-    """Read what `save` wrote, with the settings in `attrs`; raise InputError for what it did not write."""
+    """Read a table that `save` wrote, with its settings in `attrs`.
+
+    Raises:
+        InputError: If `save` did not write the file, or it cannot be read.
+    """
     import pandas as pd
 
     source = Path(path)
@@ -74,31 +88,46 @@ def load(path: str | Path) -> pd.DataFrame:
         else:
             rows = pd.read_parquet(source)
         rows.attrs = json.loads(source.with_name(f"{source.name}.json").read_text(encoding="utf-8"))
-        predictions = [json.loads(each) for each in rows["prediction"]]
+        predictions = [json.loads(text) for text in rows["prediction"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{source} is no evaluation that was saved here: {reason(error)}.") from error
-    return rows.assign(prediction=column([tuple(each) if isinstance(each, list) else each for each in predictions]))
+        raise InputError(f"{source} is not a saved evaluation: {reason(error)}.") from error
+    restored = [tuple(value) if isinstance(value, list) else value for value in predictions]
+    return rows.assign(prediction=prediction_column(restored))
 
 
-def column(predictions: list[Any]) -> Any:
-    """Return predictions as a column: where one is None, pandas would make NaN of it, and fractions of indices."""
+def prediction_column(predictions: list[Any]) -> Any:
+    """Return predictions as a column that keeps None and integers as they are.
+
+    pandas would otherwise turn None into NaN, and the indices beside it into floats.
+    """
     import pandas as pd
 
     return pd.Series(predictions, dtype=object) if None in predictions else predictions
 
 
 def samples(rows: pd.DataFrame, cases: Iterable[Case]) -> list[dict[str, Any]]:
-    """Return the rows as lmms-eval's samples, one an object: `doc_id`, `doc`, `target`, `resps`, `filtered_resps` and
-    the metric `score`. Raises InputError where the cases are not those of the rows."""
-    asked = list(cases)
-    if [case.question.id for case in asked] != rows["id"].tolist():
-        raise InputError("These are not the questions of these rows, in their order.")
-    found = []
-    for number, (case, (_, row)) in enumerate(zip(asked, rows.iterrows(), strict=True)):
+    """Return the rows as lmms-eval's samples.
+
+    Args:
+        rows: Table of `evaluate`.
+        cases: The cases of the rows, in the same order.
+
+    Returns:
+        One object for each row: `doc_id`, `doc`, `target`, `resps`, `filtered_resps` and the metric
+        `score`.
+
+    Raises:
+        InputError: If the cases are not those of the rows.
+    """
+    in_order = list(cases)
+    if [case.question.id for case in in_order] != rows["id"].tolist():
+        raise InputError("The cases are not those of the rows; pass the same cases in the same order.")
+    table = []
+    for number, (case, (_, row)) in enumerate(zip(in_order, rows.iterrows(), strict=True)):
         question = case.question
         assert question.answer is not None
         answered = "" if row["prediction"] is None else question.in_words(row["prediction"])
-        found.append(
+        table.append(
             {
                 "doc_id": number,
                 "doc": {**question.to_json(), "video": case.video},
@@ -108,4 +137,4 @@ def samples(rows: pd.DataFrame, cases: Iterable[Case]) -> list[dict[str, Any]]:
                 "score": float(row["score"]),
             }
         )
-    return found
+    return table

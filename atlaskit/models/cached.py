@@ -1,5 +1,8 @@
-"""Replies that are kept: a request that was answered before costs nothing. A failure is no reply: how a call failed is
-kept beside them, for replays alone."""
+"""A model whose replies are cached: a request that was answered before makes no model call.
+
+A failed call has no reply, so the next run makes the call again. How it failed is cached too, under
+another key, and only replays read it.
+"""
 
 from __future__ import annotations
 
@@ -16,30 +19,41 @@ from pydantic import BaseModel
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import canonical_json, entry_key
-from atlaskit.errors import InputError, Unrecorded, check_whole
+from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply, Request
+from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request
 from atlaskit.models.schema import ParametricSchema, shape_schema
 from atlaskit.models.usage import Usage
 
 
 class Cached:
-    """A model whose replies are kept in a cache.
+    """A wrapper around a model that caches its replies.
 
-    `sample` tells several replies to the same request apart: each number has its own. With `refresh` the model is asked
-    whatever is kept, once for each request, and its new reply takes the old one's place. With `replay` it is never
-    asked: where a reply is not kept, `complete` raises Unrecorded.
+    Threads and processes that send the same request at the same time make one call.
     """
 
     def __init__(
         self, model: Model, cache: Cache, *, sample: int = 0, refresh: bool = False, replay: bool = False
     ) -> None:
+        """Wrap a model.
+
+        Args:
+            model: The model to call for replies that are not cached.
+            cache: Where replies and failures are stored.
+            sample: Number of the reply among several to the same request. Each has its own entry.
+            refresh: Call the model once for each request, also if a reply is cached, and replace
+                the cached reply.
+            replay: Never call the model.
+
+        Raises:
+            InputError: If `sample` is not an integer from 0, or both other options are set.
+        """
         check_whole("sample", sample, least=0)
         if refresh and replay:
-            raise InputError("refresh asks everything again, and replay asks nothing: take one of them.")
+            raise InputError("refresh calls the model for every request, replay never does: set one of them.")
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.cache, self.sample, self.replay = cache, sample, replay
-        self._renewed = Cache(None) if refresh else None
+        self._refreshed = Cache(None) if refresh else None
 
     def complete(
         self,
@@ -49,91 +63,117 @@ class Cached:
         deadline_s: float | None = None,
         cancel: threading.Event | None = None,
     ) -> Reply:
-        """Answer out of the cache, or ask the model and keep what it says."""
+        """Return the cached reply, or call the model and cache its reply.
+
+        The arguments are those of `Model.complete`. `cancel` and `deadline_s` also end the wait for
+        another thread that makes the same call.
+
+        Raises:
+            ModelError: If the call fails, or in a replay, if it failed when it was recorded.
+            Unrecorded: In a replay, if neither a reply nor a failure is cached.
+        """
         request = replace(request, sample=self.sample)
-        key, live, kept = reply_key(self.model, request), list[Reply](), list[Reply]()
+        key, live_replies, cached_replies = reply_key(self.model, request), list[Reply](), list[Reply]()
+        control: CallControl = {"max_attempts": max_attempts, "deadline_s": deadline_s, "cancel": cancel}
 
-        def ask() -> bytes:
+        def make_entry() -> bytes:
             if self.replay:
-                self._fail_again(key, max_attempts)
-                raise Unrecorded(
-                    f"{self.cache} holds no reply of {self.name} to a {request.step!r} of this run, so it cannot be "
-                    f"replayed: another video, question, setting or version of atlaskit makes another run. Without "
-                    f"replay, the model is asked."
-                )
-            try:
-                reply = self.model.complete(request, max_attempts=max_attempts, deadline_s=deadline_s, cancel=cancel)
-            except ModelError as error:  # no reply, so it is asked again the next time; a replay fails as it did
-                told = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
-                self.cache.put_json(failure_key(key), told, paid=True)
-                raise
-            entry = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
-            written = canonical_json(entry).encode()
-            if self._renewed is not None:
-                self.cache.put(key, written, paid=True)
-            live.append(reply)
-            return written
+                raise self._replay_error(request, key, max_attempts)
+            reply = self._call(request, key, control)
+            live_replies.append(reply)
+            return canonical_json(
+                {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
+            ).encode()
 
-        def fits(entry: bytes) -> bool:
-            with suppress(ValueError):  # a stranger's cache may hold anything
-                text, usage, reasoning = told_in(entry)
-                answer = request.schema.model_validate_json(text)
-                # What it took then cannot exceed what is left.
-                usage = replace(usage, calls=min(usage.calls, max_attempts))
-                kept.append(Reply(answer, text, usage, reasoning, live=False))
+        def make_and_replace_entry() -> bytes:
+            entry = make_entry()
+            self.cache.put(key, entry, paid=True)
+            return entry
+
+        def is_usable(entry: bytes) -> bool:
+            with suppress(ValueError):  # an imported cache may hold anything
+                cached_replies.append(_cached_reply(entry, request, max_attempts))
                 return True
             return False
 
-        def is_pointless() -> bool:
+        def is_over() -> bool:
             is_late = deadline_s is not None and time.monotonic() >= deadline_s
             return is_late or (cancel is not None and cancel.is_set())
 
-        (self._renewed or self.cache).remember(
-            key,
-            ask,
-            fits=fits,
-            go_on=is_pointless,
-            paid=True,
-        )
-        return live[0] if live else kept[-1]
+        if self._refreshed is None:
+            self.cache.remember(key, make_entry, fits=is_usable, go_on=is_over, paid=True)
+        else:
+            self._refreshed.remember(key, make_and_replace_entry, fits=is_usable, go_on=is_over, paid=True)
+        return live_replies[0] if live_replies else cached_replies[-1]
 
-    def _fail_again(self, key: str, max_attempts: int) -> None:
-        """Raise what a call failed with when it was last made, if it did."""
-        kept = self.cache.get(failure_key(key))
-        error = None if kept is None else failure_in(kept)
+    def _call(self, request: Request, key: str, control: CallControl) -> Reply:
+        """Call the model, and cache how the call failed if it does."""
+        try:
+            return self.model.complete(request, **control)
+        except ModelError as error:
+            failure = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
+            self.cache.put_json(failure_key(key), failure, paid=True)
+            raise
+
+    def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
+        """Return the error of a replay without a reply: the recorded failure, or Unrecorded."""
+        entry = self.cache.get(failure_key(key))
+        error = None if entry is None else read_failure_entry(entry)
         if error is not None:
-            error.usage, error.live = replace(error.usage, calls=min(error.usage.calls, max_attempts)), False
-            raise error
+            error.usage, error.live = _limited(error.usage, max_attempts), False
+            return error
+        return Unrecorded(
+            f"{self.cache} holds no reply of {self.name} to a {request.step!r} call of this run, so the run cannot be "
+            f"replayed. Another video, question, setting or version of atlaskit makes another run; without replay, "
+            f"the model is called."
+        )
 
 
-def failure_in(entry: bytes) -> ModelError | None:
-    """Return the error that a kept failure tells of, None where a stranger's cache holds something else."""
-    kinds = {kind.__name__: kind for kind in (ModelError, Unreachable, Refused, BadReply)}
-    try:
-        match json.loads(entry):
-            case {"kind": str(kind), "told": str(told), "usage": usage, **rest} if kind in kinds and not rest:
-                return kinds[kind](told, Usage.from_json(usage))
-    except (ValueError, RecursionError):
-        pass
-    return None
+def _cached_reply(entry: bytes, request: Request, max_attempts: int) -> Reply:
+    """Return the reply in an entry; raise ValueError if there is none that fits the schema."""
+    text, usage, reasoning = read_reply_entry(entry)
+    answer = request.schema.model_validate_json(text)
+    return Reply(answer, text, _limited(usage, max_attempts), reasoning, live=False)
 
 
-def told_in(entry: bytes) -> tuple[str, Usage, str]:
-    """Return the text, the cost and the reasoning of a kept reply; raise ValueError for what is none."""
+def _limited(usage: Usage, max_attempts: int) -> Usage:
+    """Return the recorded usage with no more calls than this call may make: budgets are hard."""
+    return replace(usage, calls=min(usage.calls, max_attempts))
+
+
+def read_reply_entry(entry: bytes) -> tuple[str, Usage, str]:
+    """Return the text, usage and reasoning of a cached reply.
+
+    Raises:
+        ValueError: If the entry is not a reply. An imported cache may hold any bytes.
+    """
     try:
         match json.loads(entry):
             case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if not rest:
                 return text, Usage.from_json(usage), reasoning
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    raise ValueError("it has another form")
+        raise ValueError("the JSON is nested too deeply") from error
+    raise ValueError("the fields are not those of a reply")
+
+
+def read_failure_entry(entry: bytes) -> ModelError | None:
+    """Return the error in a cached failure; None if the entry is not a failure."""
+    kinds = {kind.__name__: kind for kind in (ModelError, Unreachable, Refused, BadReply)}
+    try:
+        match json.loads(entry):
+            case {"kind": str(kind), "told": str(message), "usage": usage, **rest} if kind in kinds and not rest:
+                return kinds[kind](message, Usage.from_json(usage))
+    except (ValueError, RecursionError):
+        pass
+    return None
 
 
 def reply_key(model: Model, request: Request) -> str:
-    """Return the key of a model's reply: all that the reply depends on, images by their own keys.
+    """Return the cache key of a model's reply: the hash of everything the reply depends on.
 
-    Left out: the endpoint's address, credentials, time-outs, numbers of attempts and the way images travel, which only
-    carry the request; role and step, which the model never sees; the facts, which the messages already say.
+    An image is represented by its own key. Left out: the endpoint's address, credentials,
+    time-outs, number of attempts and the way images are sent, since they only transport the
+    request; role and step, which the model never sees; and the facts, which repeat the messages.
     """
     return entry_key(
         "reply",
@@ -150,12 +190,16 @@ def reply_key(model: Model, request: Request) -> str:
 
 
 def failure_key(reply: str) -> str:
-    """Return the key of how a call failed, by the key of the reply that it did not get."""
+    """Return the cache key of a failure.
+
+    Args:
+        reply: Key of the reply that the failed call would have had.
+    """
     return entry_key("failure", reply=reply)
 
 
 def _schema_parts(schema: type[BaseModel] | ParametricSchema) -> Any:
-    """Return what stands for a schema in a key: the hash of its shape, and what may stand in that."""
+    """Return a schema's part of a key: the hash of its shape, and the call's values."""
     return [_schema_hash(schema.shape), schema.values] if isinstance(schema, ParametricSchema) else _schema_hash(schema)
 
 

@@ -1,4 +1,4 @@
-"""An account of every call of a run: who made it, what it cost, what it took, what it looked at."""
+"""A record of every call of a run: role, cost, duration, images, failure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ class Call:
 
     role: Role
     step: str
-    """Which of the role's calls it is: task, probe, step, review, decision."""
+    """Which call of the role it is: task, probe, step, review or decision."""
     usage: Usage
-    """What it cost when it was made."""
+    """What the call cost when it was made."""
     transit: Transit
-    """What it took just now: nothing where the reply was kept."""
+    """How long the call took now. Zero for a reply from the cache."""
     views: tuple[str, ...]
-    """Keys of the images in it, in order."""
+    """Keys of the request's images, in order."""
     live: bool
-    """Whether the model was asked just now."""
+    """Whether the model was called now."""
     failure: str = ""
+    """Message of the error; "" for a call that yielded a reply."""
 
     @property
     def retries(self) -> int:
@@ -50,14 +51,18 @@ class Call:
 
 
 class CallLog:
-    """A model of which every call is written down, in the order in which calls end."""
+    """A wrapper around a model that records every call.
+
+    Attributes:
+        calls: The calls so far, in the order in which they ended.
+    """
 
     def __init__(self, model: Model) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.calls: list[Call] = []
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Pass the request on, and write down what came of it."""
+        """Pass the call to the model and record its reply or failure. See `Model.complete`."""
         views = tuple(image.key for image in request.images)
         try:
             reply = self.model.complete(request, **control)

@@ -1,59 +1,52 @@
-"""A model behind an OpenAI-compatible endpoint: one request there, one validated answer back.
+"""`ak.VLM`: a model behind an OpenAI-compatible endpoint.
 
-Passing failures are tried again after a growing wait, an answer that does not fit is sent back once with what is wrong,
-and every attempt is counted. What may be sent is the endpoint's `Dialect`; how many requests are under way at once is
-the `Gate` to its address. Knows nothing of prompts and grids.
+A call sends one request and returns one validated reply. Failures that may pass are retried after a
+growing pause, an answer that does not fit the schema is sent back once with what is wrong, and
+every attempt is counted. Knows nothing of prompts and grids.
 """
 
 from __future__ import annotations
 
 import math
-import random
 import threading
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
 from atlaskit.errors import InputError, first_fault
-from atlaskit.models.dialect import (
-    HOSTED,
-    Completion,
-    Dialect,
-    Payload,
-    dialect_named,
-    dialect_of,
-    discard,
-    letter,
-    read_answer,
-    sampling,
-)
+from atlaskit.models.attempts import CallState
+from atlaskit.models.chat import ChatEndpoint
+from atlaskit.models.completion import Completion
+from atlaskit.models.dialect import Dialect, dialect_named
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
-from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, parsed
+from atlaskit.models.http import Endpoint, HttpFailure
 from atlaskit.models.limiter import limiter_for
-from atlaskit.models.metrics import ServerMetrics, read_counters
+from atlaskit.models.metrics import ServerMetrics, read_metrics
 from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
-from atlaskit.models.usage import Transit, Usage
+from atlaskit.models.usage import Usage
 
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
-LONGEST_ASKED_WAIT_S = 60.0
-"""How long a client waits at most because an endpoint asks it to."""
-USUAL: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
-"""What replies depend on, beside the model, where nothing else is said."""
-FORGOTTEN = frozenset({400, 404, 422, 500})
-"""How a server answers that was named an image which it does not have (any more)."""
+DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
+"""What replies depend on beside the model, by default."""
 
 
 class VLM:
     """A model behind an OpenAI-compatible endpoint.
 
-    No connection, a reset, a time-out, 408, 409, 425, 429 and 5xx are tried again after a growing wait with jitter, or
-    the wait that the endpoint asks for, up to a minute; an answer that does not fit the schema is sent back once with
-    what is wrong. Every attempt counts as a call, but one that is made again at once because the server lacks an image
-    that it was only named. Safe to share between threads, and meant to be.
+    A call is retried after a failed connection, a reset, a time-out and the statuses 408, 409, 425,
+    429 and 5xx, with growing pauses and jitter, or after the pause that the endpoint asks for, up
+    to one minute. An answer that does not fit the schema is sent back once with what is wrong.
+    Every attempt counts as a call in `Usage`, except one that is repeated at once because the
+    server no longer had an image.
+
+    Threads may share a VLM, and should: then an image is sent once.
+
+    Attributes:
+        name: Name of the model.
+        parameters: What the replies depend on beside the model: temperature and seed.
+        base_url: Address of the endpoint, without a slash at its end.
     """
 
     def __init__(
@@ -62,47 +55,63 @@ class VLM:
         model: str | None = None,
         *,
         api_key: str | None = None,
-        temperature: float = USUAL["temperature"],
-        seed: int = USUAL["seed"],
+        temperature: float = DEFAULT_PARAMETERS["temperature"],
+        seed: int = DEFAULT_PARAMETERS["seed"],
         timeout_s: float = 300.0,
         in_flight: int | None = None,
         dialect: str | Dialect | None = None,
     ) -> None:
-        """Name an endpoint and one of its models (its first, if none is named; that asks the endpoint).
+        """Name an endpoint and one of its models.
 
-        Where no key is given, that in the environment's OPENAI_API_KEY is taken, but for a server on this machine. At
-        most `in_flight` requests (16) are under way at once to this address, of all models and questions of the process
-        together. `dialect` is what the endpoint takes: "vllm", "openai" (OpenAI itself), "hosted" (what most others
-        take), "plain" (the schema told in words) or a `Dialect`; where it is not given, what the endpoint's own list of
-        models declares. Raises Unreachable if the endpoint must be asked and does not answer, InputError for a setting
-        that cannot be.
+        Args:
+            base_url: Address of the endpoint, for most servers with /v1 at its end.
+            model: Name of the model. None: the first one that the endpoint lists.
+            api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
+                sent to a server on this machine.
+            temperature: Sampling temperature.
+            seed: Seed of the sampling, where the endpoint accepts one.
+            timeout_s: Most seconds one attempt may take.
+            in_flight: Most requests in flight to this address at once, over all models and threads
+                of the process. None: 16, or the limit that was set before.
+            dialect: What the endpoint accepts: "vllm", "openai" (OpenAI itself), "hosted" (what
+                most others accept), "plain" (the schema is part of the prompt) or an `ak.Dialect`.
+                None: what the endpoint's list of models declares.
+
+        Raises:
+            Unreachable: If `model` is None and the endpoint does not answer.
+            InputError: If a setting is invalid.
         """
         for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
             if value is not None and not 0 < value < math.inf:
-                raise InputError(f"{name} is a positive number, got {value}.")
-        self._given = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
-        self._endpoint, self._timeout_s = Endpoint(base_url, api_key), timeout_s
+                raise InputError(f"{name} must be a positive number; got {value}.")
+        self._settings = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        self._endpoint = Endpoint(base_url, api_key)
         self.base_url = self._endpoint.base_url
-        self._gate = limiter_for(self.base_url, in_flight)
-        self._known: set[str] = set()  # the images that the endpoint has
-        self._dialect = dialect_named(dialect) if isinstance(dialect, str) else dialect
-        told = {"schema": "words"} if self._dialect and self._dialect.schema == "words" else {}
-        self.parameters: Mapping[str, Any] = {"temperature": temperature, "seed": seed, **told}
+        declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
+        self._chat = ChatEndpoint(self._endpoint, limiter_for(self.base_url, in_flight), timeout_s, declared)
+        in_words = {"schema": "words"} if declared and declared.schema == "words" else {}
+        self.parameters: Mapping[str, Any] = {"temperature": temperature, "seed": seed, **in_words}
         self.name = model or self._first_model()
 
     def __reduce__(self) -> tuple[Callable[[], VLM], tuple[()]]:
-        """Let it be sent to another machine, which makes connections of its own."""
-        dialect = self._dialect and replace(self._dialect, media=None)  # a folder of this machine
-        asked: dict[str, Any] = {**self._given, **{name: self.parameters[name] for name in USUAL}}
-        return partial(VLM, self.base_url, self.name, dialect=dialect, **asked), ()
+        """Pickle the settings: another process or machine opens connections of its own."""
+        declared = self._chat.declared
+        dialect = declared and replace(declared, media=None)  # the folder exists on this machine only
+        settings: dict[str, Any] = {**self._settings, **{name: self.parameters[name] for name in DEFAULT_PARAMETERS}}
+        return partial(VLM, self.base_url, self.name, dialect=dialect, **settings), ()
 
     @property
     def dialect(self) -> Dialect:
-        """What the endpoint takes; where that was not said, it is asked once. Raises ModelError if that fails."""
+        """What the endpoint accepts. If it was not given, the endpoint is asked the first time.
+
+        Raises:
+            ModelError: If the endpoint must be asked and fails.
+        """
+        state = CallState()
         try:
-            return self._spoken(CONNECT_S)
+            return self._chat.dialect(state)
         except HttpFailure as failure:
-            raise self._error(failure, _CallState()) from failure.__cause__
+            raise self._error(failure, state) from failure.__cause__
 
     def complete(
         self,
@@ -112,186 +121,127 @@ class VLM:
         deadline_s: float | None = None,
         cancel: threading.Event | None = None,
     ) -> Reply:
-        """Answer a request; raise Unreachable, BadReply or ModelError, which say what the attempts cost."""
-        trip = _CallState(deadline_s, cancel)
-        wait_s, is_corrected = FIRST_WAIT_S, False
+        """Make one call: send the request, retry if needed, return one validated reply.
+
+        Args:
+            request: What to send.
+            max_attempts: Most attempts, the first one and the correction included.
+            deadline_s: When the last attempt must end, on the clock of `time.monotonic`.
+            cancel: The caller sets it when it no longer needs the reply. The connection is then
+                closed within half a second.
+
+        Raises:
+            Unreachable: If no server answers at the address.
+            Refused: If the endpoint rejects the request or withholds the answer.
+            BadReply: If the answer does not fit the schema, even after one correction.
+            ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
+        """
+        state = CallState(max_attempts, deadline_s, cancel)
+        is_corrected = False
         while True:
+            completion = self._complete_with_retries(request, state)
+            if completion.is_withheld:
+                message = f"{self.name} at {self.base_url} withheld its answer (content filter or refusal)."
+                raise Refused(message, state.usage, state.transit)
             try:
-                answer = self._ask(request, trip)
-            except HttpFailure as failure:
-                trip.attempts += 1
-                trip.spent += Usage(calls=int(failure.is_call))
-                pause_s = wait_s * random.uniform(0.5, 1.5)
-                if failure.wait_s is not None:
-                    pause_s = min(failure.wait_s, LONGEST_ASKED_WAIT_S)
-                is_last = trip.attempts >= max_attempts or trip.left_s <= pause_s
-                if is_last or not failure.is_passing or _is_cancelled_after(pause_s, cancel):
-                    raise self._error(failure, trip) from failure.__cause__
-                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
-                continue
-            trip.attempts += 1
-            trip.spent += answer.usage
-            if answer.is_withheld:
-                words = f"{self.name} at {self.base_url} withholds its answer (a content filter, or a refusal)."
-                raise Refused(words, trip.spent, trip.transit)
-            try:
-                fitting = request.schema.model_validate_json(answer.text)
+                answer = request.schema.model_validate_json(completion.text)
             except ValidationError as error:
-                complaint = _complaint(error, answer)
+                complaint = _complaint(error, completion)
             else:
-                return Reply(fitting, answer.text, trip.spent, answer.reasoning, transit=trip.transit)
-            if is_corrected or trip.attempts >= max_attempts:
-                words = (
-                    f"{self.name} does not answer in the asked-for form: {complaint}. It said: {answer.text[:200]!r}."
+                return Reply(answer, completion.text, state.usage, completion.reasoning, transit=state.transit)
+            if is_corrected or state.is_exhausted:
+                message = (
+                    f"{self.name} returned an answer that does not fit the schema: {complaint}. "
+                    f"It begins with {completion.text[:200]!r}."
                 )
-                raise BadReply(words, trip.spent, trip.transit)
+                raise BadReply(message, state.usage, state.transit)
             is_corrected = True
-            request = _corrected(request, answer.text, complaint)
+            request = _with_correction(request, completion.text, complaint)
 
     def counters(self) -> ServerMetrics:
-        """Return the server's own counts so far; raise InputError where it keeps none, ModelError where it fails."""
+        """Return the server's own counters, summed since it started.
+
+        Raises:
+            InputError: If the endpoint has no counters: only vLLM does.
+            ModelError: If the server fails, or has no counters of this model.
+        """
         if not self.dialect.counters:
-            raise InputError(f"{self.base_url} speaks {self.dialect.name!r}, which tells no counters; vLLM does.")
+            raise InputError(
+                f"{self.base_url} has no counters: its dialect is {self.dialect.name!r}, and only vLLM has them."
+            )
         try:
             page = self._endpoint.get(f"{self.base_url.removesuffix('/v1')}/metrics")
         except HttpFailure as failure:
-            raise self._error(failure, _CallState()) from failure.__cause__
+            raise self._error(failure, CallState()) from failure.__cause__
         try:
-            return read_counters(page.decode(errors="replace"), self.name)
+            return read_metrics(page.decode(errors="replace"), self.name)
         except (ValueError, OverflowError) as error:
-            raise ModelError(f"{self.base_url} tells {error}.", Usage()) from error
+            raise ModelError(f"{self.base_url} returned unusable counters ({error}).", Usage()) from error
 
-    def _ask(self, request: Request, trip: _CallState) -> Completion:
-        """Send a request; and send it whole where the endpoint may have forgotten an image that was only named."""
-        dialect, known = self._spoken(min(CONNECT_S, trip.left_s), trip.cancel), self._known
-        sampled = sampling(dialect, self.parameters["temperature"], self.parameters["seed"] + request.sample)
+    def _complete_with_retries(self, request: Request, state: CallState) -> Completion:
+        """Return the completion of a request after as many attempts as it needs and may have."""
         while True:
-            sent = letter(request, self.name, dialect, sampled, known)
             try:
-                page = self._send(sent, trip)
+                completion = self._chat.attempt(request, self.name, self.parameters, state)
             except HttpFailure as failure:
-                if not (sent.named and failure.status in FORGOTTEN):
-                    raise
-                # Whatever it complains of, it can be that. The model was not asked, so this is no call.
-                self._known -= sent.named
-                known = set()
-                continue
-            try:
-                answer = read_answer(parsed(page))
-            except ValueError as error:
-                raise HttpFailure(f"answers what is {error}") from error
-            self._known |= sent.carried
-            return answer
-
-    def _send(self, sent: Payload, trip: _CallState) -> bytes:
-        """Send a letter when there is a place for it among the requests in flight."""
-        began_s = time.monotonic()
-        try:
-            with self._gate.place(trip.left_s, trip.cancel):
-                trip.queue_s += time.monotonic() - began_s
-                timeout_s = min(self._timeout_s, trip.left_s)
-                if timeout_s > 0:
-                    trip.sent_bytes += len(sent.body)
-                    return self._endpoint.post("chat/completions", sent.body, sent.headers, timeout_s, trip.cancel)
-        except TimeoutError:
-            trip.queue_s += time.monotonic() - began_s
-        finally:
-            discard(sent.files)
-        raise HttpFailure("could not be asked before the time was up", is_passing=False, is_call=False)
-
-    def _spoken(self, timeout_s: float, cancel: threading.Event | None = None) -> Dialect:
-        if self._dialect is None:
-            try:
-                page = self._endpoint.get("models", timeout_s, cancel)
-            except HttpFailure as failure:
-                if failure.is_passing:
-                    failure.is_call = not failure.was_reached
-                    raise
-                page = b""
-            try:
-                self._dialect = dialect_of(parsed(page))
-            except HttpFailure:  # it keeps no list, or not for everyone
-                self._dialect = HOSTED
-        return self._dialect
+                state.count(Usage(calls=int(failure.is_call)))
+                if not state.pause_before_retry(failure):
+                    raise self._error(failure, state) from failure.__cause__
+            else:
+                state.count(completion.usage)
+                return completion
 
     def _first_model(self) -> str:
         try:
-            models = parsed(self._endpoint.get("models"))
+            name = self._chat.first_model()
         except HttpFailure as failure:
             if not failure.was_reached:
-                raise self._error(failure, _CallState()) from failure.__cause__
-            raise ModelError(f"{self.base_url} does not list its models (it {failure}): name one.") from failure
-        match models:
-            case {"data": [{"id": str(name)}, *_]}:
-                self._dialect = self._dialect or dialect_of(models)
-                return name
-        raise ModelError(f"{self.base_url} serves no model: name one that it should load.")
+                raise self._error(failure, CallState()) from failure.__cause__
+            raise ModelError(
+                f"{self.base_url} did not list its models (it {failure}): pass the name of one as model=."
+            ) from failure
+        if name is None:
+            raise ModelError(f"{self.base_url} lists no models: pass the name of the one to load as model=.")
+        return name
 
-    def _error(self, failure: HttpFailure, trip: _CallState) -> ModelError:
-        """Return what a failure is to those who asked."""
+    def _error(self, failure: HttpFailure, state: CallState) -> ModelError:
+        """Return the error that a call ends with after a failed exchange."""
         if not failure.was_reached:
-            words = how_to_reach(self.base_url, str(failure), self._endpoint.is_local)
-            return Unreachable(words, trip.spent, trip.transit)
-        attempts = f" ({trip.attempts} attempts)" if trip.attempts > 1 else ""
-        kind = ModelError if failure.is_passing or not failure.is_call else Refused
-        return kind(f"{self.name} at {self.base_url} {failure}{attempts}.", trip.spent, trip.transit)
+            message = unreachable_message(self.base_url, str(failure), self._endpoint.is_local)
+            return Unreachable(message, state.usage, state.transit)
+        attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
+        error = ModelError if failure.is_passing or not failure.is_call else Refused
+        return error(f"{self.name} at {self.base_url} {failure}{attempts}.", state.usage, state.transit)
 
     def __repr__(self) -> str:
         return f"VLM({self.base_url!r}, {self.name!r})"
 
 
-@dataclass
-class _CallState:
-    """What a call has cost and taken so far."""
+def unreachable_message(base_url: str, why: str, is_local: bool) -> str:
+    """Return one sentence: no model answers at an address, and how to get one.
 
-    deadline_s: float | None = None
-    cancel: threading.Event | None = None
-    attempts: int = 0
-    spent: Usage = Usage()
-    queue_s: float = 0.0
-    sent_bytes: int = 0
-    began_s: float = field(default_factory=time.monotonic)
-
-    @property
-    def left_s(self) -> float:
-        """Seconds left, infinity where there is no deadline."""
-        return math.inf if self.deadline_s is None else self.deadline_s - time.monotonic()
-
-    @property
-    def transit(self) -> Transit:
-        wall_s = time.monotonic() - self.began_s
-        return Transit(queue_s=self.queue_s, wall_s=wall_s, sent_bytes=self.sent_bytes)
-
-
-def how_to_reach(base_url: str, why: str, is_local: bool) -> str:
-    """Say in one sentence how to get a model."""
-    advice = "look whether the address is right"
+    Args:
+        base_url: The address.
+        why: What the connection failed with.
+        is_local: Whether the address is this machine's, where a server can be started.
+    """
+    advice = "check the address"
     if is_local:
-        advice = "start one with `make serve MODEL=…`, or name the address of another endpoint"
+        advice = "start one with `make serve MODEL=…`, or pass the address of another endpoint"
     return f"No model answers at {base_url} ({why.rstrip('. ')}): {advice}."
 
 
-def _is_cancelled_after(pause_s: float, cancel: threading.Event | None) -> bool:
-    """Wait before another attempt; tell whether nobody waits for it any more."""
-    if cancel is None:
-        time.sleep(pause_s)
-        return False
-    return cancel.wait(pause_s)
-
-
-def _corrected(request: Request, said: str, complaint: str) -> Request:
-    """Return the request with what was said to it, and what is wrong with that."""
+def _with_correction(request: Request, text: str, complaint: str) -> Request:
+    """Return the request, continued by the model's answer and what is wrong with it."""
     words = f"That does not fit the schema: {complaint}. Answer again, in JSON only."
     return replace(
-        request, messages=(*request.messages, Message("assistant", (said or "(nothing)",)), Message("user", (words,)))
+        request, messages=(*request.messages, Message("assistant", (text or "(nothing)",)), Message("user", (words,)))
     )
 
 
-def _complaint(error: ValidationError, answer: Completion) -> str:
+def _complaint(error: ValidationError, completion: Completion) -> str:
+    """Return what is wrong with an answer, in the words that the model is sent."""
     where, what = first_fault(error)
     complaint = f"{what} at {where}" if where else what
-    return (
-        f"{complaint} (it was cut off after {answer.usage.completion_tokens} tokens)"
-        if answer.is_cut_off
-        else complaint
-    )
+    cut_off = f" (it was cut off after {completion.usage.completion_tokens} tokens)"
+    return complaint + cut_off if completion.is_cut_off else complaint

@@ -1,25 +1,22 @@
-"""What can go wrong between the kit and a model."""
+"""Errors of model calls and model servers."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from atlaskit.errors import AtlasError
 from atlaskit.models.usage import Transit, Usage
 
-if TYPE_CHECKING:
-    pass
-
 
 class ServerError(AtlasError):
-    """A model server that cannot be installed, does not start, or died."""
+    """A model server could not be installed, did not start, or died."""
 
 
 class ModelError(AtlasError):
-    """A model call that failed for good.
+    """A model call failed, after all its attempts.
 
-    `usage` says what it cost all the same, so that budgets count it, and `transit` what it took; `live`, whether the
-    model was asked just now, or a replay fails as the run did.
+    Attributes:
+        usage: What the failed call cost. Budgets count it.
+        transit: How long the call took and what it sent.
+        live: Whether the call was made now. False in a replay, which repeats a recorded failure.
     """
 
     live = True
@@ -30,12 +27,12 @@ class ModelError(AtlasError):
 
 
 class Unreachable(ModelError):
-    """Nothing answers at the endpoint."""
+    """No server answers at the endpoint's address."""
 
 
 class Refused(ModelError):
-    """The endpoint does not take the request, and would not take it again."""
+    """The endpoint rejected the request, and would reject it again."""
 
 
 class BadReply(ModelError):
-    """The model's reply does not fit the schema, also after one correction."""
+    """The model's reply did not fit the schema, even after one correction."""

@@ -1,4 +1,4 @@
-"""A bounded number of requests in flight, shared by all who call one address: every worker of every question."""
+"""The bound on requests in flight to one address, shared by all models and threads of a process."""
 
 from __future__ import annotations
 
@@ -11,65 +11,74 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 DEFAULT_LIMIT = 16
-"""Requests in flight at once to one address, where nothing else is said."""
-LOOK_S = 0.5
-"""How long at most nobody looks whether a place is still wanted."""
+"""Most requests in flight to one address, unless a client sets another limit."""
+POLL_S = 0.5
+"""How often a waiting request checks its cancel event, in seconds."""
 
 
 class Limiter:
-    """Lets at most `limit` through at once, first come, first served."""
+    """A semaphore that admits in order of arrival and whose limit can change.
+
+    Attributes:
+        limit: Most requests in flight.
+        in_flight: Requests in flight now.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.clear()
+        self.reset()
 
-    def clear(self) -> None:
-        """Forget who is inside and who waits: in a forked process, none of them is there."""
-        self.inside = 0
+    def reset(self) -> None:
+        """Drop all slots and waiters. A forked child has none of its parent's threads."""
+        self.in_flight = 0
         self._lock = threading.Lock()
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
-    def place(self, timeout_s: float = math.inf, cancel: threading.Event | None = None) -> Iterator[None]:
-        """Hold a place. Raises TimeoutError where none comes free in time, or before nobody waits for it any more."""
-        until_s, turn = time.monotonic() + timeout_s, threading.Event()
+    def slot(self, timeout_s: float = math.inf, cancel: threading.Event | None = None) -> Iterator[None]:
+        """Hold a slot for the length of a block, and wait for one first.
+
+        Raises:
+            TimeoutError: If no slot came free within `timeout_s` seconds, or `cancel` was set.
+        """
+        deadline_s, admitted = time.monotonic() + timeout_s, threading.Event()
         with self._lock:
-            self._waiting.append(turn)
-            self._let_in()
+            self._waiting.append(admitted)
+            self._admit()
         try:
-            while not turn.wait(max(0.0, min(LOOK_S, until_s - time.monotonic()))):
-                if time.monotonic() >= until_s or (cancel is not None and cancel.is_set()):
+            while not admitted.wait(max(0.0, min(POLL_S, deadline_s - time.monotonic()))):
+                if time.monotonic() >= deadline_s or (cancel is not None and cancel.is_set()):
                     raise TimeoutError
             yield
         finally:
             with self._lock:
-                if turn.is_set():  # also where it came too late to be noticed
-                    self.inside -= 1
+                if admitted.is_set():  # also if it was admitted just after it timed out
+                    self.in_flight -= 1
                 else:
-                    self._waiting.remove(turn)
-                self._let_in()
+                    self._waiting.remove(admitted)
+                self._admit()
 
-    def widen(self, limit: int) -> None:
-        """Change how many may be inside."""
+    def set_limit(self, limit: int) -> None:
+        """Change the limit. Requests that are in flight finish, also if there are more of them."""
         with self._lock:
             self.limit = limit
-            self._let_in()
+            self._admit()
 
-    def _let_in(self) -> None:
-        while self._waiting and self.inside < self.limit:
-            self.inside += 1
+    def _admit(self) -> None:
+        while self._waiting and self.in_flight < self.limit:
+            self.in_flight += 1
             self._waiting.popleft().set()
 
 
-_gates: dict[str, Limiter] = {}
-_gates_lock = threading.Lock()
+_limiters: dict[str, Limiter] = {}
+_limiters_lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    global _gates_lock
-    _gates_lock = threading.Lock()
-    for gate in _gates.values():
-        gate.clear()
+    global _limiters_lock
+    _limiters_lock = threading.Lock()
+    for limiter in _limiters.values():
+        limiter.reset()
 
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
@@ -77,9 +86,15 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
 
 
 def limiter_for(address: str, limit: int | None = None) -> Limiter:
-    """Return this process's gate to an address. A limit that is given holds from then on for all who share it."""
-    with _gates_lock:
-        gate = _gates.setdefault(address, Limiter(limit or DEFAULT_LIMIT))
+    """Return this process's limiter of an address.
+
+    Args:
+        address: The endpoint's base URL.
+        limit: New limit for everyone who shares the address. None: leave it as it is, or
+            `DEFAULT_LIMIT` for a new address.
+    """
+    with _limiters_lock:
+        limiter = _limiters.setdefault(address, Limiter(limit or DEFAULT_LIMIT))
         if limit is not None:
-            gate.widen(limit)
-        return gate
+            limiter.set_limit(limit)
+        return limiter

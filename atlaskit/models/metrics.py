@@ -1,4 +1,4 @@
-"""What a vLLM server counts of itself: tokens, and the hits of its prefix and image caches."""
+"""The counters of a vLLM server: tokens, and hits of its prefix and image caches."""
 
 from __future__ import annotations
 
@@ -13,30 +13,35 @@ NAMES = {
     "image_queries": "vllm:mm_cache_queries_total",
     "image_hits": "vllm:mm_cache_hits_total",
 }
+"""vLLM's Prometheus name of each field of `ServerMetrics`."""
 
 
 @dataclass(frozen=True)
 class ServerMetrics:
-    """Sums since the server started, of all who use it. Subtract two to see what lies between them."""
+    """Totals since the server started, over all its clients.
+
+    Subtract an earlier reading from a later one to get the counts of the time between.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     prefix_queries: int = 0
-    """Prompt tokens that were looked up in the prefix cache."""
+    """Prompt tokens that the server looked up in its prefix cache."""
     prefix_hits: int = 0
-    """Those of them that were there."""
+    """Prompt tokens that it found there."""
     image_queries: int = 0
-    """Images that were looked up in the cache of processed images."""
+    """Images that the server looked up in its cache of processed images."""
     image_hits: int = 0
+    """Images that it found there."""
 
     @property
     def prefix_hit_rate(self) -> float:
-        """Share of prompt tokens that needed no computing, in [0, 1]; 0 where there were none."""
+        """Share of prompt tokens found in the prefix cache, in [0, 1]; 0 without queries."""
         return self.prefix_hits / self.prefix_queries if self.prefix_queries else 0.0
 
     @property
     def image_hit_rate(self) -> float:
-        """Share of images that needed no processing, in [0, 1]; 0 where there were none."""
+        """Share of images found in the cache of processed images, in [0, 1]; 0 without queries."""
         return self.image_hits / self.image_queries if self.image_queries else 0.0
 
     def __sub__(self, before: ServerMetrics) -> ServerMetrics:
@@ -49,14 +54,18 @@ class ServerMetrics:
         )
 
 
-def read_counters(page: str, model: str) -> ServerMetrics:
-    """Read a model's counters off a server's /metrics page, the sum of its engines; ValueError where it has none."""
+def read_metrics(page: str, model: str) -> ServerMetrics:
+    """Read a model's counters from a server's /metrics page, summed over its engines.
+
+    Raises:
+        ValueError: If the page has no counters of this model.
+    """
     label = 'model_name="{}"'.format(model.replace("\\", r"\\").replace('"', r"\""))
-    sums: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for field, name in NAMES.items():
         for labels, value in re.findall(rf"^{re.escape(name)}\{{(.*)\}} (\S+)$", page, re.MULTILINE):
             if label in labels:
-                sums[field] = sums.get(field, 0) + round(float(value))
-    if not sums:
+                totals[field] = totals.get(field, 0) + round(float(value))
+    if not totals:
         raise ValueError(f"no counters of {model}")
-    return ServerMetrics(**sums)
+    return ServerMetrics(**totals)

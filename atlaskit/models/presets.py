@@ -1,31 +1,54 @@
-"""What suits a model, by its name: the grid, the cell size and the steps that it handles best."""
+"""What suits a model, by its name: the settings of a search, and how the model is served.
+
+The only module that knows models by name.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from atlaskit.models.protocol import Model
 
 
 @dataclass(frozen=True)
 class Preset:
-    """How a model is asked where `ask` is not told otherwise: what it reads best."""
+    """Defaults for one model."""
 
     k: int = 8
+    """Cells along each side of a grid."""
     cell: int = 320
+    """Side of a cell, in pixels."""
     steps: int = 12
+    """Most steps of a worker in one region."""
     plateau: int | None = None
+    """Steps without new evidence after which a worker stops. None: the search's own default."""
+    compile_on_cpu: bool = False
+    """Whether vLLM compiles the model on a CPU. That pays off for a small model only."""
+    no_forcing: bool = False
+    """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
+
+    @property
+    def search_settings(self) -> dict[str, Any]:
+        """The arguments of `ask` among the defaults."""
+        return {"k": self.k, "cell": self.cell, "steps": self.steps, "plateau": self.plateau}
 
 
-NANO = Preset(k=4, cell=128, steps=40, plateau=39)
-"""What the model that comes with the kit was taught with: it knows no other grid."""
+NANO = Preset(k=4, cell=128, steps=40, plateau=39, compile_on_cpu=True, no_forcing=True)
+"""The model that comes with the kit. It was trained on this grid alone, and has tokens of its own
+that span what a JSON schema fixes and what it leaves open ('{"search_task":"Find')."""
+
+PRESETS = {"nano": NANO}
+"""Presets by model name. Every other model has the defaults of `Preset`."""
+SHIPPED = {"nano": Path(__file__).parents[1] / "nano" / "weights"}
+"""Folders of the weights that come with the kit, by model name."""
 
 
-def preset_for(model: Model) -> Preset:
-    """Return what suits a model, going by its name: a folder is served as "folder@hash"."""
-    return NANO if is_nano(model.name) else Preset()
+def preset_for(model: Model | str) -> Preset:
+    """Return the preset of a model or of a model's name.
 
-
-def is_nano(name: str) -> bool:
-    """Tell by its name whether a model is the one that is made with the kit, which knows its own grid and tokens."""
-    return name.partition("@")[0] == "nano"
+    A model folder is served as "folder@hash"; the part before the @ decides.
+    """
+    name = model if isinstance(model, str) else model.name
+    return PRESETS.get(name.partition("@")[0], Preset())

@@ -1,7 +1,8 @@
-"""The one boundary to a model: what is asked, what is answered.
+"""The interface of a model: `Request`, `Reply`, and the `Model` protocol between them.
 
-`Model` is anything with a `name`, `parameters` and `complete(request) -> Reply`: an endpoint (`vlm`), an oracle, a test
-double, or a wrapper around one. Knows nothing of prompts, grids, agents or networks.
+A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, `ak.Oracle`, the
+test doubles and every wrapper around a model implement it. Knows nothing of prompts, grids, agents
+or networks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 from pydantic import BaseModel
@@ -21,48 +21,54 @@ from atlaskit.models.usage import Transit, Usage
 Role = Literal["master", "worker"]
 
 MAX_ATTEMPTS = 4
+"""Attempts of a call, unless the caller sets another limit."""
 MOST_IMAGES = 16
-"""Images in one conversation: servers must be started with room for that many."""
+"""Most images in one conversation. A server must be started with room for this many."""
 
 
 @runtime_checkable
 class Image(Protocol):
-    """A picture as a model sees it: named by its recipe, encoded only when it must be sent."""
+    """An image in a message. It is encoded only when it is sent."""
 
     @property
     def key(self) -> str:
-        """The hash of what the image is made of; stands for it in the key of a reply."""
+        """Hash of the image's recipe. It represents the image in the key of a reply."""
 
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels."""
 
     def jpeg(self) -> bytes:
-        """Return the image's bytes."""
+        """Return the image as a JPEG file."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """One turn of a conversation: texts and images in order."""
+    """One turn of a conversation."""
 
     speaker: Literal["system", "user", "assistant"]
     parts: tuple[str | Image, ...]
+    """Texts and images, in order."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a model, and the schema its answer must fit."""
+    """What one call sends to a model, and the schema that the answer must fit.
+
+    A request holds only what the reply depends on; its hash is the reply's cache key. Deadlines and
+    cancellation are arguments of `Model.complete` instead (`CallControl`).
+    """
 
     role: Role
     step: str
-    """Which of the role's calls this is: task, probe, step, review, decision."""
+    """Which call of the role it is: task, probe, step, review or decision."""
     messages: tuple[Message, ...]
     schema: type[BaseModel] | ParametricSchema
     facts: object = field(default=None, compare=False)
-    """What the messages say, as data. Never sent; a reference policy reads it instead of the words."""
+    """The content of the messages as data. Never sent; an oracle reads it instead of the text."""
     max_tokens: int = 1024
     sample: int = 0
-    """Which of several replies to the same request is wanted: each has a random seed of its own."""
+    """Number of the reply among several to the same request. Each number has its own seed."""
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -72,28 +78,34 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """A model's answer, validated against the request's schema."""
+    """A model's answer, validated against the schema of the request."""
 
     answer: Any
     """An instance of the request's schema."""
     text: str
+    """The answer as the model wrote it: JSON."""
     usage: Usage
-    """What the answer cost when it was made, also when it now comes out of the cache."""
+    """What the call cost when it was made, also for a reply from the cache."""
     reasoning: str = ""
+    """What the model wrote before its answer, where the endpoint reports it."""
     live: bool = True
-    """Whether the model was called for it just now."""
+    """Whether the model was called now. False for a reply from the cache."""
     transit: Transit = field(default=Transit(), compare=False)
 
 
 class CallControl(TypedDict, total=False):
-    """How a call is controlled. Arguments of `complete`, never part of a request, whose hash is a cache key."""
+    """Keyword arguments of `Model.complete` that control a call.
+
+    They are not part of the `Request`: a reply does not depend on them, and the request's hash is
+    the reply's cache key. A wrapper passes them on unchanged (`**control`).
+    """
 
     max_attempts: int
-    """HTTP exchanges at most, the first included."""
+    """Most HTTP exchanges of the call, the first included. Default: `MAX_ATTEMPTS`."""
     deadline_s: float | None
-    """When the last attempt must end, on the clock of `time.monotonic`."""
+    """When the last attempt must end, on the clock of `time.monotonic`. None: no limit."""
     cancel: threading.Event | None
-    """Set when the caller no longer waits for the reply."""
+    """The caller sets it when it no longer needs the reply. The call then ends soon."""
 
 
 class Model(Protocol):
@@ -101,38 +113,44 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """Which model it is: part of the key of its replies."""
+        """Name of the model. Part of the cache key of its replies."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What else its replies depend on, such as the temperature: part of the key too."""
+        """What else the replies depend on, such as the temperature. Part of the cache key too."""
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Answer a request in at most `max_attempts` attempts; raise ModelError when that fails."""
+        """Make one call: send the request, retry if needed, return one validated reply.
+
+        Args:
+            request: What to send. Alone it determines the reply, together with `name` and
+                `parameters`.
+            **control: `max_attempts`, `deadline_s` and `cancel`, all optional; see `CallControl`.
+                They limit the call and do not change the reply. A model that does no I/O may
+                ignore them.
+
+        Raises:
+            ModelError: If no attempt yielded a reply that fits the schema, the deadline passed, or
+                `cancel` was set. Its `usage` says what the attempts cost.
+        """
 
 
 @dataclass
 class ModelWrapper(ABC):
-    """A model between which and the search something stands; to the search it is the same."""
+    """Base class of a model that wraps another one and has the same name and parameters."""
 
     model: Model
 
     @property
     def name(self) -> str:
-        """The model's own."""
+        """Name of the wrapped model."""
         return self.model.name
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The model's own."""
+        """Parameters of the wrapped model."""
         return self.model.parameters
 
     @abstractmethod
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Answer a request, by the model or not."""
-
-
-@lru_cache(maxsize=1024)
-def json_schema(schema: type[BaseModel] | ParametricSchema) -> dict[str, Any]:
-    """Return a schema as JSON Schema."""
-    return schema.model_json_schema()
+        """Answer a request, with the wrapped model or without it. See `Model.complete`."""

@@ -1,8 +1,9 @@
-"""The form of an answer: a shape, made once, and the values that may stand in it this time.
+"""Schemas of answers: a shape that is built once, and values that vary from call to call.
 
-To make a pydantic model takes a third of a millisecond, and its JSON Schema as long again, while which cells may be
-named differs from call to call. So a model is made once for each shape of an answer, with names in place of the values,
-and what the names stand for goes with each call. Knows nothing of what is asked.
+Building a pydantic model takes a third of a millisecond, and generating its JSON Schema as long
+again. The cells that an answer may name differ with each call. `ParametricSchema` therefore shares
+one pydantic model (the shape) among calls: the shape holds a named placeholder for each set of
+values, and each call supplies the values. Knows nothing of prompts or grids.
 """
 
 from __future__ import annotations
@@ -16,64 +17,86 @@ from pydantic import BaseModel, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticKnownError
 
 Values = tuple[int, ...] | tuple[str, ...]
-STAND_IN = "x-atlaskit-among"
-"""The keyword that stands in a shape's JSON Schema where the values will."""
+PLACEHOLDER = "x-atlaskit-among"
+"""The keyword in a shape's JSON Schema that marks where a call's values go."""
 
 
 @dataclass(frozen=True)
 class ParametricSchema:
-    """A shape and what may stand in it: takes, refuses and tells what a pydantic model of just these values would."""
+    """A shape with the values of one call.
+
+    It validates, rejects and describes answers exactly as a pydantic model does that has these
+    values as Literals.
+    """
 
     shape: type[BaseModel]
     values: tuple[tuple[str, Values], ...]
-    """By the name that the shape has for them."""
+    """(placeholder name, allowed values) pairs, one for each placeholder of the shape."""
 
     def model_validate(self, value: Any) -> Any:
-        """Return an answer that fits; raise ValidationError for any other."""
+        """Return the answer as an instance of the shape.
+
+        Raises:
+            pydantic.ValidationError: If the answer does not fit.
+        """
         return self.shape.model_validate(value, context=dict(self.values))
 
     def model_validate_json(self, text: str) -> Any:
-        """Return an answer that fits, out of JSON; raise ValidationError for any other."""
+        """Parse an answer from JSON and return it as an instance of the shape.
+
+        Raises:
+            pydantic.ValidationError: If the text is not JSON, or the answer does not fit.
+        """
         return self.shape.model_validate_json(text, context=dict(self.values))
 
     def model_json_schema(self) -> dict[str, Any]:
-        """Return it as JSON Schema, the values filled in."""
-        filled: dict[str, Any] = _filled(shape_schema(self.shape), dict(self.values))
+        """Return the JSON Schema, with the values in place of the placeholders."""
+        filled: dict[str, Any] = _fill_placeholders(shape_schema(self.shape), dict(self.values))
         return filled
 
 
 def among(name: str) -> Any:
-    """Return the form of one of the values that a call gives under a name; without any given, nothing fits."""
+    """Return the field type "one of the values that the call supplies under `name`".
 
-    def member(value: Any, info: ValidationInfo) -> Any:
+    A shape that is validated without these values accepts nothing in this field.
+    """
+
+    def validate(value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, bool):
-            raise ValueError("not a number")  # to Python, `true` equals 1
+            raise ValueError("not a number")  # in Python, True == 1
         values: Values = (info.context or {}).get(name, ())
         if value not in values:
             *others, last = map(repr, values or ("nothing",))
-            told = f"{', '.join(others)} or {last}" if others else last
-            raise PydanticKnownError("literal_error", {"expected": told})
-        return values[values.index(value)]  # and not 1.0, which equals it too
+            expected = f"{', '.join(others)} or {last}" if others else last
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return values[values.index(value)]  # our own 1, not the answer's 1.0, which equals it
 
-    return Annotated[Any, PlainValidator(member), WithJsonSchema({STAND_IN: name})]
+    return Annotated[Any, PlainValidator(validate), WithJsonSchema({PLACEHOLDER: name})]
 
 
 @lru_cache(maxsize=1024)
 def shape_schema(shape: type[BaseModel]) -> dict[str, Any]:
-    """Return a shape as JSON Schema, with names in place of the values."""
+    """Return a shape's JSON Schema, placeholders included."""
     return shape.model_json_schema()
 
 
-def _filled(schema: Any, values: Mapping[str, Values]) -> Any:
-    """Return a schema with the values in place of their names, written as pydantic writes a Literal."""
+@lru_cache(maxsize=1024)
+def json_schema(schema: type[BaseModel] | ParametricSchema) -> dict[str, Any]:
+    """Return a schema as JSON Schema, in the form that is sent to a model."""
+    return schema.model_json_schema()
+
+
+def _fill_placeholders(schema: Any, values: Mapping[str, Values]) -> Any:
+    """Replace each placeholder by its values, written as pydantic writes a Literal."""
     match schema:
         case {"x-atlaskit-among": name, **rest}:
-            there = values[name]
-            kind = "string" if isinstance(there[0], str) else "integer"
-            return {**({"const": there[0]} if len(there) == 1 else {"enum": list(there)}), **rest, "type": kind}
+            allowed = values[name]
+            type_name = "string" if isinstance(allowed[0], str) else "integer"
+            literal = {"const": allowed[0]} if len(allowed) == 1 else {"enum": list(allowed)}
+            return {**literal, **rest, "type": type_name}
         case dict():
-            return {key: _filled(part, values) for key, part in schema.items()}
+            return {key: _fill_placeholders(part, values) for key, part in schema.items()}
         case list():
-            return [_filled(part, values) for part in schema]
+            return [_fill_placeholders(part, values) for part in schema]
         case _:
             return schema

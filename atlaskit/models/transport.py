@@ -1,7 +1,8 @@
-"""Connections that keep to a deadline.
+"""TCP connections that respect a deadline and a cancel event.
 
-A time-out of an HTTP client is one for each read: an answer that drips, be it in its head, its body or between, has
-none. Here the thread that waits says until when, and no read or write of its connection takes longer.
+The time-out of an HTTP client applies to each read. A server that sends its answer byte by byte, in
+the head, the body or between, never exceeds it. Here the calling thread sets a deadline for the
+whole exchange, and no read or write of its connection goes on past it.
 """
 
 from __future__ import annotations
@@ -20,25 +21,41 @@ import httpcore
 from atlaskit.errors import InputError
 
 LONGEST_S = 1e6
-"""Seconds that stand for no limit: sockets know no infinity."""
-LOOK_S = 0.5
-"""How long at most nobody looks whether the answer is still wanted."""
-PIECE = 64 * 1024
-_now = threading.local()
+"""Seconds that represent "no limit": a socket's time-out cannot be infinite."""
+POLL_S = 0.5
+"""How often a read checks the cancel event, in seconds."""
+CHUNK_BYTES = 64 * 1024
+"""Bytes of one write."""
+_exchange = threading.local()  # the deadline and the cancel event of this thread's exchange
 
 
 @contextmanager
-def until(deadline_s: float, cancel: threading.Event | None = None) -> Iterator[None]:
-    """Have all that this thread reads and writes end by then, on the clock of `time.monotonic`, or with an event."""
-    _now.deadline_s, _now.cancel = deadline_s, cancel
+def deadline(deadline_s: float, cancel: threading.Event | None = None) -> Iterator[None]:
+    """Limit all reads and writes of this thread for the length of a block.
+
+    Past the deadline, or once `cancel` is set, they raise `httpcore.ReadTimeout`.
+
+    Args:
+        deadline_s: When they must end, on the clock of `time.monotonic`.
+        cancel: Ends them early; a read notices it within `POLL_S`.
+    """
+    _exchange.deadline_s, _exchange.cancel = deadline_s, cancel
     try:
         yield
     finally:
-        _now.deadline_s, _now.cancel = math.inf, None
+        _exchange.deadline_s, _exchange.cancel = math.inf, None
 
 
-def pool(proxy: str | None, keep_alive_s: float) -> httpcore.ConnectionPool:
-    """Return connections that are kept for a while and shared between threads, by way of a proxy if one is named."""
+def connection_pool(proxy: str | None, keep_alive_s: float) -> httpcore.ConnectionPool:
+    """Return a pool of connections that threads share.
+
+    Args:
+        proxy: URL of the proxy to connect through, or None.
+        keep_alive_s: Seconds an idle connection is kept.
+
+    Raises:
+        InputError: If the proxy's URL cannot be used.
+    """
     return httpcore.ConnectionPool(
         max_connections=None,
         max_keepalive_connections=64,
@@ -52,28 +69,28 @@ def _proxy(address: str) -> httpcore.Proxy:
     try:
         url = urlsplit(address if "://" in address else f"http://{address}")
         if url.scheme not in ("http", "https") or not url.hostname:
-            raise ValueError("http and https can be used")
+            raise ValueError("only http and https proxies can be used")
         auth = (unquote(url.username), unquote(url.password or "")) if url.username else None
         return httpcore.Proxy(httpcore.URL(url.geturl()), auth=auth)
-    except (ValueError, TypeError) as error:  # the address is not told: there may be a password in it
+    except (ValueError, TypeError) as error:  # without the address: it may contain a password
         raise InputError(f"The proxy that the environment names cannot be used ({error}).") from error
 
 
-def _left(timeout_s: float | None) -> float:
-    """Return how long a step may take: the shorter of a time-out and what is left."""
-    left_s = getattr(_now, "deadline_s", math.inf) - time.monotonic()
-    if left_s <= 0 or _is_over():
-        raise httpcore.ReadTimeout("the time is up")
+def _remaining_s(timeout_s: float | None) -> float:
+    """Return the seconds that an operation may take: its time-out, or what is left if less."""
+    left_s = getattr(_exchange, "deadline_s", math.inf) - time.monotonic()
+    if left_s <= 0 or _is_cancelled():
+        raise httpcore.ReadTimeout("the deadline has passed")
     return min(left_s, math.inf if timeout_s is None else timeout_s, LONGEST_S)
 
 
-def _is_over() -> bool:
-    cancel: threading.Event | None = getattr(_now, "cancel", None)
+def _is_cancelled() -> bool:
+    cancel: threading.Event | None = getattr(_exchange, "cancel", None)
     return cancel is not None and cancel.is_set()
 
 
 class _Backend(httpcore.NetworkBackend):
-    """TCP as httpcore has it, with streams that keep to the deadline."""
+    """httpcore's TCP backend, with streams that respect the deadline."""
 
     def __init__(self) -> None:
         self._tcp = httpcore.SyncBackend()
@@ -86,7 +103,7 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        return _Stream(self._tcp.connect_tcp(host, port, _left(timeout), local_address, socket_options))
+        return _Stream(self._tcp.connect_tcp(host, port, _remaining_s(timeout), local_address, socket_options))
 
 
 class _Stream(httpcore.NetworkStream):
@@ -95,18 +112,18 @@ class _Stream(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         while True:
-            left_s = _left(timeout)
+            left_s = _remaining_s(timeout)
             try:
-                return self._stream.read(max_bytes, min(left_s, LOOK_S))
+                return self._stream.read(max_bytes, min(left_s, POLL_S))
             except httpcore.ReadTimeout:
-                if left_s <= LOOK_S:
+                if left_s <= POLL_S:
                     raise
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        # In pieces, for httpcore gives each partial send the whole time-out anew. One that timed out is not repeated:
-        # part of it may have gone out.
-        for start in range(0, len(buffer), PIECE):
-            self._stream.write(buffer[start : start + PIECE], _left(timeout))
+        # In chunks: within one write, httpcore grants each partial send the whole time-out. A chunk
+        # that timed out is not repeated, since part of it may have been sent.
+        for start in range(0, len(buffer), CHUNK_BYTES):
+            self._stream.write(buffer[start : start + CHUNK_BYTES], _remaining_s(timeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -114,7 +131,7 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, _left(timeout)))
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, _remaining_s(timeout)))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

@@ -1,4 +1,4 @@
-"""What model calls cost: counts that add up."""
+"""What model calls cost (`Usage`) and how long they took (`Transit`)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 CHARACTERS_A_TOKEN = 4
-"""Of a text, where only a server could count: about."""
+"""Characters of text a token, roughly: for estimates where no server counts tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What calls cost. `calls` counts every attempt, the failed ones too; what an endpoint does not tell counts 0."""
+    """What model calls cost. Usages can be added.
+
+    Counts that an endpoint does not report are 0.
+
+    Attributes:
+        calls: Attempts (HTTP exchanges), the failed ones included.
+        prompt_tokens: Tokens of the prompts, images included.
+        completion_tokens: Tokens that the model generated.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens that the server had computed before."""
+    """Prompt tokens that the server found in its prefix cache."""
     image_tokens: int = 0
-    """Prompt tokens that stand for images."""
+    """Prompt tokens that encode images."""
     completion_tokens: int = 0
     estimated: bool = False
-    """Whether a token count in here is an estimate: an oracle reads no tokens."""
+    """Whether a token count is an estimate, as an oracle's are."""
 
     @property
     def tokens(self) -> int:
@@ -49,23 +57,27 @@ class Usage:
 
     @classmethod
     def from_json(cls, counts: Any) -> Usage:
-        """Read what `to_json` wrote; raise ValueError for anything else, which a stranger's cache may hold."""
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: For anything else; an imported cache may hold any JSON value.
+        """
         names = {each.name for each in fields(cls)}
         if not isinstance(counts, dict) or counts.keys() != names:
-            raise ValueError("no usage")
-        kinds = {name: bool if name == "estimated" else int for name in names}
-        if not all(type(count) is kinds[name] and 0 <= count < 2**53 for name, count in counts.items()):
-            raise ValueError("a count is a number from 0")
+            raise ValueError("the fields are not those of a usage")
+        types = {name: bool if name == "estimated" else int for name in names}
+        if not all(type(count) is types[name] and 0 <= count < 2**53 for name, count in counts.items()):
+            raise ValueError("a count of a usage must be an integer from 0 to 2^53 − 1")
         return cls(**counts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transit:
-    """What a call took on its way just now; nothing for one that came out of the cache."""
+    """How long a call took and what it sent. All zero for a reply from the cache."""
 
     queue_s: float = 0.0
-    """Seconds spent waiting for a place among the requests in flight."""
+    """Seconds the call waited for the limiter to admit its requests."""
     wall_s: float = 0.0
-    """Seconds from asking to the answer: queue, retries and their pauses included."""
+    """Seconds from the start of the call to its reply, with queueing, retries and their pauses."""
     sent_bytes: int = 0
-    """Bytes of all the requests' bodies."""
+    """Bytes of all request bodies."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError
-from atlaskit.models.serving.server import SHIPPED
+from atlaskit.models.presets import SHIPPED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,8 +30,8 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
+from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.runner import evaluate
-from atlaskit.evaluation.statistics import interval
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.nano.teacher.goal import goal_of

@@ -21,8 +21,9 @@ from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.environment.question import Question
+from atlaskit.models.presets import SHIPPED
 from atlaskit.models.protocol import Model
-from atlaskit.models.serving.server import SHIPPED, serve
+from atlaskit.models.serving.server import serve
 from atlaskit.nano import dagger
 from atlaskit.nano.data.examples import RecordedExample, group_by_prefix
 from atlaskit.nano.data.shards import write_groups

@@ -1,8 +1,8 @@
-"""What happens in a run, as events: the form of each kind, and how it is made of what happened.
+"""The events of a run: the fields of each kind, and how they are made from what happens.
 
-Together they are enough to walk through a run without a model, and to draw each of its pictures again: a view is named
-by its key and by what it takes to draw it. No wall-clock times: the trace of a replay is the trace of the run, byte for
-byte.
+The events suffice to walk through a run without a model and to draw each of its images again: a
+view is identified by its key and by what it takes to render it. They hold no wall-clock times, so
+the trace of a replay equals the trace of the run, byte for byte.
 """
 
 from __future__ import annotations
@@ -25,57 +25,61 @@ from atlaskit.models.usage import Usage
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened. `round` counts from 1, 0 is before and after the rounds; `worker` counts from 0.
-
-    What `data` holds goes by `kind`: see FORMS.
-    """
+    """One entry of a run's record."""
 
     kind: str
+    """One of the keys of DATA_CLASSES."""
     round: int = 0
+    """The round, from 1; 0 before and after the rounds."""
     worker: int | None = None
+    """The worker's number in its round, from 0; None for the master."""
     data: dict[str, Any] | None = None
+    """The fields of the kind: those of its class in DATA_CLASSES."""
 
     def __getitem__(self, name: str) -> Any:
         return (self.data or {})[name]
 
 
 class EventData(BaseModel):
-    """Base of all forms: what is listed, and nothing else. Intervals are [start, end) in seconds."""
+    """Base of the data of all kinds; it forbids extra fields.
+
+    Intervals are [start, end) in seconds.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 Seconds = Annotated[list[float], Field(min_length=2, max_length=2)]
-"""An interval."""
+"""An interval, [start, end)."""
 Cell = Annotated[int, Field(ge=0)]
 Path = list[Cell]
-"""The cells that were opened on the way from the root: names a grid."""
+"""The cells that lead from the root grid to a grid, which it identifies."""
 
 
 class ViewData(EventData):
-    """A grid that was shown."""
+    """The view of a grid that an agent was shown."""
 
     key: str
     path: Path
-    dead: list[Cell] = Field(description="the black cells")
+    dead: list[Cell] = Field(description="indices of the black cells")
 
 
 class ShownData(EventData):
-    """A frame or a context scan that was shown beside a grid."""
+    """A still or a context scan that a worker was shown beside a view."""
 
     key: str
-    dead: list[Cell] = Field(description="the black frames of a scan")
+    dead: list[Cell] = Field(description="indices of the black frames of a scan")
 
 
 class SheetData(EventData):
-    """The scratchpad as it was shown."""
+    """The sheet of the scratchpad that the master was shown."""
 
     key: str
     labels: list[str]
 
 
 class EvidenceData(EventData):
-    """An item of M+: its image is the frame at `timestamp_s`."""
+    """An item of evidence (M+); its image is the frame at `timestamp_s`."""
 
     timestamp_s: float
     start_s: float
@@ -87,7 +91,7 @@ class EvidenceData(EventData):
 
 
 class UsageData(EventData):
-    """What a call cost."""
+    """The usage of a call, retries included."""
 
     calls: int
     prompt_tokens: int
@@ -98,7 +102,7 @@ class UsageData(EventData):
 
 
 class ActionData(EventData):
-    """An action: its name, and what it takes. What is claimed of cells is in the evidence."""
+    """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
     name: Literal["Expand", "Backtrack", "MarkPromising", "Zoom", "Investigate", "AddToScratchpad", "Finished"]
     cell: Cell | None = None
@@ -107,95 +111,95 @@ class ActionData(EventData):
 
 
 class CallData(EventData):
-    """What every event of an answered call holds."""
+    """Fields of every event that records a call with a reply."""
 
     usage: UsageData
-    reasoning_text: str = Field(description="what a model that thinks aloud thought")
+    reasoning_text: str = Field(description="the separate reasoning of a model that thinks before it answers")
 
 
 class StartData(EventData):
-    """A run begins."""
+    """The run began."""
 
     question: dict[str, Any]
     settings: dict[str, Any]
 
 
 class TaskData(CallData):
-    """The Master said what to look for, and chose a traversal where it was to."""
+    """The master made the search task and, if it had to, chose the traversal."""
 
     search_task: str
-    traversal: str = Field(description="the strategy that the run goes by")
+    traversal: str = Field(description="the strategy of the run")
 
 
 class ProbeData(CallData):
-    """The Master scored cells of the masked root."""
+    """The master scored cells of the masked root grid."""
 
     view: ViewData
-    offered: list[Cell] = Field(description="the cells that could be named")
+    offered: list[Cell] = Field(description="the cells that the master could name")
     scores: dict[str, float]
     reasoning: str
-    ahead: bool = Field(description="whether it looked while the workers of this round were under way")
+    ahead: bool = Field(description="whether the probe ran in parallel with the workers of this round")
 
 
 class AssignmentData(EventData):
-    """Where one worker is sent."""
+    """A region assigned to one worker."""
 
     path: Path
     interval_s: Seconds
     traversal: Literal["dfs", "bfs"]
-    calls: int = Field(description="what it may make")
-    had_evidence: list[str] = Field(description="labels of what was found there before")
+    calls: int = Field(description="the calls that the worker may make")
+    had_evidence: list[str] = Field(description="labels of the evidence found there before")
 
 
 class AssignData(EventData):
-    """Workers are sent out; their numbers are their places in the list."""
+    """Regions were assigned to workers; a worker's number is its index in the list."""
 
     sorties: list[AssignmentData]
-    dead_zones_s: list[Seconds] = Field(description="what they are told is ruled out")
+    dead_zones_s: list[Seconds] = Field(description="the dead zones that all workers were given")
 
 
 class StepData(CallData):
-    """A worker did something."""
+    """A worker made a call and took an action."""
 
     view: ViewData
     interval_s: Seconds
     depth: int
     action: ActionData
-    problem: str = Field(description="why it was not possible; empty if it was")
+    problem: str = Field(description="why the action was not possible; empty if it was")
     shown: ShownData | None
-    found: list[EvidenceData] = Field(description="labelled as the worker saw them")
+    found: list[EvidenceData] = Field(description="the evidence that the worker added, labelled as it saw it")
     marked: list[Path]
     thought: str
 
 
 class ReportData(EventData):
-    """A worker came back, and M+ and M− took in what it brought."""
+    """A worker finished, and its result was merged into M+ and M−."""
 
     path: Path
     interval_s: Seconds
     stop: Literal["finished", "plateau", "steps", "budget", "failed"]
-    kept: list[EvidenceData] = Field(description="as they now stand in M+")
+    kept: list[EvidenceData] = Field(description="the worker's evidence, as M+ now holds it")
     marked: list[Path]
-    dead_s: list[Seconds] = Field(description="what M− gained")
-    is_open: bool = Field(description="whether the region was not searched as far as meant")
+    dead_s: list[Seconds] = Field(description="intervals that became dead zones")
+    is_open: bool = Field(description="whether the region was not explored to the end")
 
 
 class ReviewData(CallData):
-    """The Master judged the evidence (uncertainty analysis)."""
+    """The master judged whether the evidence suffices (uncertainty analysis, paper §3.2)."""
 
     view: ViewData
     sheet: SheetData
     reasoning: str
-    choices: list[dict[str, Any]] = Field(description="each choice weighed; none for other questions")
+    choices: list[dict[str, Any]] = Field(description="the judgement of each choice; empty for other questions")
     conclusion: dict[str, Any]
-    sufficient: bool = Field(description="whether the judgement counts as sufficient")
-    erased: list[str] = Field(description="labels that left M+")
-    dead_s: list[Seconds] = Field(description="what M− gained by that")
-    queued: list[Path] = Field(description="regions that joined the frontier")
+    sufficient: bool = Field(description="whether the evidence counts as sufficient")
+    erased: list[str] = Field(description="labels of the evidence removed from M+")
+    dead_s: list[Seconds] = Field(description="intervals that thereby became dead zones")
+    queued: list[Path] = Field(description="paths of the regions added to the frontier")
 
 
 class DecisionData(CallData):
-    """The Master answered: from the evidence, or where there is none from the masked root."""
+    """The master answered, from the evidence or, if there is none, from the masked root grid."""
 
     view: ViewData | None
     sheet: SheetData | None
@@ -203,7 +207,7 @@ class DecisionData(CallData):
 
 
 class CiteData(EventData):
-    """The cells that an answer from the root rests on became evidence."""
+    """The cells behind an answer from the root grid became evidence."""
 
     view: ViewData
     interval_s: Seconds
@@ -211,18 +215,18 @@ class CiteData(EventData):
 
 
 class CaptionData(CallData):
-    """A clip was described, for an answer from captions."""
+    """A clip was captioned, for an answer from captions."""
 
     interval_s: Seconds
     caption: str
 
 
 class FailureData(EventData):
-    """A call failed for good. That costs a step; nothing that was found is lost."""
+    """A call failed for good, which costs a step and no evidence."""
 
-    step: str = Field(description="the kind of event it would have been")
+    step: str = Field(description="the kind of event that the call would have become")
     reason: str
-    view: ViewData | None = Field(description="what the call showed")
+    view: ViewData | None = Field(description="the view that the call showed")
     sheet: SheetData | None
     usage: UsageData
 
@@ -235,7 +239,7 @@ class StopData(EventData):
     calls: int
 
 
-FORMS: dict[str, type[EventData]] = {
+DATA_CLASSES: dict[str, type[EventData]] = {
     "start": StartData,
     "task": TaskData,
     "probe": ProbeData,
@@ -249,28 +253,32 @@ FORMS: dict[str, type[EventData]] = {
     "failure": FailureData,
     "stop": StopData,
 }
-"""What the data of each kind of event holds."""
+"""The class of the data of each kind of event."""
 
 
 def data_of(event: Event) -> EventData:
-    """Return what an event holds, checked; raise InputError for one of an unknown kind, or of another form."""
-    if event.kind not in FORMS:
-        raise InputError(f"{event.kind[:40]!r} is no kind of event that this atlaskit knows.")
+    """Return an event's data, validated.
+
+    Raises:
+        InputError: If the kind is unknown, or the data does not have the fields of the kind.
+    """
+    if event.kind not in DATA_CLASSES:
+        raise InputError(f"{event.kind[:40]!r} is not a kind of event that this atlaskit knows.")
     try:
-        return FORMS[event.kind].model_validate(event.data)
+        return DATA_CLASSES[event.kind].model_validate(event.data)
     except ValidationError as error:
         field, fault = first_fault(error)
-        raise InputError(f"This is no {event.kind!r} as this atlaskit knows it: {field or 'data'}: {fault}.") from error
+        raise InputError(f"The data of this {event.kind!r} is invalid: {field or 'data'}: {fault}.") from error
 
 
-def seen_in(observation: Observation) -> dict[str, Any]:
-    """Return what it takes to draw an observation's grid again, and its key."""
+def view_data(observation: Observation) -> dict[str, Any]:
+    """Return the fields of ViewData for the view of an observation."""
     view = observation.view
     return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead)}
 
 
-def shown_in(observation: Observation) -> dict[str, Any] | None:
-    """Return the same of the frame or scan that was looked at beside the grid, if any."""
+def shown_data(observation: Observation) -> dict[str, Any] | None:
+    """Return the fields of ShownData for the still or scan beside a view; None if there is none."""
     match observation.looking_at:
         case None:
             return None
@@ -280,18 +288,18 @@ def shown_in(observation: Observation) -> dict[str, Any] | None:
             return {"key": still.key, "dead": []}
 
 
-def sheet_seen(sheet: Sheet) -> dict[str, Any]:
-    """Return which evidence a sheet shows, and its key."""
+def sheet_data(sheet: Sheet) -> dict[str, Any]:
+    """Return the fields of SheetData for a sheet: its key and its labels."""
     return {"key": sheet.key, "labels": list(sheet.scratchpad.labels)}
 
 
 def interval_s(grid: Grid) -> Seconds:
-    """Return a grid's interval."""
+    """Return the interval of a grid as a list."""
     return [grid.start_s, grid.end_s]
 
 
-def described(action: Action) -> dict[str, Any]:
-    """Return an action's name and what it takes; what is claimed of cells is in the evidence."""
+def action_data(action: Action) -> dict[str, Any]:
+    """Return the fields of ActionData for an action; claims about cells are in the evidence."""
     match action:
         case AddToScratchpad(items):
             return {"name": "AddToScratchpad", "cells": [item.cell for item in items]}
@@ -301,12 +309,19 @@ def described(action: Action) -> dict[str, Any]:
             return {"name": type(action).__name__, **vars(action)}
 
 
-def paid(reply: Reply) -> dict[str, Any]:
-    """Return what an answered call cost, and what a model that thinks aloud thought."""
+def call_data(reply: Reply) -> dict[str, Any]:
+    """Return the fields of CallData for a reply."""
     return {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning}
 
 
-def failed(step: str, error: ModelError, usage: Usage, told: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what is noted of a call that failed for good; of what would have been `told` of it, what it showed."""
-    shown = {name: (told or {}).get(name) for name in ("view", "sheet")}
-    return {"step": step, "reason": str(error), "usage": usage.to_json(), **shown}
+def failure_data(step: str, error: ModelError, usage: Usage, shown: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the fields of FailureData for a call that failed for good.
+
+    Args:
+        step: The kind of event that the call would have become.
+        error: Why it failed.
+        usage: What it cost.
+        shown: Fields of that event; the `view` and the `sheet` among them are recorded.
+    """
+    images = {name: (shown or {}).get(name) for name in ("view", "sheet")}
+    return {"step": step, "reason": str(error), "usage": usage.to_json(), **images}

@@ -1,8 +1,8 @@
-"""Who looks on while a run happens: the wall between a search, which tells of events, and what draws them.
+"""The interface between a search, which reports events, and a display, which draws them live.
 
-A search knows nothing of notebooks and terminals. What draws comes from above and hangs itself on `RunObserver`, once, as
-displays do on the classes they show. Nothing that is done there reaches the run: an onlooker is told of each event and
-returns at once, and what goes wrong with it is a sentence on stderr.
+A search knows nothing of notebooks and terminals. A package above registers a display once, as
+`RunObserver.open_display`. A display cannot affect the run: it gets each event, must return at
+once, and an error in it becomes one line on stderr.
 """
 
 from __future__ import annotations
@@ -20,52 +20,63 @@ from atlaskit.video.video import Video
 
 
 class RunDisplay(Protocol):
-    """Whoever draws one run."""
+    """What draws one run."""
 
-    def see(self, event: Event) -> None:
-        """Take in one event, from the thread it happens in: so it is only noted here, and drawn elsewhere."""
+    def on_event(self, event: Event) -> None:
+        """Record one event; runs on the thread of the event, so the drawing belongs on another."""
 
-    def leave(self, result: Result | None) -> None:
-        """Draw what is left behind of a run that is over; None if an error ended it."""
+    def on_end(self, result: Result | None) -> None:
+        """Draw the final state of the run; the result is None if the run ended with an error."""
 
 
 class RunObserver:
-    """One run that is looked on at, from `with` to its end. Without `show` nobody does; `then` is told all the same."""
+    """Passes the events of one run, from `with` to its end, to a display and to a callback."""
 
-    opens: ClassVar[Callable[[Video, Cache], RunDisplay] | None] = None
-    """Returns an onlooker for a run on a video; what it draws is kept in the cache."""
+    open_display: ClassVar[Callable[[Video, Cache], RunDisplay] | None] = None
+    """Returns a display for a run on a video; the images it renders are stored in the cache."""
 
-    def __init__(self, video: Video, cache: Cache, show: bool, then: Callable[[Event], None] | None = None) -> None:
+    def __init__(self, video: Video, cache: Cache, show: bool, callback: Callable[[Event], None] | None = None) -> None:
+        """Open the display if `show` is set.
+
+        Args:
+            video: The video of the run.
+            cache: The cache for images that the display renders.
+            show: Whether to draw the run.
+            callback: Called with each event, also without a display; its errors end the run.
+
+        Raises:
+            InputError: If `show` is set and no display is registered.
+        """
         self.result: Result | None = None
-        self._then, self._is_told = then, False
-        self._onlooker: RunDisplay | None = None
+        self._callback, self._has_warned = callback, False
+        self._display: RunDisplay | None = None
         if show:
-            opens = type(self).opens
-            if opens is None:
-                raise InputError("Nothing here draws runs: leave out show, or import atlaskit as a whole.")
-            self._guard(lambda: setattr(self, "_onlooker", opens(video, cache)))
+            open_display = type(self).open_display
+            if open_display is None:
+                raise InputError("show=True needs a display, and none is registered; import atlaskit as a whole.")
+            self._guard(lambda: setattr(self, "_display", open_display(video, cache)))
 
-    def see(self, event: Event) -> None:
-        """Tell of an event."""
-        if (onlooker := self._onlooker) is not None:
-            self._guard(lambda: onlooker.see(event))
-        if self._then is not None:
-            self._then(event)
+    def on_event(self, event: Event) -> None:
+        """Pass an event to the display and to the callback."""
+        if (display := self._display) is not None:
+            self._guard(lambda: display.on_event(event))
+        if self._callback is not None:
+            self._callback(event)
 
     def __enter__(self) -> RunObserver:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if (onlooker := self._onlooker) is not None:
-            self._guard(lambda: onlooker.leave(self.result))
+        if (display := self._display) is not None:
+            self._guard(lambda: display.on_end(self.result))
 
-    def _guard(self, do: Callable[[], None]) -> None:
-        """Do something that must not fail a run, and tell once where it does."""
+    def _guard(self, action: Callable[[], None]) -> None:
+        """Run an action that must not fail the run; report its first error on stderr."""
         try:
-            do()
+            action()
         except Exception as error:
-            if not self._is_told:
-                self._is_told = True
+            if not self._has_warned:
+                self._has_warned = True
                 with suppress(Exception):  # stderr may be closed
-                    why = printable(reason(error), 300)
-                    print(f"atlaskit: the run goes on, but cannot be drawn: {why}", file=sys.stderr)
+                    fault = printable(reason(error), 300)
+                    print(f"atlaskit: the run goes on, but cannot be drawn: {fault}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""A run drawn again from its trace: every picture that it showed, and what it remembered, without a model.
+"""Draw the images of a run again from its trace, and rebuild the master's memory, without a model.
 
-Untrusted: a trace may come from a stranger. Whatever it holds, the worst that comes of it is an InputError; and what it
-says of a picture is believed only where the picture that is made of it has the key that the run noted.
+A trace may come from an untrusted source. The worst that an invalid one causes is an InputError,
+and an image is accepted only if its key equals the one that the run recorded.
 """
 
 from __future__ import annotations
@@ -44,26 +44,29 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Sampling, Video
 
 WIDEST_SHEET_PX = 2 * WIDEST_PX
-"""Pixels of the side of the largest sheet: a trace can name any number of frames, and each takes memory to draw."""
+"""The longest side of a sheet: a trace can list any number of frames, and each takes memory to
+draw."""
 
 What = Literal["view", "shown", "sheet"]
 
 
 @dataclass(frozen=True)
 class ShownImage:
-    """One picture that a run showed. Nothing is decoded before it is looked at."""
+    """One image that a run showed. Nothing is decoded until it is looked at."""
 
     place: int
-    """The event's place in its trace, from 0. What was remembered then is `memory(trace, upto=shown.place)`."""
+    """The event's index in its trace. `memory(trace, upto=shown.place)` is the master's memory at
+    that moment."""
     event: Event
     what: What
-    """The event's field that names it: a grid, the frame or scan that was looked at beside it, or the evidence."""
+    """The field of the event that records the image: a view, the still or scan beside it, or a
+    sheet."""
     picture: LazyImage
-    """A `View`; a `Still`, if it is a frame at full size; a `Sheet`, if it is the evidence."""
+    """A `View`; a `Still` for a frame at full resolution; a `Sheet` for the evidence."""
 
 
 class Memory(NamedTuple):
-    """What the Master remembers at one moment of a run."""
+    """The master's memory at one moment of a run."""
 
     scratchpad: Scratchpad = Scratchpad()
     """M+."""
@@ -72,61 +75,70 @@ class Memory(NamedTuple):
 
 
 def memory(trace: Trace, upto: int | None = None) -> Memory:
-    """Return what was remembered after the first `upto` events of a run, or at its end.
+    """Return the master's memory after the first `upto` events of a run, or at its end.
 
-    Raises InputError for a trace that contradicts itself, or holds what is no event.
+    Raises:
+        InputError: If the trace contradicts itself, or an event is invalid.
     """
-    remembered = Memory()
+    latest = Memory()
     for each in memories(trace, upto):
-        remembered = each
-    return remembered
+        latest = each
+    return latest
 
 
 def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
-    """Yield what was remembered after each of the first `upto` events of a run, or of all.
+    """Yield the master's memory after each of the first `upto` events of a run, or of all.
 
-    Raises InputError on the way for a trace that contradicts itself, or holds what is no event.
+    Raises:
+        InputError: While iterating, if the trace contradicts itself, or an event is invalid.
     """
-    remembered = Memory()
-    for place, event in enumerate(trace.events[:upto]):
-        with _told_of(place, event):
-            remembered = after(data_of(event), remembered)
-        yield remembered
+    current = Memory()
+    for index, event in enumerate(trace.events[:upto]):
+        with _named(index, event):
+            current = after(data_of(event), current)
+        yield current
 
 
 def pictures(trace: Trace, video: Video, cache: Cache | None = None) -> Iterator[ShownImage]:
-    """Yield every picture that a run showed, in the order of its events; each is made when it is first looked at.
+    """Yield every image that a run showed, in the order of its events.
 
-    Raises InputError for a trace of another video, at once; and on the way for an event that does not say how to draw
-    its picture, or says it so that another picture comes of it.
+    Each is drawn when it is first looked at.
+
+    Args:
+        trace: The trace of the run.
+        video: The video of the run.
+        cache: The cache for frames and images.
+
+    Raises:
+        InputError: At once if the trace is of another video. While iterating, if an event lacks
+            what it takes to draw its image, or the image differs from the one that the run showed.
     """
-    return _walked(trace, atlas_of(trace, video, cache or default_cache()))
+    return _shown_images(trace, atlas_of(trace, video, cache or default_cache()))
 
 
-def _walked(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
-    remembered = Memory()
-    for place, event in enumerate(trace):
-        with _told_of(place, event):
-            form = data_of(event)
-            # Before the event changes the memory: a review saw what it then erased.
-            shown = [ShownImage(place, event, what, picture) for what, picture in _drawn(form, remembered, atlas)]
-            remembered = after(form, remembered)
+def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
+    current = Memory()
+    for index, event in enumerate(trace):
+        with _named(index, event):
+            data = data_of(event)
+            # Before the event changes the memory: a review saw the evidence that it then erased.
+            shown = [ShownImage(index, event, what, image) for what, image in _images(data, current, atlas)]
+            current = after(data, current)
         yield from shown
 
 
 @contextmanager
-def _told_of(place: int, event: Event) -> Iterator[None]:
-    """Say of which event an error is."""
+def _named(index: int, event: Event) -> Iterator[None]:
+    """Add the event to the message of an InputError."""
     try:
         yield
     except InputError as error:
-        raise InputError(
-            f"Event {place}, {event.kind[:40]!r}, cannot be replayed: {printable(str(error), 300)}"
-        ) from error
+        fault = printable(str(error), 300)
+        raise InputError(f"Event {index}, {event.kind[:40]!r}, cannot be replayed: {fault}") from error
 
 
-class _Settings(BaseModel):
-    """What of a run's settings it takes to draw its pictures; the others do not matter here."""
+class _DrawingSettings(BaseModel):
+    """The settings of a run that its images depend on; others are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -139,70 +151,72 @@ class _Settings(BaseModel):
 
 
 def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
-    """Return the environment that the run was in; raise InputError for a trace of another video, or of no run."""
-    starts = [form for form in map(data_of, trace.of("start")) if isinstance(form, StartData)]
+    """Return the environment of a run.
+
+    Raises:
+        InputError: If the trace is of another video, or does not have exactly one valid start.
+    """
+    starts = [data for data in map(data_of, trace.of("start")) if isinstance(data, StartData)]
     if len(starts) != 1:
-        raise InputError(f"The trace of a run begins once, and this one has {len(starts)} starts.")
+        raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
     try:
-        settings = _Settings.model_validate(starts[0].settings)
+        settings = _DrawingSettings.model_validate(starts[0].settings)
     except ValidationError as error:
         field, fault = first_fault(error)
-        raise InputError(f"The settings in this trace cannot be drawn by: {field}: {fault}.") from error
+        raise InputError(f"The settings in this trace are invalid: {field}: {fault}.") from error
     if settings.video != video.fingerprint:
-        other, this = settings.video[:12], video.fingerprint[:12]
-        raise InputError(f"The trace is of another video ({other!r}…) than {video.name} ({this!r}…).")
+        expected, actual = settings.video[:12], video.fingerprint[:12]
+        raise InputError(f"The trace is of another video ({expected!r}…) than {video.name} ({actual!r}…).")
     k, cell, fit, sampling = settings.k, settings.cell, settings.fit, settings.sampling
     return Atlas(video, k, cell, settings.max_depth, fit, sampling=sampling, cache=cache)
 
 
-def _drawn(form: EventData, remembered: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:
-    """Yield the pictures that an event names."""
+def _images(data: EventData, current: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:
+    """Yield the images that an event records."""
     if (
-        isinstance(form, ProbeData | StepData | ReviewData | DecisionData | CiteData | FailureData)
-        and form.view is not None
+        isinstance(data, ProbeData | StepData | ReviewData | DecisionData | CiteData | FailureData)
+        and data.view is not None
     ):
-        yield "view", _same(_view(form.view, atlas), form.view.key)
-    if isinstance(form, StepData) and form.shown is not None:
-        beside = _beside(form.view, form.action, atlas)
-        picture = _masked(beside, form.shown.dead) if isinstance(beside, View) else beside
-        yield "shown", _same(picture, form.shown.key)
-    if isinstance(form, ReviewData | DecisionData | FailureData) and form.sheet is not None:
-        yield "sheet", _same(_sheet(form.sheet, remembered.scratchpad, atlas), form.sheet.key)
+        yield "view", _checked(_view(data.view, atlas), data.view.key)
+    if isinstance(data, StepData) and data.shown is not None:
+        beside = _still_or_scan(data.view, data.action, atlas)
+        image = _masked(beside, data.shown.dead) if isinstance(beside, View) else beside
+        yield "shown", _checked(image, data.shown.key)
+    if isinstance(data, ReviewData | DecisionData | FailureData) and data.sheet is not None:
+        yield "sheet", _checked(_sheet(data.sheet, current.scratchpad, atlas), data.sheet.key)
 
 
-def _same(picture: LazyImage, key: str) -> LazyImage:
-    """Return the picture; raise InputError where it is not the one with this key."""
-    if picture.key != key:
-        raise InputError(
-            "another picture comes of it now than the run showed: the trace was changed, or made by other code."
-        )
-    return picture
+def _checked(image: LazyImage, key: str) -> LazyImage:
+    """Return the image; raise InputError if it does not have the key."""
+    if image.key != key:
+        raise InputError("the image differs from the one that the run showed; it was changed, or other code made it.")
+    return image
 
 
-def _view(seen: ViewData, atlas: Atlas) -> View:
-    return _masked(_observed(seen, atlas).view, seen.dead)
+def _view(view: ViewData, atlas: Atlas) -> View:
+    return _masked(_observation(view, atlas).view, view.dead)
 
 
-def _beside(seen: ViewData, did: ActionData, atlas: Atlas) -> LazyImage:
-    """Return the frame or scan that an action asked to see of a grid."""
-    match did:
+def _still_or_scan(view: ViewData, action: ActionData, atlas: Atlas) -> LazyImage:
+    """Return the still or scan that an action asked for."""
+    match action:
         case ActionData(name="Zoom", cell=int(cell)):
             looking_at: Zoom | Investigate = Zoom(cell)
         case ActionData(name="Investigate", cell=int(cell), direction="before" | "after" as direction):
             looking_at = Investigate(cell, direction)
         case _:
-            raise InputError(f"{did.name}, as it stands there, shows no picture.")
+            raise InputError(f"{action.name} with these fields shows no image.")
     _check_cells([cell], atlas.root)
-    picture = _observed(seen, atlas, looking_at).looking_at
-    assert picture is not None
-    return picture
+    image = _observation(view, atlas, looking_at).looking_at
+    assert image is not None
+    return image
 
 
-def _observed(seen: ViewData, atlas: Atlas, looking_at: Zoom | Investigate | None = None) -> Observation:
-    """Return what is seen of a grid, nothing blacked out."""
-    if len(seen.path) > atlas.rules.max_depth:
-        raise InputError(f"its path leads to depth {len(seen.path)}, and the run's own was {atlas.rules.max_depth}.")
-    state = atlas.start(replace(atlas.root, path=tuple(seen.path)))
+def _observation(view: ViewData, atlas: Atlas, looking_at: Zoom | Investigate | None = None) -> Observation:
+    """Return the observation of a grid, without dead cells."""
+    if len(view.path) > atlas.rules.max_depth:
+        raise InputError(f"its path leads to depth {len(view.path)}; max_depth of the run is {atlas.rules.max_depth}.")
+    state = atlas.start(replace(atlas.root, path=tuple(view.path)))
     return atlas.observe(replace(state, looking_at=looking_at))
 
 
@@ -217,44 +231,49 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
         grid.expand(cell)
 
 
-def _sheet(seen: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
+def _sheet(recorded: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
     shown = scratchpad.surest(MAX_SHEET_ITEMS)
-    if tuple(seen.labels) != shown.labels:
-        there, then = ", ".join(seen.labels)[:80], ", ".join(shown.labels)[:80]
-        raise InputError(f"its sheet shows the evidence {there!r}, and what was kept then is {then!r}.")
+    if tuple(recorded.labels) != shown.labels:
+        actual, expected = ", ".join(recorded.labels)[:80], ", ".join(shown.labels)[:80]
+        raise InputError(f"its sheet shows the evidence {actual!r}, but the scratchpad then held {expected!r}.")
     for item in shown:
         atlas.video.check_time(item.timestamp_s)
     sheet = Sheet(atlas.video, shown, atlas.cell, atlas.fit, atlas.cache)
     if max(sheet.size) > WIDEST_SHEET_PX:
-        raise InputError(f"its sheet would be {max(sheet.size)} pixels wide; {WIDEST_SHEET_PX} are drawn at most.")
+        raise InputError(f"its sheet would be {max(sheet.size)} pixels wide; the limit is {WIDEST_SHEET_PX}.")
     return sheet
 
 
-def after(form: EventData, remembered: Memory) -> Memory:
-    """Return what is remembered after an event, by what was remembered before it.
+def after(data: EventData, before: Memory) -> Memory:
+    """Return the master's memory after an event.
 
-    Raises InputError where the event contradicts that.
+    Args:
+        data: The event's data.
+        before: The memory before it.
+
+    Raises:
+        InputError: If the event contradicts the memory.
     """
-    scratchpad, zones = remembered
-    match form:
-        case ReportData(kept=kept, dead_s=dead_s):
-            return Memory(_kept(kept, scratchpad), zones.add_all(dead_s))
+    scratchpad, zones = before
+    match data:
+        case ReportData(kept=items, dead_s=dead_s):
+            return Memory(_with_evidence(items, scratchpad), zones.add_all(dead_s))
         case ReviewData(erased=labels, dead_s=dead_s):
             missing = [label for label in labels if label not in scratchpad.labels]
             if missing:
-                raise InputError(f"it erases the evidence {missing[0]!r}, which was not there.")
+                raise InputError(f"it erases the evidence {missing[0]!r}, which the scratchpad does not hold.")
             return Memory(scratchpad.erase(labels), zones.add_all(dead_s))
-        case CiteData(found=found):
-            return Memory(_kept(found, scratchpad), zones)
-    return remembered
+        case CiteData(found=items):
+            return Memory(_with_evidence(items, scratchpad), zones)
+    return before
 
 
-def _kept(items: Sequence[EvidenceData], scratchpad: Scratchpad) -> Scratchpad:
-    """Return the scratchpad with these items, which say themselves how they then stand in it."""
-    found = [Evidence(**item.model_dump()) for item in items]
-    after = scratchpad.add(found)
-    there = set(after)
-    strange = [item for item in found if item not in there]
-    if strange:
-        raise InputError(f"its evidence {strange[0].label[:40]!r} does not go with what was kept before.")
-    return after
+def _with_evidence(items: Sequence[EvidenceData], scratchpad: Scratchpad) -> Scratchpad:
+    """Return the scratchpad with the items added; raise InputError if that changes one of them."""
+    recorded = [Evidence(**item.model_dump()) for item in items]
+    extended = scratchpad.add(recorded)
+    held = set(extended)
+    conflicting = [item for item in recorded if item not in held]
+    if conflicting:
+        raise InputError(f"its evidence {conflicting[0].label[:40]!r} conflicts with the scratchpad.")
+    return extended

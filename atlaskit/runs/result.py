@@ -1,22 +1,22 @@
-"""What a run gives back: the answer, the frames it rests on, what it cost, why it stopped, and its trace."""
+"""The result of a run: the answer, its evidence, its cost, why the run stopped, and its trace."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.render import Sheet
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.call_log import Call
 from atlaskit.models.protocol import Role
 from atlaskit.models.usage import Usage
-from atlaskit.runs.trace import Trace
+from atlaskit.runs.trace import Trace, parse_line
 
 RESULT_VERSION = 3
 
@@ -25,13 +25,13 @@ WORKER_STOPS = ("explored",)
 
 
 def verdict(is_right: bool | None) -> str:
-    """Return what is said behind an answer of whether it is right: nothing where the truth is not known."""
+    """Return the clause that follows an answer in a text; empty if the truth is not known."""
     return "" if is_right is None else f", which is {'right' if is_right else 'wrong'}"
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What this very run paid. A replay out of a full cache makes no calls and decodes no frames."""
+    """What this execution cost. A replay from a full cache makes no calls and decodes no frames."""
 
     calls: int = 0
     tokens: int = 0
@@ -41,64 +41,67 @@ class Spent:
 
 @dataclass(frozen=True)
 class Stops:
-    """What stopped a run, by the level that did (paper §3.2)."""
+    """What stopped a run, by the paper's three levels (§3.2)."""
 
     worker: dict[str, int]
-    """How many visits ended for which reason: finished, plateau, steps, budget, failed."""
+    """Number of visits by the reason they ended: finished, plateau, steps, budget, failed."""
     master: str | None
-    """"sufficient", or "depth" where there was nothing to explore; None if the Master did not stop the run."""
+    """"sufficient", or "depth" if there was nothing to explore; None if the master did not stop the
+    run."""
     overall: str | None
-    """The limit that was reached: rounds, calls, tokens, effective_tokens, seconds; "model", if it did not answer."""
+    """The limit that was reached: rounds, calls, tokens, effective_tokens, seconds; "model" if the
+    model failed."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one question."""
+    """What `ask` or a baseline returns for one question."""
 
     question: Question
     prediction: Answered | None
-    """What was answered, in the form of the question's kind; None if no answer could be had."""
+    """The answer in the form of the question's kind; None if the run has no answer."""
     reasoning: str
     evidence: Scratchpad
-    """M+: the frames the answer rests on. Show them with `sheet`."""
+    """M+: the frames that support the answer. `sheet` shows them."""
     dead_zones: DeadZones
-    """M−: the time that was searched and holds nothing."""
+    """M−: the intervals that were explored without findings."""
     stop: str
-    """Which of the search's stops ended it."""
+    """What stopped the search, by one name; `stops` has the levels."""
     failure: str
-    """The last failure of a call of the Master's, or of a round in which no worker got an answer, in words; empty if
-    there was none. Each failed call, also one that a worker went on from, is in `calls`."""
+    """The last failure of a call of the master, or of a round in which every worker's call failed;
+    empty if there was none. `calls` has every failed call, including those that a worker recovered
+    from."""
     rounds: int
     usage: dict[Role, Usage]
-    """What the answers cost when they were made, by role."""
+    """What the replies cost when they were made, by role."""
     settings: dict[str, Any]
     trace: Trace
     sheet: Sheet = field(compare=False, repr=False)
     """The evidence as an image."""
     calls: tuple[Call, ...] = field(compare=False, repr=False, default=())
-    """Every call of this run, in the order in which they ended, with times; not part of the result's JSON. For a table:
-    `pd.DataFrame(call.row() for call in result.calls)`."""
+    """Every call of this execution with its times, in the order in which they ended; not part of
+    the JSON. As a table: `pd.DataFrame(call.row() for call in result.calls)`."""
     spent: Spent = field(compare=False, default=Spent())
-    """What this run paid just now; not part of the result's JSON."""
+    """What this execution cost; not part of the JSON."""
 
     @property
     def choice(self) -> int | None:
-        """The index of the chosen answer, None for a question without choices or where there is no answer."""
+        """The index of the chosen answer; None without choices or without an answer."""
         return self.prediction if self.question.kind == "choice" and isinstance(self.prediction, int) else None
 
     @property
     def interval(self) -> Span | None:
-        """The predicted interval of a when-question, in seconds."""
+        """The predicted interval of a when-question, in seconds; None for other questions."""
         return self.prediction if isinstance(self.prediction, tuple) else None
 
     @property
     def answer(self) -> str | None:
-        """The answer in words."""
+        """The answer in words; None if the run has no answer."""
         return None if self.prediction is None else self.question.in_words(self.prediction)
 
     @property
     def stops(self) -> Stops:
-        """What each of the paper's three levels of stopping did (§3.2)."""
+        """What stopped the run at each of the paper's three levels (§3.2)."""
         visits = Counter(event["stop"] for event in self.trace.of("report"))
         is_global = self.stop not in MASTER_STOPS + WORKER_STOPS
         return Stops(
@@ -109,22 +112,22 @@ class Result:
 
     @property
     def coverage(self) -> float:
-        """The fraction of the video that workers were sent to, in [0, 1]."""
+        """The share of the video that workers explored, in [0, 1]."""
         visited = DeadZones().add_all(event["interval_s"] for event in self.trace.of("report"))
         return visited.coverage(0.0, self.sheet.video.duration_s)
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the answer is right, None where the truth is not known."""
+        """Whether the answer is right; None if the truth is not known."""
         return None if self.question.answer is None else self.question.is_right(self.prediction)
 
     @property
     def total(self) -> Usage:
-        """What the answers cost when they were made, all roles together."""
+        """What the replies cost when they were made, all roles together."""
         return sum(self.usage.values(), Usage())
 
     def costs(self) -> list[dict[str, Any]]:
-        """Return one row a role, and one for all, of calls and tokens."""
+        """Return the calls and tokens as rows: one for each role, and one for their total."""
         rows: list[tuple[str, Usage]] = [*self.usage.items(), ("total", self.total)]
         return [
             {
@@ -140,7 +143,7 @@ class Result:
         ]
 
     def to_json(self) -> str:
-        """Return the result as canonical JSON: of two runs on the same inputs, the same bytes."""
+        """Return the result as canonical JSON; two runs on the same inputs give the same bytes."""
         return canonical_json(
             {
                 "atlaskit_result": RESULT_VERSION,
@@ -161,14 +164,19 @@ class Result:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the result's JSON to a file; raise InputError where it cannot be written."""
+        """Write the result's JSON to a file.
+
+        Raises:
+            InputError: If the file cannot be written.
+        """
         try:
             Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}.") from error
 
     def __str__(self) -> str:
-        total, spent, verdict = self.total, self.spent, {True: " – right", False: " – wrong", None: ""}[self.is_right]
+        total, spent = self.total, self.spent
+        truth_mark = {True: " – right", False: " – wrong", None: ""}[self.is_right]
         visits = ", ".join(f"{count} {stop}" for stop, count in self.stops.worker.items())
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         about = "about " if total.estimated else ""
@@ -176,7 +184,7 @@ class Result:
         evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in self.evidence)
         lines = [
             printable(self.question.text),
-            f"  answer    {'none' if self.answer is None else printable(self.answer)}{verdict}",
+            f"  answer    {'none' if self.answer is None else printable(self.answer)}{truth_mark}",
             *([f"  truth     {self._truth()}"] if self.is_right is False else []),
             f"  evidence  {evidence or 'none'}",
             f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
@@ -189,3 +197,27 @@ class Result:
     def _truth(self) -> str:
         truth = self.question.answer
         return "unknown" if truth is None else self.question.in_words(truth)
+
+
+Run: TypeAlias = Result | Trace | str | Path
+"""A run, as its result, its trace, or the file that one of them was saved to."""
+
+
+def trace_of(run: Run) -> Trace:
+    """Return the trace of a run.
+
+    Raises:
+        InputError: If a file cannot be read, or is neither a result nor a trace.
+    """
+    if isinstance(run, Trace):
+        return run
+    if isinstance(run, Result):
+        return run.trace
+    try:
+        first_line = Path(run).read_bytes().split(b"\n", 1)[0]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{run} cannot be read: {reason(error)}.") from error
+    header = parse_line(str(run), first_line)
+    if isinstance(header, dict) and header.get("atlaskit_result") == RESULT_VERSION:
+        return Trace.of_rows(str(run), header.get("trace"))
+    return Trace.load(run)

@@ -1,6 +1,7 @@
-"""A run as its events: saved and loaded as JSON lines (docs/trace.md).
+"""The trace of a run: all its events, saved and loaded as JSON lines (docs/trace.md).
 
-Untrusted: a trace may come from a stranger. It is read as data, and what is not of a known form is refused.
+A file may come from an untrusted source. It is read as data, and anything but known events is
+refused.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import InputError, reason
-from atlaskit.runs.events import FORMS, Event, data_of
+from atlaskit.runs.events import DATA_CLASSES, Event, data_of
 
 TRACE_VERSION = 2
-DEEPEST = 32
-"""Levels of lists and objects in one event; more are no event of ours, and could be too many to look through."""
+MAX_NESTING = 32
+"""The most levels of lists and objects in one event; a run's own events have fewer."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The events of a run: in order, and for workers that ran at once, worker by worker."""
+    """The events of a run, in order; those of parallel workers are grouped by worker."""
 
     events: tuple[Event, ...] = ()
 
@@ -39,13 +40,14 @@ class Trace:
         return tuple(event for event in self.events if event.kind == kind)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the events as plain JSON values. What happened is in them as it is in the events, not copied."""
+        """Return the events as plain JSON values; each `data` is the event's own, not a copy."""
         return [vars(event).copy() for event in self.events]
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON lines: a line that names the version, then one an event.
+        """Write the trace as JSON lines: one with the version, then one for each event.
 
-        Raises InputError where it cannot be written.
+        Raises:
+            InputError: If the file cannot be written.
         """
         lines = [canonical_json({"atlaskit_trace": TRACE_VERSION}), *map(canonical_json, self.to_json())]
         try:
@@ -55,31 +57,44 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """Read what `save` wrote; raise InputError with one sentence, which names file and line, for anything else."""
+        """Read a file that `save` wrote.
+
+        Raises:
+            InputError: If the file cannot be read or is not a trace; the sentence names file and
+                line.
+        """
         try:
             lines = Path(path).read_bytes().split(b"\n")
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {reason(error)}.") from error
-        rows = ((f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip())
-        _check_head(*next(rows, (f"{path}, line 1", b"null")))
-        return cls(tuple(_event(where, parsed(where, line)) for where, line in rows))
+        numbered = ((f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip())
+        _check_header(*next(numbered, (f"{path}, line 1", b"null")))
+        return cls(tuple(_event(where, parse_line(where, line)) for where, line in numbered))
 
     @classmethod
     def of_rows(cls, where: str, rows: Any) -> Trace:
-        """Read what `to_json` returned; raise InputError with one sentence, which says `where`, for anything else."""
+        """Return a trace from the rows that `to_json` returned.
+
+        Args:
+            where: What holds the rows, as the subject of an error.
+            rows: The rows, as plain JSON values.
+
+        Raises:
+            InputError: If the rows are not the events of a trace.
+        """
         if not isinstance(rows, list):
-            raise InputError(f"{where} holds no trace: a trace is a list of events.")
+            raise InputError(f"{where} has no valid trace; a trace is a list of events.")
         return cls(tuple(_event(f"{where}, event {number}", row) for number, row in enumerate(rows)))
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of an event's line: docs/trace.schema.json."""
-    titled, definitions = models_json_schema(
-        [(form, "validation") for form in FORMS.values()], schema_generator=_Untitled
+    """Return the JSON Schema of the line of one event, which docs/trace.schema.json holds."""
+    references, definitions = models_json_schema(
+        [(data, "validation") for data in DATA_CLASSES.values()], schema_generator=_UntitledFields
     )
-    lines = [_line_schema(kind, titled[form, "validation"]) for kind, form in FORMS.items()]
-    about = {"$schema": GenerateJsonSchema.schema_dialect, "title": f"An event of an atlaskit trace, v{TRACE_VERSION}"}
-    return {**about, "oneOf": lines, **definitions}
+    lines = [_line_schema(kind, references[data, "validation"]) for kind, data in DATA_CLASSES.items()]
+    header = {"$schema": GenerateJsonSchema.schema_dialect, "title": f"An event of an atlaskit trace, v{TRACE_VERSION}"}
+    return {**header, "oneOf": lines, **definitions}
 
 
 def _line_schema(kind: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -92,55 +107,64 @@ def _line_schema(kind: str, data: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
-class _Untitled(GenerateJsonSchema):
-    """Leaves out titles that only say a field's name again."""
+class _UntitledFields(GenerateJsonSchema):
+    """Leaves out titles that only repeat the name of a field."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
 
-def _check_head(where: str, line: bytes) -> None:
-    """Raise InputError where the first line does not name the version that is read here."""
-    head = parsed(where, line)
-    if not isinstance(head, dict) or type(head.get("atlaskit_trace")) is not int:
+def _check_header(where: str, line: bytes) -> None:
+    """Raise InputError unless the first line names the version that this code reads."""
+    header = parse_line(where, line)
+    if not isinstance(header, dict) or type(header.get("atlaskit_trace")) is not int:
         raise InputError(f"{where}, names no version, so this is not a trace of atlaskit.")
-    if head["atlaskit_trace"] != TRACE_VERSION:
-        found = str(head["atlaskit_trace"])[:40]
+    if header["atlaskit_trace"] != TRACE_VERSION:
+        found = str(header["atlaskit_trace"])[:40]
         raise InputError(f"{where}, names a trace of version {found}; this atlaskit reads version {TRACE_VERSION}.")
-    if len(head) > 1:
-        raise InputError(f"{where}, says more than the version, which this atlaskit does not know.")
+    if len(header) > 1:
+        raise InputError(f"{where}, has fields besides the version, which this atlaskit does not know.")
 
 
-def parsed(where: str, line: bytes) -> Any:
-    """Return a line's JSON value; raise InputError for one that is none, or that could not be written again."""
+def parse_line(where: str, line: bytes) -> Any:
+    """Return the JSON value of a line.
+
+    Args:
+        where: Where the line is, as the subject of an error.
+        line: The line, in UTF-8.
+
+    Raises:
+        InputError: If the line is not JSON, or its value is nested too deeply or could not be
+            written again.
+    """
     try:
         value = json.loads(line.decode("utf-8"))
-        canonical_json(value).encode("utf-8")  # refuses NaN, numbers beyond measure, and halves of letters
+        canonical_json(value).encode("utf-8")  # refuses NaN, infinite numbers and lone surrogates
     except (ValueError, RecursionError) as error:
-        why = f"{error.msg}: column {error.colno}" if isinstance(error, json.JSONDecodeError) else reason(error)
-        raise InputError(f"{where}, is no JSON, so this is not a trace of atlaskit ({why}).") from error
-    if _is_deep(value):
-        raise InputError(f"{where}, is nested in more than {DEEPEST} levels, so this is not a trace of atlaskit.")
+        fault = f"{error.msg}: column {error.colno}" if isinstance(error, json.JSONDecodeError) else reason(error)
+        raise InputError(f"{where}, is not valid JSON, so this is not a trace of atlaskit ({fault}).") from error
+    if _is_nested_too_deeply(value):
+        raise InputError(f"{where}, has more than {MAX_NESTING} levels, so this is not a trace of atlaskit.")
     return value
 
 
-def _is_deep(value: Any) -> bool:
+def _is_nested_too_deeply(value: Any) -> bool:
     level = [value]
-    for _ in range(DEEPEST):
-        holders = [held.values() if isinstance(held, dict) else held for held in level if isinstance(held, dict | list)]
-        level = [held for holder in holders for held in holder]
+    for _ in range(MAX_NESTING):
+        nested = [item for item in level if isinstance(item, dict | list)]
+        level = [inner for item in nested for inner in (item.values() if isinstance(item, dict) else item)]
     return bool(level)
 
 
 def _event(where: str, row: Any) -> Event:
-    """Read one event; raise InputError for one of an unknown kind or form."""
+    """Return the event of a row; raise InputError for an unknown kind or invalid data."""
     if not isinstance(row, dict) or row.keys() != {"kind", "round", "worker", "data"}:
-        raise InputError(f"{where}, is no event of atlaskit: {str(row)[:80]!r}.")
+        raise InputError(f"{where}, is not an event of atlaskit: {str(row)[:80]!r}.")
     if not isinstance(row["kind"], str):
-        raise InputError(f"{where}, names its kind by something other than words: {str(row['kind'])[:40]!r}.")
+        raise InputError(f"{where}, has a kind that is not a string: {str(row['kind'])[:40]!r}.")
     counts = [row["round"]] if row["worker"] is None else [row["round"], row["worker"]]
     if not all(type(count) is int and count >= 0 for count in counts):
-        raise InputError(f"{where}, names its round or its worker by something other than a number from 0.")
+        raise InputError(f"{where}, has a round or a worker that is not a whole number from 0.")
     event = Event(**row)
     try:
         data_of(event)

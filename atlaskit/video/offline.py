@@ -58,7 +58,7 @@ class OfflineVideo(Video):
         if self.path is None or not self.path.exists():
             where = f"there is no file {self.path}" if self.path else "no file was given"
             raise VideoError(
-                f"The file of {self.name} is missing ({where}), and a frame must be decoded that is not in the cache: "
+                f"The file of {self.name} is missing ({where}), and a frame of it is needed that is not in the cache: "
                 f"open the video with its file."
             )
         known = None if CONTENT_HASH.fullmatch(self.fingerprint) else self.fingerprint

@@ -45,12 +45,12 @@ def test_invalid_options_raise_input_errors(
     [
         ("list of texts", "What?", "abc", None),
         ("list of texts", "What?", {"a", "b"}, None),
-        ("are texts", "What?", [1, 2], None),
-        ("are texts", "What?", ["a", None], None),
-        ("are texts", None, ["a", "b"], None),
+        ("must be texts", "What?", [1, 2], None),
+        ("must be texts", "What?", ["a", None], None),
+        ("must be texts", None, ["a", "b"], None),
         ("at least two choices", "What?", [], "choice"),
         ("leave them out", "What?", ["a", "b"], "count"),
-        ("of kind choice", "What?", None, "why"),
+        ("one of choice", "What?", None, "why"),
     ],
 )
 def test_invalid_questions_raise_input_errors(

@@ -54,7 +54,7 @@ class TestCustomStrategies:
             search(long_world, of_category(long_world, "S2A"), shared_cache, traversal=invalid, workers=2)
 
     def test_the_example_in_the_docs_runs(self, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        page = (ROOT / "docs" / "strategies.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs" / "how-the-search-works.md").read_text(encoding="utf-8")
         (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
         names: dict[str, Any] = {}
         exec(code, names)

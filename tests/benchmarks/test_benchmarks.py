@@ -1,4 +1,4 @@
-"""Loaders: folders in the published layouts, with the oddities that they have."""
+"""The loaders of datasets, on folders in the published layouts with all their irregularities."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def clip(film: World) -> Path:
     return video.path
 
 
-def lvb_row(number: int, **changed: Any) -> dict[str, Any]:
-    """A row with every published field."""
+def lvb_row(number: int, **changes: Any) -> dict[str, Any]:
+    """Return a row with every published field."""
     return {
         "video_id": f"v{number // 2}",
         "question": f"What is shown at moment {number}?",
@@ -52,7 +52,7 @@ def lvb_row(number: int, **changed: Any) -> dict[str, Any]:
         "starting_timestamp_for_subtitles": 30.5 if number // 2 == 1 else 0,
         "duration": 119.9,
         "view_count": 12345,
-        **changed,
+        **changes,
     }
 
 
@@ -61,7 +61,7 @@ LINES: tuple[list[dict[str, Any]], ...] = (
         {"start": "00:00:01.000", "end": "00:00:03.500", "line": "A first line."},
         {"start": "00:01:00.000", "end": "00:01:02.000", "line": "A minute on."},
     ],
-    # of a longer source: from before the video's beginning, and the last without an end
+    # Lines of a longer source: the first ends before the video starts, the last has no end.
     [
         {"timestamp": [10.0, 20.0], "text": "before"},
         {"timestamp": [30.0, 32.5], "text": "across the beginning"},
@@ -81,7 +81,7 @@ def lvb(tmp_path: Path, clip: Path) -> Path:
     return tmp_path
 
 
-def test_longvideobench_comes_back_as_it_was_written(lvb: Path) -> None:
+def test_longvideobench_loads_every_field(lvb: Path) -> None:
     bench = ak.benchmarks.longvideobench(lvb)
     assert len(bench) == 4 and bench.missing == () and "4 questions about 2 videos" in repr(bench)
     for number, case in enumerate(bench):
@@ -92,26 +92,26 @@ def test_longvideobench_comes_back_as_it_was_written(lvb: Path) -> None:
         assert case.facts["duration_group"] == row["duration_group"] and case.facts["level"] == row["level"]
         assert case.facts["topic"] == row["topic_category"] and list(case.facts["position"]) == row["position"]
         assert case.facts["subtitles"] is True
-    plain, moved = bench[0].opened(), bench[2].opened()
-    assert [(line.start_s, line.end_s) for line in plain.subtitles.lines] == [(1.0, 3.5), (60.0, 62.0)]
-    assert [(line.start_s, line.end_s, line.text) for line in moved.subtitles.lines] == [
+    whole, excerpt = bench[0].opened(), bench[2].opened()
+    assert [(line.start_s, line.end_s) for line in whole.subtitles.lines] == [(1.0, 3.5), (60.0, 62.0)]
+    assert [(line.start_s, line.end_s, line.text) for line in excerpt.subtitles.lines] == [
         (0.0, 2.0, "across the beginning"),
-        (60.0, moved.duration_s, "until the end"),
+        (60.0, excerpt.duration_s, "until the end"),
     ]
 
 
-def test_subtitles_are_off_where_that_is_asked(lvb: Path) -> None:
+def test_subtitles_are_loaded_only_if_wanted_and_present(lvb: Path) -> None:
     bench = ak.benchmarks.longvideobench(lvb, subtitles=False)
     assert not any(case.facts["subtitles"] for case in bench) and not bench[0].opened().subtitles.lines
     (lvb / "subtitles" / "v0_en.json").unlink()
     assert [case.facts["subtitles"] for case in ak.benchmarks.longvideobench(lvb)] == [False, False, True, True]
 
 
-def test_the_parquet_form_and_rows_from_a_hub_are_the_same(lvb: Path) -> None:
+def test_parquet_files_and_passed_rows_give_the_same_cases(lvb: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    plain = ak.benchmarks.longvideobench(lvb)
+    from_json = ak.benchmarks.longvideobench(lvb)
     rows = []
     for number in range(4):
         row = lvb_row(number)
@@ -119,12 +119,12 @@ def test_the_parquet_form_and_rows_from_a_hub_are_the_same(lvb: Path) -> None:
         if number == 3:
             candidates[3:] = ["N/A", "N/A"]
             row["correct_choice"] = 2
-        rows.append({**row, **{f"option{place}": option for place, option in enumerate(candidates)}})
+        rows.append({**row, **{f"option{index}": option for index, option in enumerate(candidates)}})
     (lvb / "lvb_val.json").unlink()
     parquet.write_table(pa.Table.from_pylist(rows), lvb / "validation-00000-of-00001.parquet")
-    packed, hub = ak.benchmarks.longvideobench(lvb), ak.benchmarks.longvideobench(lvb, rows=rows)
-    assert packed.cases[:3] == plain.cases[:3] and hub.cases == packed.cases
-    assert packed[3].question.choices == ("A star", "A heart", "A circle")
+    from_parquet, from_rows = ak.benchmarks.longvideobench(lvb), ak.benchmarks.longvideobench(lvb, rows=rows)
+    assert from_parquet.cases[:3] == from_json.cases[:3] and from_rows.cases == from_parquet.cases
+    assert from_parquet[3].question.choices == ("A star", "A heart", "A circle")
 
 
 def test_the_test_split_has_no_answers(lvb: Path) -> None:
@@ -134,32 +134,32 @@ def test_the_test_split_has_no_answers(lvb: Path) -> None:
     assert case.question.answer is None
 
 
-def test_missing_videos_are_listed_and_not_fatal(lvb: Path) -> None:
+def test_missing_videos_are_listed_and_warned_about(lvb: Path) -> None:
     (lvb / "videos" / "v1.mp4").unlink()
-    with pytest.warns(UserWarning, match=r"1 videos are not there: v1\.mp4"):
+    with pytest.warns(UserWarning, match=r"1 videos are missing: v1\.mp4"):
         bench = ak.benchmarks.longvideobench(lvb)
     assert len(bench) == 2 and bench.missing == ("v1.mp4",) and bench.where(level="L1-Perception").missing
 
 
 @pytest.mark.parametrize(
-    ("changed", "sentence"),
+    ("changes", "message"),
     [
         ({"candidates": "A star"}, r"lvb_val.json, row 1: candidates: "),
-        ({"correct_choice": 5}, r"row 1: .*correct_choice is 5, of 5 candidates"),
+        ({"correct_choice": 5}, r"row 1: .*correct_choice must index one of 5 candidates; got 5"),
         ({"duration_group": None}, r"row 1: duration_group: "),
         ({"candidates": ["A star", "A star"], "correct_choice": 0}, r"row 1: Two choices are the same"),
         ({"question": ""}, r"row 1: The question is empty"),
     ],
 )
-def test_a_malformed_row_is_one_sentence(lvb: Path, changed: dict[str, Any], sentence: str) -> None:
-    (lvb / "lvb_val.json").write_text(json.dumps([lvb_row(0), lvb_row(1, **changed)]))
-    with pytest.raises(InputError, match=sentence) as caught:
+def test_an_invalid_row_raises_one_sentence_with_its_location(lvb: Path, changes: dict[str, Any], message: str) -> None:
+    (lvb / "lvb_val.json").write_text(json.dumps([lvb_row(0), lvb_row(1, **changes)]))
+    with pytest.raises(InputError, match=message) as caught:
         ak.benchmarks.longvideobench(lvb)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "[", "\udce4".encode("utf-8", "surrogateescape")])
-def test_a_file_that_holds_no_rows_is_one_sentence(lvb: Path, text: str | bytes) -> None:
+def test_a_file_without_a_list_of_rows_is_rejected(lvb: Path, text: str | bytes) -> None:
     (lvb / "lvb_val.json").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=r"lvb_val\.json"):
         ak.benchmarks.longvideobench(lvb)
@@ -174,7 +174,7 @@ def test_a_row_cannot_name_a_file_outside_its_folder(lvb: Path, clip: Path) -> N
     assert len(bench) == 0 and len(bench.missing) == 2
 
 
-def mme_row(number: int, **changed: Any) -> dict[str, Any]:
+def mme_row(number: int, **changes: Any) -> dict[str, Any]:
     return {
         "video_id": f"{number // 3 + 1:03d}",
         "duration": ("short", "medium", "long")[number % 3],
@@ -187,7 +187,7 @@ def mme_row(number: int, **changed: Any) -> dict[str, Any]:
         "question": f"Which is it, {number}?",
         "options": ["A. Apples.", "B. Candles.", "C. Berries: A. small.", "D. 3.5"],
         "answer": "ABCD"[number % 4],
-        **changed,
+        **changes,
     }
 
 
@@ -203,7 +203,7 @@ def mme(tmp_path: Path, clip: Path) -> Path:
     return tmp_path
 
 
-def test_videomme_comes_back_as_it_was_written(mme: Path) -> None:
+def test_videomme_loads_every_field(mme: Path) -> None:
     bench = ak.benchmarks.videomme(mme)
     assert len(bench) == 9 and bench.missing == ()
     for number, case in enumerate(bench):
@@ -220,88 +220,88 @@ def test_videomme_comes_back_as_it_was_written(mme: Path) -> None:
     }
 
 
-def test_videomme_as_parquet(mme: Path) -> None:
+def test_videomme_loads_from_parquet(mme: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    plain = ak.benchmarks.videomme(mme)
+    from_json = ak.benchmarks.videomme(mme)
     rows = json.loads((mme / "test.json").read_text())
     (mme / "test.json").unlink()
     (mme / "videomme").mkdir()
     parquet.write_table(pa.Table.from_pylist(rows), mme / "videomme" / "test-00000-of-00001.parquet")
-    assert ak.benchmarks.videomme(mme).cases == plain.cases
+    assert ak.benchmarks.videomme(mme).cases == from_json.cases
 
 
 @pytest.mark.parametrize(
-    ("changed", "sentence"),
+    ("changes", "message"),
     [
-        ({"answer": "E"}, r"test\.json, row 0: .*answer is one of A, B, C, D, got 'E'"),
-        ({"options": ["Apples", "B. Pears"]}, r"row 0: options: .*begins with"),
+        ({"answer": "E"}, r"test\.json, row 0: .*answer must be one of A, B, C, D; got 'E'"),
+        ({"options": ["Apples", "B. Pears"]}, r"row 0: options: .*must begin with"),
         ({"duration": "eternal"}, r"row 0: duration: "),
     ],
 )
-def test_a_malformed_row_of_videomme_is_one_sentence(mme: Path, changed: dict[str, Any], sentence: str) -> None:
-    (mme / "test.json").write_text(json.dumps([mme_row(0, **changed)]))
-    with pytest.raises(InputError, match=sentence):
+def test_an_invalid_videomme_row_is_rejected(mme: Path, changes: dict[str, Any], message: str) -> None:
+    (mme / "test.json").write_text(json.dumps([mme_row(0, **changes)]))
+    with pytest.raises(InputError, match=message):
         ak.benchmarks.videomme(mme)
 
 
-def test_a_folder_of_another_layout_is_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_of_another_layout_is_rejected(tmp_path: Path) -> None:
     for load in (ak.benchmarks.longvideobench, ak.benchmarks.videomme):
-        with pytest.raises(InputError, match=f"{tmp_path.name} holds ne?i?t?h?e?r?"):
+        with pytest.raises(InputError, match=f"{tmp_path.name} holds (neither|no) "):
             load(tmp_path)
 
 
-def test_filters_name_columns_and_leave_something(mme: Path) -> None:
+def test_where_rejects_unknown_columns_and_empty_results(mme: Path) -> None:
     bench = ak.benchmarks.videomme(mme)
     assert isinstance(bench[:2], Benchmark) and len(bench[:2]) == 2
-    with pytest.raises(InputError, match="no column 'level'; it has category, domain"):
+    with pytest.raises(InputError, match="no column 'level'; its columns are category, domain"):
         bench.where(level="L1")
-    with pytest.raises(InputError, match="No question of Video-MME is left"):
+    with pytest.raises(InputError, match="No question of Video-MME matches"):
         bench.where(domain="Cooking")
 
 
-def test_a_benchmark_is_evaluated(mme: Path, cache: Cache, film: World) -> None:
-    table = ak.evaluate(ak.benchmarks.videomme(mme)[:2], "blind", vlm=Says(1), cache=cache, progress=False)
+def test_evaluate_accepts_a_benchmark(mme: Path, cache: Cache) -> None:
+    table = ak.evaluate(ak.benchmarks.videomme(mme)[:2], "blind", vlm=ConstantModel(1), cache=cache, progress=False)
     assert table["prediction"].tolist() == [1, 1] and table["right"].tolist() == [False, True]
     assert set(table["domain"]) == {"Knowledge"}
 
 
-class Says:
+class ConstantModel:
     """A model that always makes the same choice."""
 
     def __init__(self, choice: int) -> None:
         self.choice, self.name, self.parameters = choice, "always the same", dict[str, Any]()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        said = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
-        answer = request.schema.model_validate(said)
-        return Reply(answer, answer.model_dump_json(), Usage(calls=1))
+        fields = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
+        valid = request.schema.model_validate(fields)
+        return Reply(valid, valid.model_dump_json(), Usage(calls=1))
 
 
-@pytest.mark.parametrize("kind", ["lvb", "mme"])
-def test_a_folder_is_asked_as_it_is_and_long(kind: str, request: pytest.FixtureRequest) -> None:
-    home: Path = request.getfixturevalue(kind)
-    found = standard_and_long(home, first=2, duration_s=300.0)
-    assert [case.facts["length"] for case in found] == ["standard", "standard", "long", "long"]
-    assert [case.question.id for case in found[:2]] == [case.question.id for case in found[2:]]
-    durations = {case.facts["length"]: case.facts["duration_s"] for case in found}
-    assert len({case.facts["duration_s"] for case in found}) == 2, "two places on an axis"
-    assert durations["standard"] == pytest.approx(found[0].opened().duration_s)
-    assert durations["long"] == pytest.approx(found[2].opened().duration_s, rel=0.3)
+@pytest.mark.parametrize("dataset", ["lvb", "mme"])
+def test_standard_and_long_returns_each_question_twice(dataset: str, request: pytest.FixtureRequest) -> None:
+    home: Path = request.getfixturevalue(dataset)
+    bench = standard_and_long(home, first=2, duration_s=300.0)
+    assert [case.facts["length"] for case in bench] == ["standard", "standard", "long", "long"]
+    assert [case.question.id for case in bench[:2]] == [case.question.id for case in bench[2:]]
+    durations = {case.facts["length"]: case.facts["duration_s"] for case in bench}
+    assert len({case.facts["duration_s"] for case in bench}) == 2, "one duration for each length"
+    assert durations["standard"] == pytest.approx(bench[0].opened().duration_s)
+    assert durations["long"] == pytest.approx(bench[2].opened().duration_s, rel=0.3)
 
 
-def test_a_folder_of_no_benchmark_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds neither videos/, as LongVideoBench does, nor data/"):
+def test_standard_and_long_rejects_an_unknown_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds neither videos/ \(LongVideoBench\) nor data/ \(Video-MME\)"):
         standard_and_long(tmp_path)
 
 
-def test_the_notebook_of_the_benchmarks_asks_a_datasets_folder(lvb: Path, loop: Loop) -> None:
-    """Four methods, its videos as they are and among others, by any model that is served."""
+def test_the_benchmarks_notebook_runs_on_a_dataset_folder(lvb: Path, loop: Loop) -> None:
+    """It runs four methods on standard and long videos, with a model behind an endpoint."""
     out = lvb / "out"
-    given = {"data": str(lvb), "first": 2, "minutes": [6], "calls": 6, "model": loop.url}
-    places = {"cache_dir": str(lvb / "cache"), "figures_dir": str(out)}
-    run_notebook(ROOT / "notebooks" / "09_benchmarks.ipynb", out, {**given, **places})
+    parameters = {"data": str(lvb), "first": 2, "minutes": [6], "calls": 6, "model": loop.url}
+    folders = {"cache_dir": str(lvb / "cache"), "figures_dir": str(out)}
+    run_notebook(ROOT / "notebooks" / "09_benchmarks.ipynb", out, {**parameters, **folders})
     scores = pd.read_csv(out / "09_benchmarks_score.csv")
     assert set(scores["method"]) == {"video-rlm", "uniform", "composite", "captions"}
     assert scores.groupby("method")["duration_s"].nunique().tolist() == [2, 2, 2, 2]

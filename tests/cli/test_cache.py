@@ -76,7 +76,7 @@ def test_a_run_is_carried_over(asked: Path, film: World, capsys: pytest.CaptureF
         (["prune", "--to", "nan"], "must be a number of at least 0"),
         (["export", "nowhere/x.zip"], "cannot be written"),
         (["export", "x.zip", "--run", "none.json"], "cannot be read"),
-        (["export", "x.zip", "--run", "cache/entries/cache.db"], "no JSON"),
+        (["export", "x.zip", "--run", "cache/entries/cache.db"], "not valid JSON"),
         (["import", "none.zip"], "cannot be read as a recording"),
         (["import", "result.json"], "cannot be read as a recording"),
     ],

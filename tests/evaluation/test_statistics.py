@@ -1,17 +1,19 @@
-"""Statistics: stated intervals hold the truth as often as they say, and comparisons are paired."""
+"""Statistics: intervals reach their stated coverage, and comparisons are paired."""
 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from atlaskit.errors import InputError
-from atlaskit.evaluation import statistics
+from atlaskit.evaluation.intervals import bootstrap_bounds, exact_bounds, interval
 from atlaskit.evaluation.statistics import (
     COMPUTE,
     accuracy,
@@ -19,7 +21,6 @@ from atlaskit.evaluation.statistics import (
     compare,
     compute,
     exponent,
-    interval,
     mcnemar,
     prefix_hits,
     recall_at,
@@ -27,50 +28,79 @@ from atlaskit.evaluation.statistics import (
 
 
 @pytest.mark.parametrize(("videos", "spread"), [(40, 0.15), (100, 0.25), (12, 0.1)])
-def test_intervals_hold_the_truth_as_often_as_they_say(videos: int, spread: float) -> None:
-    """1,000 benchmarks of 4 to 12 questions a video, each video with a difficulty of its own."""
-    rng, held, truth = np.random.default_rng(1), 0, 0.6
+def test_intervals_reach_their_stated_coverage(videos: int, spread: float) -> None:
+    """1,000 benchmarks of 4 to 12 questions a video; each video has its own difficulty."""
+    rng, covered, truth = np.random.default_rng(1), 0, 0.6
     for number in range(1000):
         sizes = rng.integers(4, 13, videos)
-        hard = np.clip(rng.normal(truth, spread, videos), 0, 1)
-        right = rng.random(sizes.sum()) < np.repeat(hard, sizes)
+        difficulty = np.clip(rng.normal(truth, spread, videos), 0, 1)
+        right = rng.random(sizes.sum()) < np.repeat(difficulty, sizes)
         names = np.repeat(np.arange(videos), sizes).astype(str)
-        told = interval(right.astype(float), names.tolist(), draws=1000, seed=number)
-        held += told.low <= truth <= told.high
-    assert 0.93 <= held / 1000 <= 0.97
+        mean = interval(right.astype(float), names.tolist(), draws=1000, seed=number)
+        covered += mean.low <= truth <= mean.high
+    assert 0.93 <= covered / 1000 <= 0.97
 
 
 @given(st.integers(0, 10**6), st.integers(2, 30))
-def test_an_interval_holds_its_mean_and_is_the_same_each_time(seed: int, videos: int) -> None:
+def test_an_interval_contains_its_mean_and_is_reproducible(seed: int, videos: int) -> None:
     rng = np.random.default_rng(seed)
     values, names = rng.random(videos * 3), [str(n // 3) for n in range(videos * 3)]
-    told = interval(values, names, draws=400)
-    assert told == interval(values, names, draws=400)
-    assert told.low <= told.mean + 1e-9 and told.mean <= told.high + 1e-9
-    assert told.mean == pytest.approx(values.mean())
+    mean = interval(values, names, draws=400)
+    assert mean == interval(values, names, draws=400)
+    assert mean.low <= mean.mean + 1e-9 and mean.mean <= mean.high + 1e-9
+    assert mean.mean == pytest.approx(values.mean())
 
 
-def test_of_one_video_nothing_is_known() -> None:
-    told = interval([1.0, 0.0], ["a", "a"])
-    assert told.mean == 0.5 and math.isnan(told.low) and math.isnan(told.high)
+def test_one_video_has_no_interval() -> None:
+    mean = interval([1.0, 0.0], ["a", "a"])
+    assert mean.mean == 0.5 and math.isnan(mean.low) and math.isnan(mean.high)
 
 
-def test_all_right_is_not_sure_to_be_all_right() -> None:
-    told = interval([1.0] * 6, ["a", "a", "b", "b", "c", "c"])
-    assert told == (1.0, pytest.approx(0.025 ** (1 / 3)), 1.0)  # Clopper and Pearson, of three
+def test_constant_values_have_the_exact_binomial_interval() -> None:
+    mean = interval([1.0] * 6, ["a", "a", "b", "b", "c", "c"])
+    assert mean == (1.0, pytest.approx(0.025 ** (1 / 3)), 1.0)  # Clopper and Pearson, three trials
     assert interval([0.0] * 3, ["a", "b", "c"]) == (0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / 3)))
 
 
-@pytest.mark.parametrize("freedom", [3, 5, 9, 30, 200])
-def test_quantiles_of_students_t(freedom: int) -> None:
-    known = {3: 3.1824, 5: 2.5706, 9: 2.2622, 30: 2.0423, 200: 1.9719}
-    assert statistics._t(0.975, freedom) == pytest.approx(known[freedom], abs=0.02)
+@pytest.mark.parametrize(
+    ("successes", "trials", "level", "low", "high"),
+    [
+        (0, 10, 0.95, 0.0, 0.3085),
+        (1, 10, 0.95, 0.0025, 0.4450),
+        (5, 10, 0.95, 0.1871, 0.8129),
+        (10, 10, 0.95, 0.6915, 1.0),
+        (10, 100, 0.95, 0.0490, 0.1762),
+        (0, 10, 0.99, 0.0, 0.4113),
+        (10, 10, 0.99, 0.5887, 1.0),
+    ],
+)
+def test_exact_bounds_are_those_of_clopper_and_pearsons_tables(
+    successes: int, trials: int, level: float, low: float, high: float
+) -> None:
+    assert exact_bounds(successes, trials, level) == pytest.approx((low, high), abs=6e-5)
 
 
-def test_mcnemar_is_the_binomial_test() -> None:
+@pytest.mark.parametrize(("clusters", "t"), [(2, 12.7062), (3, 4.3027), (4, 3.1824), (6, 2.5706), (10, 2.2622)])
+def test_the_percentiles_use_the_tabulated_quantiles_of_students_t(clusters: int, t: float) -> None:
+    """With n clusters, the tail is Φ(−√(n/(n−1)) t), with t of n − 1 degrees of freedom."""
+    draws = np.linspace(0.0, 1.0, 4001)
+    low, high = bootstrap_bounds(clusters, lambda taken: draws, 0.95)  # its percentiles are the tails
+    tail = NormalDist().cdf(-math.sqrt(clusters / (clusters - 1)) * t)
+    assert low == pytest.approx(tail, rel=2e-3, abs=1e-12)
+    assert high == pytest.approx(1 - tail, abs=1e-5)
+
+
+@pytest.mark.parametrize(("freedom", "known"), [(1, 12.7062), (2, 4.3027), (5, 2.5706), (30, 2.0423), (200, 1.9719)])
+def test_quantiles_of_students_t(freedom: int, known: float) -> None:
+    assert stats.t.ppf(0.975, freedom) == pytest.approx(known, abs=5e-5)
+
+
+def test_mcnemar_is_the_exact_binomial_test() -> None:
     assert mcnemar(0, 0) == 1.0 and mcnemar(5, 5) == 1.0
     assert mcnemar(1, 9) == pytest.approx(2 * (1 + 10) / 1024)
     assert mcnemar(9, 1) == mcnemar(1, 9)
+    assert mcnemar(3, 12) == pytest.approx(0.03515625)  # 2 · 576 / 2^15
+    assert mcnemar(0, 6) == pytest.approx(0.03125)
     assert 0 <= mcnemar(0, 5000) < 1e-300
 
 
@@ -83,9 +113,9 @@ def rows(right: list[bool], **columns: object) -> pd.DataFrame:
 
 def test_comparisons_are_paired() -> None:
     first, second = rows([True, False, False, True, False, False]), rows([True, True, True, False, True, False])
-    told = compare(first, second.sample(frac=1, random_state=1))
-    assert (told.only_first, told.only_second) == (1, 3)
-    assert told.difference == pytest.approx(2 / 6) and told.p == mcnemar(1, 3)
+    comparison = compare(first, second.sample(frac=1, random_state=1))
+    assert (comparison.only_first, comparison.only_second) == (1, 3)
+    assert comparison.difference == pytest.approx(2 / 6) and comparison.p == mcnemar(1, 3)
     assert compare(first, first).difference == 0 and compare(first, first).p == 1
     with pytest.raises(InputError, match="6 and 5 questions and share 5"):
         compare(first, second.iloc[:5])
@@ -93,7 +123,7 @@ def test_comparisons_are_paired() -> None:
         compare(pd.concat([first, first.iloc[:1]]), second)
 
 
-def test_groups_and_recall() -> None:
+def test_accuracy_by_group_and_recall() -> None:
     table = rows([True, False, True, True], level=["L1", "L1", "L2", "L2"])
     by_level = accuracy(table, "level").set_index("level")
     assert by_level["mean"].to_dict() == {"L1": 0.5, "L2": 1.0}
@@ -102,50 +132,50 @@ def test_groups_and_recall() -> None:
     assert recall_at(spans).mean == 0.75 and recall_at(spans, 0.7).mean == 0.5
 
 
-def test_tables_stand_side_by_side() -> None:
-    """As in the paper's Appendix B, where a type of question may be in one benchmark only."""
+def test_a_breakdown_joins_tables_side_by_side() -> None:
+    """As in the paper's Appendix B, where only one benchmark may have a type of question."""
     short = rows([True, False, True, True], category=["S2E", "S2E", "TAA", "SSS"])
     long = rows([False, False], category=["S2E", "TAA"])
-    told = breakdown({"1 h": short, "10 h": long}, "category")
-    assert told["category"].tolist() == ["SSS", "TAA", "S2E"], "the best first"
-    assert told["1 h n"].tolist() == [1, 1, 2] and told["1 h mean"].tolist() == [1.0, 1.0, 0.5]
-    assert told["10 h n"].isna().tolist() == [True, False, False] and told["10 h mean"].tolist()[1:] == [0.0, 0.0]
+    joined = breakdown({"1 h": short, "10 h": long}, "category")
+    assert joined["category"].tolist() == ["SSS", "TAA", "S2E"], "best first"
+    assert joined["1 h n"].tolist() == [1, 1, 2] and joined["1 h mean"].tolist() == [1.0, 1.0, 0.5]
+    assert joined["10 h n"].isna().tolist() == [True, False, False] and joined["10 h mean"].tolist()[1:] == [0.0, 0.0]
 
 
 def test_costs_are_means_and_quantiles() -> None:
     counts = {name: [1.0, 2.0, 3.0, 10.0] for name in COMPUTE}
-    told = compute(rows([True] * 4, seconds=1.0, hours=[1, 1, 10, 10], **counts), "hours").set_index("hours")
-    assert told["questions"].tolist() == [2, 2] and told["worker_tokens"].tolist() == [1.5, 6.5]
-    assert told["tokens 50 %"].tolist() == [1.5, 6.5] and told["tokens 90 %"].tolist() == pytest.approx([1.9, 9.3])
+    costs = compute(rows([True] * 4, seconds=1.0, hours=[1, 1, 10, 10], **counts), "hours").set_index("hours")
+    assert costs["questions"].tolist() == [2, 2] and costs["worker_tokens"].tolist() == [1.5, 6.5]
+    assert costs["tokens 50 %"].tolist() == [1.5, 6.5] and costs["tokens 90 %"].tolist() == pytest.approx([1.9, 9.3])
     failed = rows(
         [True, False], seconds=1.0, **{name: [4.0, math.nan] for name in COMPUTE if name != "tokens"}, tokens=4
     )
     assert compute(failed).iloc[0][["questions", "rounds"]].tolist() == [2, 4]
 
 
-def grown(exponent_of: float, videos: int, spread: float, seed: int) -> pd.DataFrame:
+def tokens_by_duration(true_exponent: float, videos: int, spread: float, seed: int) -> pd.DataFrame:
     """Tokens of five questions a video at four durations; some videos cost more than others."""
     rng, durations = np.random.default_rng(seed), np.repeat([60.0, 600.0, 3600.0, 36_000.0], 5 * videos)
     names = np.tile(np.repeat(np.arange(videos), 5), 4)
-    dear = np.exp(rng.normal(0, spread, (videos, 4)))[names, np.repeat(range(4), 5 * videos)]
-    tokens = 1000 * durations**exponent_of * dear * np.exp(rng.normal(0, 0.3, len(names)))
+    price = np.exp(rng.normal(0, spread, (videos, 4)))[names, np.repeat(range(4), 5 * videos)]
+    tokens = 1000 * durations**true_exponent * price * np.exp(rng.normal(0, 0.3, len(names)))
     return pd.DataFrame({"duration_s": durations, "video": names.astype(str), "tokens": tokens})
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.2, 1.0])
-def test_exponents_hold_the_truth_as_often_as_they_say(truth: float) -> None:
-    exact = grown(truth, 6, 0.0, 0).assign(tokens=lambda table: 3 * table["duration_s"] ** truth)
+def test_exponents_reach_their_stated_coverage(truth: float) -> None:
+    exact = tokens_by_duration(truth, 6, 0.0, 0).assign(tokens=lambda table: 3 * table["duration_s"] ** truth)
     assert exponent(exact).mean == pytest.approx(truth, abs=1e-9)
-    told = [exponent(grown(truth, 20, 0.4, seed)) for seed in range(150)]
-    held = sum(each.low <= truth <= each.high for each in told)
-    assert 0.91 <= held / 150 <= 0.99
+    fits = [exponent(tokens_by_duration(truth, 20, 0.4, seed)) for seed in range(150)]
+    covered = sum(fit.low <= truth <= fit.high for fit in fits)
+    assert 0.91 <= covered / 150 <= 0.99
 
 
 @pytest.mark.parametrize(
-    ("wrong", "sentence"),
+    ("compute_it", "sentence"),
     [
-        (lambda: exponent(grown(1, 2, 0, 0).query("duration_s == 60")), "two durations or more"),
-        (lambda: exponent(grown(1, 2, 0, 0).assign(tokens=0)), "has no exponent"),
+        (lambda: exponent(tokens_by_duration(1, 2, 0, 0).query("duration_s == 60")), "two or more durations"),
+        (lambda: exponent(tokens_by_duration(1, 2, 0, 0).assign(tokens=0)), "has no exponent"),
         (lambda: breakdown({}, "level"), "no tables"),
         (lambda: compute(rows([True])), "lacks the column 'master_tokens'"),
         (lambda: interval([], []), "no rows"),
@@ -154,12 +184,12 @@ def test_exponents_hold_the_truth_as_often_as_they_say(truth: float) -> None:
         (lambda: recall_at(rows([True])), "no when-questions"),
     ],
 )
-def test_what_cannot_be_reckoned_is_one_sentence(wrong: object, sentence: str) -> None:
+def test_invalid_statistics_are_input_errors(compute_it: object, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        wrong()  # type: ignore[operator]
+        compute_it()  # type: ignore[operator]
 
 
-def test_hits_of_a_prefix_cache_are_shares_of_what_was_counted() -> None:
+def test_prefix_hits_are_shares_of_counted_prompt_tokens() -> None:
     table = pd.DataFrame(
         {
             "duration_s": [600, 600, 600, 36_000],
@@ -168,7 +198,7 @@ def test_hits_of_a_prefix_cache_are_shares_of_what_was_counted() -> None:
             "estimated": [False, False, False, True],
         }
     )
-    told = prefix_hits(table, "duration_s").set_index("duration_s")
-    assert told.loc[600, "questions"] == 2 and told.loc[600, "mean"] == pytest.approx(0.375)
-    assert told.loc[600, "deviation"] == pytest.approx(np.std([0.5, 0.25], ddof=1))
-    assert told.loc[36_000, "questions"] == 0 and math.isnan(told.loc[36_000, "mean"]), "estimates tell nothing"
+    hits = prefix_hits(table, "duration_s").set_index("duration_s")
+    assert hits.loc[600, "questions"] == 2 and hits.loc[600, "mean"] == pytest.approx(0.375)
+    assert hits.loc[600, "deviation"] == pytest.approx(np.std([0.5, 0.25], ddof=1))
+    assert hits.loc[36_000, "questions"] == 0 and math.isnan(hits.loc[36_000, "mean"]), "estimates are left out"

@@ -19,7 +19,9 @@ from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import NotebookError, run_notebook
 from atlaskit.experiments.report import write_html
-from atlaskit.models.serving.server import SHIPPED, serve, served_name
+from atlaskit.models.presets import SHIPPED
+from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.archive import import_
 
 SEED, DURATION_S = 7, 600

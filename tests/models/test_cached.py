@@ -1,21 +1,23 @@
-"""Replies that are kept: samples, asking again, replaying, and what is never kept."""
+"""Cached replies: keys, samples, refresh, replay, and what is never cached."""
 
 from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
-from support.loopback import Fault, Loop, completion, failing, saying, send
+from support.faults import Fault, completion, failing, saying, send
+from support.loopback import Loop
 from support.model_doubles import Babbler, Counting
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import VERSIONS, is_outdated
+from atlaskit.environment.render import view
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
@@ -29,18 +31,18 @@ class Pick(BaseModel):
     cell: Annotated[int, Field(ge=0, le=9)]
 
 
-def request(words: str = "Pick a cell.") -> Request:
-    return Request("worker", "step", (Message("user", (words,)),), Pick)
+def request(words: str = "Pick a cell.", **rest: Any) -> Request:
+    return Request("worker", "step", (Message("user", (words,)),), Pick, **rest)
 
 
-def ended(reason: str, text: str = '{"cell":3}', **message: object) -> Fault:
-    """An answer that fits, and ended for a reason."""
+def finishing(reason: str, text: str = '{"cell":3}', **message: object) -> Fault:
+    """Answer with a completion of this finish reason."""
     body = completion(text, **message)
     body["choices"][0]["finish_reason"] = reason
     return lambda handler: send(handler, 200, body)
 
 
-def test_each_sample_has_a_reply_and_a_seed_of_its_own(loop: Loop, cache: Cache) -> None:
+def test_each_sample_has_its_own_reply_and_seed(loop: Loop, cache: Cache) -> None:
     vlm = VLM(loop.url, "loop", temperature=1.0, seed=10)
     loop.faults = [saying(f'{{"cell":{cell}}}') for cell in (1, 2, 3)]
     first = [Cached(vlm, cache, sample=n).complete(request()).answer.cell for n in range(3)]
@@ -50,7 +52,7 @@ def test_each_sample_has_a_reply_and_a_seed_of_its_own(loop: Loop, cache: Cache)
     assert cache.stats()["reply"]["entries"] == 3
 
 
-def test_samples_of_a_whole_run_differ_and_are_replayed(world: World, cache: Cache) -> None:
+def test_samples_of_a_run_differ_and_each_is_replayed(world: World, cache: Cache) -> None:
     oracle = Counting(Oracle(world, miss=0.5, confuse=0.5))
     runs = [ask(world.drawn, world.questions[2], vlm=oracle, sample=n, cache=cache, **OPTIONS) for n in range(4)]
     calls = len(oracle.calls)
@@ -63,39 +65,39 @@ def test_samples_of_a_whole_run_differ_and_are_replayed(world: World, cache: Cac
     assert len(oracle.calls) == calls
 
 
-def test_refreshing_asks_once_for_each_request_and_keeps_what_is_new(loop: Loop, cache: Cache) -> None:
+def test_refresh_makes_one_call_for_each_request_and_caches_its_reply(loop: Loop, cache: Cache) -> None:
     vlm = VLM(loop.url, "loop")
     loop.faults = [saying(f'{{"cell":{cell}}}') for cell in (1, 2)]
     assert Cached(vlm, cache).complete(request()).answer.cell == 1
-    fresh = Cached(vlm, cache, refresh=True)
+    refreshed = Cached(vlm, cache, refresh=True)
     with ThreadPoolExecutor(8) as pool:
-        cells = list(pool.map(lambda _: fresh.complete(request()).answer.cell, range(8)))
+        cells = list(pool.map(lambda _: refreshed.complete(request()).answer.cell, range(8)))
     assert cells == [2] * 8 and len(loop.bodies) == 2
     assert Cached(vlm, cache).complete(request()).answer.cell == 2
 
 
-def test_what_cannot_be_refreshed_stays(loop: Loop, cache: Cache) -> None:
+def test_a_failed_refresh_keeps_the_cached_reply(loop: Loop, cache: Cache) -> None:
     vlm = VLM(loop.url, "loop")
-    kept = Cached(vlm, cache).complete(request()).answer
+    cached = Cached(vlm, cache).complete(request()).answer
     loop.faults = [failing(400)]
     with pytest.raises(ModelError):
         Cached(vlm, cache, refresh=True).complete(request())
-    assert Cached(vlm, cache, replay=True).complete(request()).answer == kept
+    assert Cached(vlm, cache, replay=True).complete(request()).answer == cached
 
 
-def test_a_refreshed_run_is_replayed_as_it_then_was(world: World, cache: Cache) -> None:
+def test_a_refreshed_run_makes_all_calls_again(world: World, cache: Cache) -> None:
     model = Counting(Oracle(world, miss=0.3))
     first = ask(world.drawn, world.questions[0], vlm=model, cache=cache, **OPTIONS)
     calls = len(model.calls)
-    fresh = ask(world.drawn, world.questions[0], vlm=model, refresh=True, cache=cache, **OPTIONS)
-    assert len(model.calls) == 2 * calls and fresh.to_json() == first.to_json()
-    assert fresh.spent.calls == calls
+    refreshed = ask(world.drawn, world.questions[0], vlm=model, refresh=True, cache=cache, **OPTIONS)
+    assert len(model.calls) == 2 * calls and refreshed.to_json() == first.to_json()
+    assert refreshed.spent.calls == calls
 
 
 @pytest.mark.parametrize(
-    "fault", [ended("content_filter"), ended("stop", refusal="I cannot help with that."), failing(400)]
+    "fault", [finishing("content_filter"), finishing("stop", refusal="I cannot help with that."), failing(400)]
 )
-def test_what_was_filtered_refused_or_failed_is_never_kept(loop: Loop, cache: Cache, fault: Fault) -> None:
+def test_a_filtered_or_refused_answer_is_never_cached(loop: Loop, cache: Cache, fault: Fault) -> None:
     model = Cached(VLM(loop.url, "loop"), cache)
     loop.faults = [fault]
     with pytest.raises(Refused) as caught:
@@ -105,7 +107,7 @@ def test_what_was_filtered_refused_or_failed_is_never_kept(loop: Loop, cache: Ca
     assert model.complete(request()).live
 
 
-def test_what_a_misfit_was_corrected_to_is_kept_and_the_misfit_is_not(loop: Loop, cache: Cache) -> None:
+def test_the_corrected_answer_is_cached_and_the_misfit_is_not(loop: Loop, cache: Cache) -> None:
     loop.faults = [saying("I would pick cell 3."), saying('{"cell":3}')]
     model = Cached(VLM(loop.url, "loop"), cache)
     assert model.complete(request()).usage.calls == 2
@@ -113,14 +115,14 @@ def test_what_a_misfit_was_corrected_to_is_kept_and_the_misfit_is_not(loop: Loop
     assert json.loads(cache.get(entry.key) or b"")["text"] == '{"cell":3}'
 
 
-def test_a_replay_that_lacks_a_reply_says_so_and_asks_nobody(world: World, cache: Cache) -> None:
+def test_a_replay_without_the_first_reply_makes_no_call(world: World, cache: Cache) -> None:
     model = Counting(Babbler(1))
     with pytest.raises(Unrecorded, match="no reply of babbler to a 'task'.*another run") as caught:
         ask(world.drawn, world.questions[0], vlm=model, replay=True, cache=cache, **OPTIONS)
     assert model.calls == [] and "\n" not in str(caught.value)
 
 
-def test_a_replay_that_lacks_one_reply_of_many_says_so(world: World, tmp_path: Path) -> None:
+def test_a_replay_without_one_reply_of_many_makes_no_call(world: World, tmp_path: Path) -> None:
     cache, model = Cache(tmp_path / "cache"), Counting(Oracle(world, miss=0.3))
     ask(world.drawn, world.questions[0], vlm=model, cache=cache, **OPTIONS)
     calls, replies = len(model.calls), [entry.key for entry in cache.entries() if entry.key.startswith("reply:")]
@@ -135,25 +137,95 @@ def test_a_replay_that_lacks_one_reply_of_many_says_so(world: World, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         ({"sample": -1}, "sample is a whole number"),
         ({"sample": 0.5}, "sample is a whole number"),
-        ({"refresh": True, "replay": True}, "take one"),
+        ({"refresh": True, "replay": True}, "set one"),
     ],
 )
-def test_a_wrong_wish_is_one_sentence(world: World, cache: Cache, options: dict[str, object], sentence: str) -> None:
-    with pytest.raises(InputError, match=sentence):
+def test_an_invalid_setting_is_an_error(world: World, cache: Cache, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache, **options)  # type: ignore[arg-type]
 
 
-def test_a_version_tells_what_no_code_looks_for_any_more(monkeypatch: pytest.MonkeyPatch, cache: Cache) -> None:
+def test_a_key_of_an_older_version_is_outdated(monkeypatch: pytest.MonkeyPatch, cache: Cache) -> None:
     old = reply_key(Babbler(), request())
     cache.put(old, b"x")
     assert not is_outdated(old)
     monkeypatch.setitem(VERSIONS, "reply", VERSIONS["reply"] + 1)
     newer = reply_key(Babbler(), request())
     assert newer != old and is_outdated(old) and not is_outdated(newer)
-    assert not is_outdated("nothing:1:0") and not is_outdated(
-        "reply:99:0"
-    )  # of a version to come: it is not ours to judge
+    assert not is_outdated("nothing:1:0") and not is_outdated("reply:99:0"), "a newer version may use it"
+
+
+def test_text_with_lone_surrogates_can_be_cached(loop: Loop, cache: Cache) -> None:
+    loop.faults = [saying('{"thought":"t","cell":3}', reasoning_content="\ud800")]
+    assert Cached(VLM(loop.url, "loop"), cache).complete(request()).reasoning == "?"
+    assert not Cached(VLM(loop.url, "loop"), cache).complete(request()).live
+
+
+def test_a_cached_reply_counts_no_more_calls_than_are_left(loop: Loop, cache: Cache) -> None:
+    model = Cached(VLM(loop.url, "loop"), cache)
+    loop.faults = [failing(500)] * 2
+    assert model.complete(request()).usage.calls == 3
+    assert model.complete(request()).usage.calls == 3
+    assert model.complete(request(), max_attempts=1).usage.calls == 1
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        b"not JSON",
+        b"[]",
+        b"{}",
+        b'{"text":7,"usage":{},"reasoning":""}',
+        b'{"text":"{}","usage":{"euros":1},"reasoning":""}',
+    ],
+)
+def test_an_entry_of_another_form_is_replaced_by_a_call(loop: Loop, cache: Cache, entry: bytes) -> None:
+    vlm = VLM(loop.url, "loop")
+    cache.put(reply_key(vlm, request()), entry)
+    assert Cached(vlm, cache).complete(request()).live
+    assert not Cached(vlm, cache).complete(request()).live
+
+
+def test_a_reply_is_cached_and_a_failure_is_not(loop: Loop, cache: Cache) -> None:
+    model = Cached(VLM(loop.url, "loop"), cache)
+    loop.faults = [failing(400)]
+    with pytest.raises(ModelError):
+        model.complete(request())
+    first, second = model.complete(request()), model.complete(request())
+    assert len(loop.bodies) == 2
+    assert (first.live, second.live) == (True, False)
+    assert (first.answer, first.text, first.usage) == (second.answer, second.text, second.usage)
+
+
+def test_a_reply_key_covers_everything_the_reply_depends_on(loop: Loop, cache: Cache, world: World) -> None:
+    vlm = VLM(loop.url, "loop")
+    grid_view = view(world.drawn, k=2, cell=64, cache=cache)
+    requests = [
+        request(),
+        request("Pick another."),
+        request(max_tokens=5),
+        Request("worker", "step", (Message("system", ("Pick a cell.",)),), Pick),
+        Request("worker", "step", (Message("user", ("Pick a cell.", grid_view)),), Pick),
+        Request("worker", "step", (Message("user", ("Pick a cell.", grid_view.expand(0))),), Pick),
+    ]
+    keys = [reply_key(vlm, each) for each in requests]
+    keys += [
+        reply_key(VLM(loop.url, "other"), request()),
+        reply_key(VLM(loop.url, "loop", temperature=1), request()),
+    ]
+    assert len(set(keys)) == len(keys)
+    same = Request("master", "probe", request().messages, Pick, facts={"truth": 3})
+    assert reply_key(VLM("http://127.0.0.1:1/v1", "loop", api_key="k", timeout_s=1), same) == keys[0]
+
+
+def test_no_image_is_encoded_for_a_cached_reply(cache: Cache, world: World, loop: Loop) -> None:
+    with_view = Request("worker", "step", (Message("user", (view(world.drawn, k=2, cell=48, cache=cache),)),), Pick)
+    model = Counting(VLM(loop.url, "loop"))
+    Cached(model, cache).complete(with_view)
+    before = world.drawn.frames_decoded
+    Cached(model, cache).complete(with_view)
+    assert (model.calls, world.drawn.frames_decoded) == (["step"], before)

@@ -1,11 +1,12 @@
-"""The account of every call."""
+"""The record of every call of a run."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import pytest
-from support.loopback import failing, loopback, saying
+from support.faults import failing, saying
+from support.loopback import loopback
 from support.model_doubles import Flaky
 
 from atlaskit.agents.budget import Budget
@@ -18,8 +19,8 @@ from atlaskit.models.usage import Usage
 SMALL = {"cell": 48, "k": 4, "budget": Budget(calls=30)}
 
 
-def test_the_calls_add_up_to_the_result(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
+def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with loopback() as server:
         server.faults = [failing(503), saying("nonsense"), failing(500)]
         result = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(server.url), cache=cache, **SMALL)  # type: ignore[arg-type]
@@ -45,7 +46,7 @@ def test_the_calls_add_up_to_the_result(world: World, cache: Cache, monkeypatch:
     assert again.to_json() == result.to_json()
 
 
-def test_a_failed_call_is_in_the_account(world: World, cache: Cache) -> None:
+def test_a_failed_call_is_recorded(world: World, cache: Cache) -> None:
     model = Flaky(Oracle(world), 1.0)
     result = ask(world.drawn, world.questions[0], vlm=model, cache=cache, **SMALL)  # type: ignore[arg-type]
     failed = [call for call in result.calls if call.failure]
@@ -53,7 +54,7 @@ def test_a_failed_call_is_in_the_account(world: World, cache: Cache) -> None:
     assert sum((call.usage for call in result.calls), Usage()) == result.total
 
 
-def test_an_oracles_account_is_an_estimate_and_says_so(world: World, cache: Cache) -> None:
+def test_the_token_counts_of_an_oracle_are_marked_as_estimates(world: World, cache: Cache) -> None:
     result = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache, **SMALL)  # type: ignore[arg-type]
     for call in result.calls:
         assert call.usage.estimated and call.row()["estimated"] and call.usage.calls == 1

@@ -1,4 +1,4 @@
-"""The client against a real loopback server, and the cached wrapper."""
+"""`ak.VLM` against a real server on the loopback address."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import socket
 import time
 
 import pytest
-from pydantic import BaseModel
-from support.loopback import (
+from support.faults import (
     Fault,
-    Loop,
     completion,
     failing,
     hanging_up,
@@ -20,14 +18,12 @@ from support.loopback import (
     with_broken_json,
     without_choices,
 )
-from support.model_doubles import Counting
+from support.loopback import Loop
 from support.stand_ins import Pick, request
 
-from atlaskit.agents.schemas import one_of
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
-from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
 from atlaskit.models.protocol import Message, Request
@@ -45,13 +41,13 @@ def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
     assert body["response_format"]["json_schema"]["schema"]["properties"]["cell"]["enum"] == [3, 5]
 
 
-def test_images_are_sent_in_place(loop: Loop, world: World, cache: Cache) -> None:
-    sheet = view(world.drawn, k=2, cell=64, cache=cache)
-    VLM(loop.url, "loop").complete(Request("worker", "step", (Message("user", ("Look:", sheet, "Pick.")),), Pick))
+def test_images_keep_their_place_among_the_texts(loop: Loop, world: World, cache: Cache) -> None:
+    grid_view = view(world.drawn, k=2, cell=64, cache=cache)
+    VLM(loop.url, "loop").complete(Request("worker", "step", (Message("user", ("Look:", grid_view, "Pick.")),), Pick))
     parts = loop.bodies[0]["messages"][0]["content"]
     assert [part["type"] for part in parts] == ["text", "image_url", "text"]
     url = parts[1]["image_url"]["url"]
-    assert base64.b64decode(url.removeprefix("data:image/jpeg;base64,")) == sheet.jpeg()
+    assert base64.b64decode(url.removeprefix("data:image/jpeg;base64,")) == grid_view.jpeg()
 
 
 TRANSIENT: dict[str, Fault] = {
@@ -64,7 +60,7 @@ TRANSIENT: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("name", TRANSIENT)
-def test_a_passing_failure_is_tried_again_and_counted(loop: Loop, name: str) -> None:
+def test_a_failure_that_may_pass_is_retried_and_counted(loop: Loop, name: str) -> None:
     loop.faults = [TRANSIENT[name]] * 2
     assert VLM(loop.url, "loop").complete(request()).usage.calls == 3
     loop.faults = [TRANSIENT[name]] * 9
@@ -88,64 +84,23 @@ GARBAGE: dict[str, object] = {
 
 
 @pytest.mark.parametrize("name", GARBAGE)
-def test_an_answer_outside_the_protocol_is_a_model_error(loop: Loop, name: str) -> None:
+def test_a_body_outside_the_protocol_is_a_model_error(loop: Loop, name: str) -> None:
     loop.faults = [lambda handler: send(handler, 200, GARBAGE[name])] * 8
     with pytest.raises(ModelError) as caught:
         VLM(loop.url, "loop").complete(request(), max_attempts=2)
     assert caught.value.usage.calls == 2 and "\n" not in str(caught.value)
 
 
-def test_odd_text_can_be_kept(loop: Loop, cache: Cache) -> None:
-    loop.faults = [saying('{"thought":"t","cell":3}', reasoning_content="\ud800")]
-    assert Cached(VLM(loop.url, "loop"), cache).complete(request()).reasoning == "?"
-    assert not Cached(VLM(loop.url, "loop"), cache).complete(request()).live
-
-
-def test_retries_end_with_the_time(loop: Loop) -> None:
+def test_no_retry_is_made_past_the_deadline(loop: Loop) -> None:
     loop.faults = [failing(503, Retry_After="8")] * 4
     with pytest.raises(ModelError) as caught:
         VLM(loop.url, "loop").complete(request(), deadline_s=time.monotonic() + 1)
-    assert caught.value.usage.calls == 1  # a wait of eight seconds would not fit
+    assert caught.value.usage.calls == 1  # the requested pause of 8 s does not fit
 
 
-def test_a_kept_reply_is_charged_no_more_than_is_left(loop: Loop, cache: Cache) -> None:
-    model = Cached(VLM(loop.url, "loop"), cache)
-    loop.faults = [failing(500)] * 2
-    assert model.complete(request()).usage.calls == 3
-    assert model.complete(request()).usage.calls == 3
-    assert model.complete(request(), max_attempts=1).usage.calls == 1
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        b"no JSON",
-        b"[]",
-        b"{}",
-        b'{"text":7,"usage":{},"reasoning":""}',
-        b'{"text":"{}","usage":{"euros":1},"reasoning":""}',
-    ],
-)
-def test_an_entry_of_another_shape_is_asked_anew(loop: Loop, cache: Cache, entry: bytes) -> None:
-    vlm = VLM(loop.url, "loop")
-    cache.put(reply_key(vlm, request()), entry)
-    assert Cached(vlm, cache).complete(request()).live
-    assert not Cached(vlm, cache).complete(request()).live
-
-
-def test_true_is_not_one(loop: Loop) -> None:
-    class One(BaseModel):
-        cell: one_of((1, 2))  # type: ignore[valid-type]
-
-    assert One.model_validate_json('{"cell":1}').cell == 1
-    with pytest.raises(ValueError, match="not a number"):
-        One.model_validate_json('{"cell":true}')
-    assert One.model_json_schema()["properties"]["cell"]["enum"] == [1, 2]
-
-
-def test_a_refusal_is_not_tried_again(loop: Loop) -> None:
+def test_a_rejected_request_is_not_retried(loop: Loop) -> None:
     loop.faults = [failing(400)]
-    with pytest.raises(ModelError, match="answers 400: no, not now") as caught:
+    with pytest.raises(ModelError, match="returned HTTP 400: no, not now") as caught:
         VLM(loop.url, "loop").complete(request())
     assert caught.value.usage.calls == 1 and len(loop.bodies) == 1
 
@@ -167,20 +122,20 @@ def test_a_misfit_is_corrected_once_in_the_same_conversation(loop: Loop, name: s
     first, second = (body["messages"] for body in loop.bodies)
     assert second[: len(first)] == first and second[-1]["content"].startswith("That does not fit the schema")
     loop.faults = [MISFITS[name]] * 2
-    with pytest.raises(BadReply, match="form") as caught:
+    with pytest.raises(BadReply, match="does not fit the schema") as caught:
         VLM(loop.url, "loop").complete(request())
     assert (caught.value.usage.calls, caught.value.usage.completion_tokens) == (2, 20)
 
 
-def test_raw_control_characters_in_a_string_are_no_misfit(loop: Loop) -> None:
-    """What a grammar with maxLength lets through (mlc-ai/xgrammar#800)."""
+def test_raw_control_characters_in_a_string_are_escaped(loop: Loop) -> None:
+    """A grammar with maxLength lets them through (mlc-ai/xgrammar#800)."""
     loop.faults = [saying('{"thought":"a\tb\nc\x00","cell":3}')]
     reply = VLM(loop.url, "loop").complete(request())
     assert reply.usage.calls == 1 and reply.answer.thought == "a\tb\nc\x00"
     assert json.loads(reply.text)["thought"] == reply.answer.thought
 
 
-def test_reasoning_is_kept_out_of_the_answer(loop: Loop) -> None:
+def test_reasoning_is_separated_from_the_answer(loop: Loop) -> None:
     answer = '{"thought":"t","cell":3}'
     loop.faults = [saying(f"<think>It is 5. No, 3.</think>{answer}"), saying(answer, reasoning_content="Hmm, 3.")]
     vlm = VLM(loop.url, "loop")
@@ -189,8 +144,8 @@ def test_reasoning_is_kept_out_of_the_answer(loop: Loop) -> None:
     assert (first.reasoning, second.reasoning) == ("It is 5. No, 3.", "Hmm, 3.")
 
 
-def test_nobody_there_is_one_sentence_that_says_how_to_get_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.01)
+def test_a_dead_endpoint_is_one_line_that_says_how_to_get_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -198,41 +153,3 @@ def test_nobody_there_is_one_sentence_that_says_how_to_get_a_model(monkeypatch: 
             with pytest.raises(Unreachable, match="make serve") as caught:
                 ask()
             assert url in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_a_reply_is_kept_and_a_failure_is_not(loop: Loop, cache: Cache) -> None:
-    model = Cached(VLM(loop.url, "loop"), cache)
-    loop.faults = [failing(400)]
-    with pytest.raises(ModelError):
-        model.complete(request())
-    first, second = model.complete(request()), model.complete(request())
-    assert len(loop.bodies) == 2
-    assert (first.live, second.live) == (True, False)
-    assert (first.answer, first.text, first.usage) == (second.answer, second.text, second.usage)
-
-
-def test_a_reply_is_kept_by_all_that_it_depends_on(loop: Loop, cache: Cache, world: World) -> None:
-    vlm = VLM(loop.url, "loop")
-    sheet = view(world.drawn, k=2, cell=64, cache=cache)
-    requests = [
-        request(),
-        request("Pick another."),
-        request(max_tokens=5),
-        Request("worker", "step", (Message("system", ("Pick a cell.",)),), Pick),
-        Request("worker", "step", (Message("user", ("Pick a cell.", sheet)),), Pick),
-        Request("worker", "step", (Message("user", ("Pick a cell.", sheet.expand(0))),), Pick),
-    ]
-    keys = [reply_key(vlm, each) for each in requests]
-    keys += [reply_key(VLM(loop.url, "other"), request()), reply_key(VLM(loop.url, "loop", temperature=1), request())]
-    assert len(set(keys)) == len(keys)
-    same = Request("master", "probe", request().messages, Pick, facts={"truth": 3})
-    assert reply_key(VLM("http://127.0.0.1:1/v1", "loop", api_key="k", timeout_s=1), same) == keys[0]
-
-
-def test_an_image_is_not_encoded_for_a_reply_that_is_kept(cache: Cache, world: World, loop: Loop) -> None:
-    looks = Request("worker", "step", (Message("user", (view(world.drawn, k=2, cell=48, cache=cache),)),), Pick)
-    model = Counting(VLM(loop.url, "loop"))
-    Cached(model, cache).complete(looks)
-    before = world.drawn.frames_decoded
-    Cached(model, cache).complete(looks)
-    assert (model.calls, world.drawn.frames_decoded) == (["step"], before)

@@ -1,4 +1,4 @@
-"""Forms: a shape with values given to each call takes, refuses and tells what a model of just these values would."""
+"""`ParametricSchema`: a shape with values behaves as a pydantic model of just these values."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from atlaskit.agents.schemas import one_of, reply_model, several
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.errors import first_fault
 from atlaskit.models.cached import reply_key
-from atlaskit.models.protocol import Message, Request, json_schema
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.schema import ParametricSchema, among, json_schema
 
 Make = Callable[[], ParametricSchema]
 
@@ -30,13 +30,13 @@ LABELS = st.integers(1, 40).map(lambda count: tuple(f"A{n}" for n in range(count
 DURATIONS = st.sampled_from([0.5, 600.0, 36_000.0])
 LEGAL = st.builds(LegalSet, CELLS, st.booleans(), CELLS, CELLS, CELLS, CELLS, CELLS, st.just(True))
 KINDS = st.sampled_from(["choice", "when", "count", "summary", "open"])
-MADE: st.SearchStrategy[Make] = st.one_of(
+SCHEMAS: st.SearchStrategy[Make] = st.one_of(
     st.builds(partial, st.just(schemas.probe_schema), SOME, st.integers(1, 12)),
     st.builds(partial, st.just(schemas.step_schema), LEGAL),
     st.builds(partial, st.just(schemas.review_schema), st.integers(0, 5), DURATIONS, LABELS, CELLS),
     st.builds(partial, st.just(schemas.decision_schema), KINDS, st.integers(1, 5), DURATIONS, CELLS | LABELS),
 )
-STRANGE = [
+ODD_VALUES = [
     None,
     True,
     1,
@@ -58,8 +58,8 @@ STRANGE = [
 ]
 
 
-def alone(make: Make, monkeypatch: pytest.MonkeyPatch) -> type[BaseModel]:
-    """Make the same form as a model of its own, its values written into it: slow, and plain to see through."""
+def with_literals(make: Make, monkeypatch: pytest.MonkeyPatch) -> type[BaseModel]:
+    """Build the same schema as one pydantic model with Literals: slow, and simple."""
     values = dict(make().values)
     with monkeypatch.context() as patch:
         patch.setattr(schemas, "among", lambda name: one_of(values[name]))
@@ -69,7 +69,7 @@ def alone(make: Make, monkeypatch: pytest.MonkeyPatch) -> type[BaseModel]:
 
 
 def spoiled(value: Any, rng: random.Random) -> Any:
-    """Put something strange into an answer, in one place; or leave something out."""
+    """Replace one part of an answer by an odd value, or leave a field out."""
     if isinstance(value, dict) and value and rng.random() < 0.9:
         name = rng.choice(list(value))
         rest = {other: part for other, part in value.items() if other != name}
@@ -77,15 +77,15 @@ def spoiled(value: Any, rng: random.Random) -> Any:
     if isinstance(value, list) and value and rng.random() < 0.8:
         place = rng.randrange(len(value))
         return [*value[:place], spoiled(value[place], rng), *value[place + 1 :]]
-    return rng.choice(STRANGE)
+    return rng.choice(ODD_VALUES)
 
 
-def outcome(form: ParametricSchema | type[BaseModel], value: Any, as_text: bool) -> tuple[Any, ...]:
-    """Return what comes of an answer: itself, or where the first fault lies and what it is."""
+def outcome(schema: ParametricSchema | type[BaseModel], value: Any, as_text: bool) -> tuple[Any, ...]:
+    """Validate an answer; return it, or the place and kind of the first fault."""
     try:
-        answer = form.model_validate_json(json.dumps(value)) if as_text else form.model_validate(value)
+        answer = schema.model_validate_json(json.dumps(value)) if as_text else schema.model_validate(value)
     except ValidationError as error:
-        is_huge = 10**30 in _leaves(value)  # which a Literal calls too large instead
+        is_huge = 10**30 in _leaves(value)  # a Literal gives another reason: it is too large
         return (False,) if is_huge else (False, *first_fault(error))
     return True, answer.model_dump_json()
 
@@ -96,46 +96,56 @@ def _leaves(value: Any) -> list[Any]:
     return [value]
 
 
-@given(MADE, st.integers(0, 2**32))
+@given(SCHEMAS, st.integers(0, 2**32))
 @settings(max_examples=120, deadline=None)
-def test_a_form_is_what_a_model_of_its_values_is(make: Make, seed: int) -> None:
+def test_a_parametric_schema_equals_a_model_with_literals(make: Make, seed: int) -> None:
     rng = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
-        form, plain = make(), alone(make, patch)
-    told = form.model_json_schema()
-    assert json.dumps(told) == json.dumps(plain.model_json_schema())  # byte for byte, as it is sent
+        schema, plain = make(), with_literals(make, patch)
+    sent = schema.model_json_schema()
+    assert json.dumps(sent) == json.dumps(plain.model_json_schema())  # byte for byte, as a model gets it
     for _ in range(4):
-        answer = babble(told, told.get("$defs", {}), rng)
+        answer = babble(sent, sent.get("$defs", {}), rng)
         for value in (answer, *(spoiled(answer, rng) for _ in range(12))):
             for as_text in (False, True):
-                assert outcome(form, value, as_text) == outcome(plain, value, as_text), value
+                assert outcome(schema, value, as_text) == outcome(plain, value, as_text), value
 
 
-def test_a_value_is_given_back_as_it_was_given() -> None:
-    form = ParametricSchema(reply_model("Pick", cell=among("cells")), (("cells", (1, 2)),))
-    assert type(form.model_validate_json('{"cell": 1.0}').cell) is int
-    for refused in ("true", '"1"', "3", "null", "[1]", "1.5", "1e400"):
+def test_true_does_not_count_as_one() -> None:
+    class One(BaseModel):
+        cell: one_of((1, 2))  # type: ignore[valid-type]
+
+    assert One.model_validate_json('{"cell":1}').cell == 1
+    with pytest.raises(ValueError, match="not a number"):
+        One.model_validate_json('{"cell":true}')
+    assert One.model_json_schema()["properties"]["cell"]["enum"] == [1, 2]
+
+
+def test_an_answer_holds_the_values_of_the_call() -> None:
+    schema = ParametricSchema(reply_model("Pick", cell=among("cells")), (("cells", (1, 2)),))
+    assert type(schema.model_validate_json('{"cell": 1.0}').cell) is int
+    for rejected in ("true", '"1"', "3", "null", "[1]", "1.5", "1e400"):
         with pytest.raises(ValidationError):
-            form.model_validate_json(f'{{"cell": {refused}}}')
+            schema.model_validate_json(f'{{"cell": {rejected}}}')
 
 
-def test_without_values_nothing_fits() -> None:
+def test_a_shape_without_values_accepts_nothing() -> None:
     shape = reply_model("Pick", cells=several(among("cells"), 1, 3))
     for context in (None, {}, {"others": (1,)}, {"cells": ()}):
         with pytest.raises(ValidationError):
             shape.model_validate({"cells": [1]}, context=context)
 
 
-def test_a_shape_is_made_once_whatever_the_cells() -> None:
+def test_calls_with_other_cells_share_one_shape() -> None:
     one, other = (schemas.probe_schema(cells, 3) for cells in ((1, 2, 3), (4, 5, 6, 7)))
     assert one.shape is other.shape and one != other
     assert json_schema(one) != json_schema(other)
 
 
-def test_a_key_tells_shapes_and_values_apart() -> None:
+def test_a_reply_key_covers_the_shape_and_the_values() -> None:
     model = Babbler()
     cells, fewer = tuple(range(9)), tuple(range(8))
-    forms = [
+    all_schemas = [
         schemas.probe_schema(cells, 3),
         schemas.probe_schema(fewer, 3),
         schemas.probe_schema(cells, 2),
@@ -152,12 +162,12 @@ def test_a_key_tells_shapes_and_values_apart() -> None:
         schemas.TaskAnswer,
     ]
     message = (Message("user", ("Which?",)),)
-    keys = {reply_key(model, Request("worker", "step", message, form)) for form in forms}
-    assert len(keys) == len(forms)
+    keys = {reply_key(model, Request("worker", "step", message, schema)) for schema in all_schemas}
+    assert len(keys) == len(all_schemas)
 
 
 def _one_action_each(cells: tuple[int, ...]) -> list[list[Any]]:
-    """What a state allows where one kind of action alone is legal: each field of a LegalSet but the last."""
+    """Return the arguments of legal sets with one kind of action each (without the last field)."""
     return [[cells if place == kind else () for place in range(7)] for kind in (0, 2, 3, 4, 5, 6)] + [
         [(), True, (), (), (), (), ()]
     ]

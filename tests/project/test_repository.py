@@ -10,7 +10,7 @@ from pathlib import Path
 from support.paths import ROOT
 
 from atlaskit.caching.keys import VERSIONS
-from atlaskit.models.serving.server import SHIPPED
+from atlaskit.models.presets import SHIPPED
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 

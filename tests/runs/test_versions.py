@@ -1,4 +1,4 @@
-"""Two environments with other versions of PyAV and Pillow make the same keys: what one paid for, the other finds."""
+"""Environments with different versions of PyAV and Pillow make the same keys and share a cache."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ NEWER = {"av": "18.1.0", "pillow": "13.0.0"}
 
 
 def environment(folder: Path, versions: dict[str, str]) -> Path:
-    """Make a virtual environment with these versions of two libraries, and this one's of all others; return its Python.
+    """Make a virtual environment and return its Python.
 
-    Its own come first: what a .pth file names is looked at last.
+    It has these versions of two libraries, and all others from the current environment: the path in
+    a .pth file comes last, so its own libraries take precedence.
     """
     venv.create(folder, symlinks=True)
     (installed,) = folder.glob("lib/python*/site-packages")
@@ -38,23 +39,23 @@ def environment(folder: Path, versions: dict[str, str]) -> Path:
     return folder / "bin" / "python"
 
 
-def told_by(python: Path, *arguments: str | Path) -> dict[str, Any]:
-    """Run the worker in an environment; return what it prints."""
-    names = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONNOUSERSITE": "1"}
-    done = subprocess.run([python, WORKER, *arguments], capture_output=True, text=True, env=names, check=False)
+def worker_output(python: Path, *arguments: str | Path) -> dict[str, Any]:
+    """Run the worker in an environment and return the JSON it prints."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONNOUSERSITE": "1"}
+    done = subprocess.run([python, WORKER, *arguments], capture_output=True, text=True, env=variables, check=False)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    output: dict[str, Any] = json.loads(done.stdout)
+    return output
 
 
 def subtitled(path: Path) -> Path:
-    """Encode four seconds of VP9 with two lines of text in them."""
+    """Encode four seconds of VP9 with two subtitle lines."""
     with av.open(str(path), "w") as container:
-        picture = container.add_stream("libvpx-vp9", rate=25, options={"deadline": "realtime", "cpu-used": "8"})
-        picture.width, picture.height, picture.pix_fmt = 320, 180, "yuv420p"
+        stream = container.add_stream("libvpx-vp9", rate=25, options={"deadline": "realtime", "cpu-used": "8"})
+        stream.width, stream.height, stream.pix_fmt = 320, 180, "yuv420p"
         track = container.add_mux_stream("subrip", time_base=Fraction(1, 1000))
         container.start_encoding()
-        packets = [packet for index in range(100) for packet in picture.encode(framed(index))] + picture.encode()
+        packets = [packet for index in range(100) for packet in stream.encode(timed_frame(index))] + stream.encode()
         for start, text in ((500, "Hello Wörld"), (2000, "三")):
             packet = av.Packet(text.encode())
             packet.stream, packet.time_base, packet.pts, packet.dts = track, Fraction(1, 1000), start, start
@@ -65,14 +66,14 @@ def subtitled(path: Path) -> Path:
     return path
 
 
-def framed(index: int) -> av.VideoFrame:
+def timed_frame(index: int) -> av.VideoFrame:
     frame = numbered_frame(index)
     frame.pts, frame.time_base = index, Fraction(1, 25)
     return frame
 
 
 @pytest.mark.registry
-def test_two_environments_with_other_libraries_make_the_same_keys(tmp_path: Path) -> None:
+def test_two_environments_with_other_versions_make_the_same_keys(tmp_path: Path) -> None:
     began = time.monotonic()
     with ThreadPoolExecutor(2) as pool:
         homes = tmp_path / "older", tmp_path / "newer"
@@ -80,11 +81,11 @@ def test_two_environments_with_other_libraries_make_the_same_keys(tmp_path: Path
     installed_s = time.monotonic() - began
     files = make_video(tmp_path / "a.mp4"), make_video(tmp_path / "b.avi", "mpeg4"), subtitled(tmp_path / "c.mkv")
     cache = tmp_path / "cache"
-    first = told_by(older, tmp_path / "filmed by older", cache, *files)
-    again = told_by(newer, tmp_path / "filmed by newer", cache, *files)
-    for told, home, versions in ((first, homes[0], OLDER), (again, homes[1], NEWER)):
-        assert {"av": told["av"], "pillow": told["pillow"]} == versions, "or it would show nothing"
-        assert all(place.startswith(str(home)) for place in told["from"])
+    first = worker_output(older, tmp_path / "made by older", cache, *files)
+    again = worker_output(newer, tmp_path / "made by newer", cache, *files)
+    for output, home, versions in ((first, homes[0], OLDER), (again, homes[1], NEWER)):
+        assert {"av": output["av"], "pillow": output["pillow"]} == versions, "otherwise the test is void"
+        assert all(path.startswith(str(home)) for path in output["from"])
     assert first["facts"]["c.mkv"][-1] == [[0.5, 1.5, "Hello Wörld"], [2.0, 3.0, "三"]]
     assert first["facts"] == again["facts"]
     assert first["keys"] == again["keys"]
@@ -94,10 +95,10 @@ def test_two_environments_with_other_libraries_make_the_same_keys(tmp_path: Path
     assert asked["spent"]["calls"] == asked["cost"] > 0 and asked["spent"]["frames"] > 0
     assert replayed["spent"] == {"calls": 0, "frames": 0}
     assert replayed["result"] == asked["result"]
-    films = [next((tmp_path / f"filmed by {name}").rglob("*.mp4")).read_bytes() for name in ("older", "newer")]
+    videos = [next((tmp_path / f"made by {name}").rglob("*.mp4")).read_bytes() for name in ("older", "newer")]
     print(
         f"PyAV {first['av']} (FFmpeg {first['ffmpeg']}), Pillow {first['pillow']}; PyAV {again['av']} (FFmpeg "
-        f"{again['ffmpeg']}), Pillow {again['pillow']}: {count} keys agree; the films' bytes "
-        f"{'agree too' if films[0] == films[1] else 'differ'}; {installed_s:.0f} of {time.monotonic() - began:.0f} s "
+        f"{again['ffmpeg']}), Pillow {again['pillow']}: {count} keys agree; the bytes of the videos "
+        f"{'agree too' if videos[0] == videos[1] else 'differ'}; {installed_s:.0f} of {time.monotonic() - began:.0f} s "
         "are for installing"
     )

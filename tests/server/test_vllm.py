@@ -1,4 +1,4 @@
-"""A real vLLM server on this machine's CPU, with a tiny untrained model made on the spot: `make test-server`."""
+"""A real vLLM server on this machine's CPU, with a tiny untrained model: `make test-server`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ServerError, Unreachable
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import CallControl, Message, Request
 from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.serving import install
@@ -43,7 +44,7 @@ BUDGET = Budget(calls=12)
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model: 4 million seeded weights, its own tokenizer, nothing downloaded."""
+    """A model of 4 million random weights with its own tokenizer. Nothing is downloaded."""
     folder = tmp_path_factory.mktemp("model") / "tiny"
     script = SUPPORT / "tiny_model.py"
     subprocess.run([install.interpreter(), script, folder], check=True, capture_output=True)
@@ -51,7 +52,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _small_and_unconnected() -> Iterator[None]:
+def _small_and_offline() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
         patch.setenv("HF_HUB_OFFLINE", "1")
@@ -59,7 +60,7 @@ def _small_and_unconnected() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def vlm(tiny: Path, _small_and_unconnected: None) -> Iterator[VLM]:
+def vlm(tiny: Path, _small_and_offline: None) -> Iterator[VLM]:
     with serve(tiny) as vlm:
         yield vlm
 
@@ -69,8 +70,8 @@ def run(world: World, question: Question, vlm: VLM, cache: Cache, **options: obj
     return ask(world.drawn, question, vlm=vlm, cache=cache, **given)  # type: ignore[arg-type]
 
 
-def test_a_whole_run(vlm: VLM, world: World, cache: Cache) -> None:
-    """Every reply validates, no action is illegal, the books agree with the server's own."""
+def test_a_run_agrees_with_the_servers_counters(vlm: VLM, world: World, cache: Cache) -> None:
+    """Every reply fits its schema, no action is illegal, usage equals the count of the server."""
     before = vlm.counters()
     result = run(world, world.questions[0], vlm, cache)
     server = vlm.counters() - before
@@ -104,66 +105,63 @@ def shape_of(request: Request) -> type:
 
 
 @pytest.mark.parametrize("is_unforced", [False, True])
-def test_every_form_of_answer_is_kept_to(
+def test_the_servers_grammar_enforces_every_schema(
     vlm: VLM, tmp_path: Path, is_unforced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each call, for each kind of question: the server's grammar takes its schema, and what comes fits it; also in
-    the form in which nano is asked, with tokens of its own choice."""
-    monkeypatch.setattr("atlaskit.models.dialect.is_nano", lambda name: is_unforced)
+    """Each call of each kind of question, also with the tokens left to the model, as for nano."""
+    monkeypatch.setattr("atlaskit.models.payload.preset_for", lambda name: Preset(no_forcing=is_unforced))
     world = atlasworld(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
     calls: dict[tuple[str, ...], Request] = {}
 
-    class Listening(Oracle):
+    class Recording(Oracle):
         def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-            own = traversal if request.step == "step" else ""  # a worker's actions alone differ by traversal
-            calls.setdefault((request.step, own, shape_of(request).__name__, request.facts.question.kind), request)  # type: ignore[attr-defined]
+            variant = traversal if request.step == "step" else ""  # the traversal changes only a worker's actions
+            calls.setdefault((request.step, variant, shape_of(request).__name__, request.facts.question.kind), request)  # type: ignore[attr-defined]
             return super().complete(request, **control)
 
-    asked = {question.kind: question for question in world.questions}
-    for question in asked.values():
+    questions = {question.kind: question for question in world.questions}
+    for question in questions.values():
         for traversal, depth in product(("dfs", "bfs"), ("auto", 0)):
             options = {"k": 4, "cell": 32, "traversal": traversal, "max_depth": depth, "max_rounds": 2}
-            ask(world.drawn, question, vlm=Listening(world, 0.3), cache=Cache(tmp_path / "cache"), **options)  # type: ignore[arg-type]
-    assert len(asked) == 5 and {step for step, *_ in calls} == {"task", "probe", "step", "review", "decision"}
+            ask(world.drawn, question, vlm=Recording(world, 0.3), cache=Cache(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+    assert len(questions) == 5 and {step for step, *_ in calls} == {"task", "probe", "step", "review", "decision"}
     for key, request in calls.items():
         reply = vlm.complete(request, max_attempts=1)
         assert isinstance(reply.answer, shape_of(request)), key
 
 
-def test_a_conversation_about_one_view_is_cached_by_the_server(vlm: VLM, world: World, cache: Cache) -> None:
+def test_the_server_caches_the_prefix_of_a_conversation(vlm: VLM, world: World, cache: Cache) -> None:
     result = run(world, world.questions[1], vlm, cache, workers=1, cell=32)
     calls = [call for call in result.calls if call.role == "worker"]
-    went_on = [
+    continued = [
         now for before, now in zip(calls, calls[1:], strict=False) if now.views[: len(before.views)] == before.views
     ]
-    cached = sum(call.usage.cached_tokens for call in went_on)
-    assert went_on and cached > 0.5 * sum(call.usage.prompt_tokens for call in went_on)
+    cached = sum(call.usage.cached_tokens for call in continued)
+    assert continued and cached > 0.5 * sum(call.usage.prompt_tokens for call in continued)
 
 
 def request(*parts: object) -> Request:
     return Request("worker", "step", (Message("user", parts),), TaskAnswer, max_tokens=400)  # type: ignore[arg-type]
 
 
-def test_an_image_travels_once_and_again_when_it_was_forgotten(vlm: VLM, world: World, cache: Cache) -> None:
-    sheets = [view(world.drawn, k=2, cell=size, cache=cache) for size in (128, 129, 130)]
-    plain = VLM(vlm.base_url, vlm.name)  # one that was not started here: it shares no disk that we know of
+def test_an_image_is_sent_once_and_again_if_the_server_dropped_it(vlm: VLM, world: World, cache: Cache) -> None:
+    views = [view(world.drawn, k=2, cell=size, cache=cache) for size in (128, 129, 130)]
+    plain = VLM(vlm.base_url, vlm.name)  # as if the server ran elsewhere: it shares no folder
     assert plain.dialect.name == "vllm" and plain.dialect.media is None
-    first, second = (plain.complete(request("What is here?", sheets[0], word)) for word in ("Say it.", "Say more."))
-    assert first.transit.sent_bytes > len(sheets[0].jpeg()) > 4 * second.transit.sent_bytes
+    first, second = (plain.complete(request("What is here?", views[0], word)) for word in ("Say it.", "Say more."))
+    assert first.transit.sent_bytes > len(views[0].jpeg()) > 4 * second.transit.sent_bytes
     assert first.usage.image_tokens == second.usage.image_tokens > 0
 
-    plain._known.add(sheets[1].key)  # as if the server had been started anew since
-    third = plain.complete(request("What is here?", sheets[1]))
-    assert third.usage.calls == 1 and third.transit.sent_bytes > len(sheets[1].jpeg())
+    plain._chat.known_images.add(views[1].key)  # as if the server had been restarted since
+    third = plain.complete(request("What is here?", views[1]))
+    assert third.usage.calls == 1 and third.transit.sent_bytes > len(views[1].jpeg())
 
-    by_file = vlm.complete(request("What is here?", sheets[2]))
+    by_file = vlm.complete(request("What is here?", views[2]))
     assert by_file.transit.sent_bytes < 4000 and by_file.usage.image_tokens == first.usage.image_tokens
-    assert by_file.text == plain.complete(request("What is here?", sheets[2])).text
+    assert by_file.text == plain.complete(request("What is here?", views[2])).text
 
 
-def test_two_runs_at_once_keep_books_of_their_own(
-    vlm: VLM, world: World, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_parallel_runs_count_their_own_usage(vlm: VLM, world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
     before = vlm.counters()
     caches = [Cache(tmp_path_factory.mktemp("cache")) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
@@ -177,7 +175,7 @@ def test_two_runs_at_once_keep_books_of_their_own(
     assert server.prefix_hits == sum(result.total.cached_tokens for result in results)
 
 
-def test_a_reason_to_fail_is_told(tiny: Path) -> None:
+def test_the_error_of_a_failed_start_has_vllms_reason(tiny: Path) -> None:
     with pytest.raises(ServerError, match="max_model_len") as caught:
         serve(tiny, arguments=["--max-model-len", "99999999"], progress=False).start()
     assert "\n" not in str(caught.value) and "server.log" in str(caught.value)
@@ -190,25 +188,25 @@ def children(pid: int) -> list[int]:
         return []
 
 
-def test_a_server_that_dies_costs_no_evidence_and_a_new_one_completes_the_run(
+def test_a_dead_server_costs_no_evidence_and_a_new_one_completes_the_run(
     tiny: Path, world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("atlaskit.models.client.FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.05)
     server, steps, found = serve(tiny), [], []
     killed = threading.Event()
 
-    def kill_after_a_find(event: Event) -> None:
+    def kill_after_evidence(event: Event) -> None:
         if event.kind == "step":
             steps.append(event)
             found.extend(event["found"])
             if found and len(steps) > 2 and not killed.is_set():
-                assert server._keeper is not None
-                os.killpg(children(server._keeper.pid)[0], signal.SIGKILL)
+                assert server._process is not None
+                os.killpg(children(server._process.supervisor.pid)[0], signal.SIGKILL)
                 killed.set()
 
     question = world.questions[4]
     with server as vlm:
-        cut = run(world, question, vlm, cache, workers=1, on_event=kill_after_a_find)
+        cut = run(world, question, vlm, cache, workers=1, on_event=kill_after_evidence)
         assert killed.is_set() and cut.prediction is None
         assert cut.failure.startswith(f"No model answers at {vlm.base_url}")
         assert found and {item.timestamp_s for item in cut.evidence} == {item["timestamp_s"] for item in found}
@@ -217,10 +215,10 @@ def test_a_server_that_dies_costs_no_evidence_and_a_new_one_completes_the_run(
         whole = run(world, question, server.start(), cache, workers=1)
     assert whole.prediction is not None and whole.failure == ""
     assert 0 < whole.spent.calls <= whole.total.calls - len(cut.trace.of("step")), (
-        "what was answered before is not asked again"
+        "steps that were answered before make no call"
     )
-    answered = cut.trace.of("step")
-    assert answered == whole.trace.of("step")[: len(answered)]
+    answered_steps = cut.trace.of("step")
+    assert answered_steps == whole.trace.of("step")[: len(answered_steps)]
 
 
 USER = """
@@ -229,15 +227,15 @@ USER = """
 """
 
 
-def test_a_killed_user_leaves_no_process_behind(tiny: Path) -> None:
-    """As when a kernel is restarted while the server loads: its engine is a process of its own by then."""
+def test_the_server_ends_with_a_killed_user(tiny: Path) -> None:
+    """As when a kernel is restarted while the server loads and its engine already runs."""
     code = textwrap.dedent(USER.format(model=str(tiny)))
     user = subprocess.Popen([sys.executable, "-c", code])
     group, until_s = 0, time.monotonic() + 120
     while not group or len(members(group)) < 3:
         assert time.monotonic() < until_s and user.poll() is None
         time.sleep(0.2)
-        group = next((engine for keeper in children(user.pid) for engine in children(keeper)), 0)
+        group = next((engine for supervisor in children(user.pid) for engine in children(supervisor)), 0)
     user.kill()
     user.wait()
     while members(group):
@@ -246,13 +244,13 @@ def test_a_killed_user_leaves_no_process_behind(tiny: Path) -> None:
 
 
 def members(group: int) -> list[int]:
-    """Return the processes of a group that still run."""
+    """Return the ids of a group's processes that still run."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, _, its_group = path.read_text().rpartition(")")[2].split()[:3]
+            state, _, process_group = path.read_text().rpartition(")")[2].split()[:3]
         except OSError:
             continue
-        if int(its_group) == group and state != "Z":
+        if int(process_group) == group and state != "Z":
             found.append(int(path.parent.name))
     return found

@@ -1,4 +1,7 @@
-"""One cache, many processes of many threads: nothing lost, nothing mixed, nothing made twice, whoever dies or forks."""
+"""One cache, many processes with many threads: nothing is lost, mixed up or made twice.
+
+This holds when processes are killed, and when they fork.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fork_worker import fork_amid_use, fork_and_end, fork_beside_a_held_key
 from support.hammer_worker import (
     LARGEST,
+    OPERATIONS,
     PATIENCE_S,
-    STRIKES,
     THREADS,
     fill,
-    fork_amid_use,
-    fork_and_end,
-    fork_beside_a_held_key,
     hammer,
     hold,
     json_of,
@@ -36,42 +37,43 @@ from atlaskit.errors import CacheWarning
 
 PROCESSES = 8
 SECONDS = float(os.environ.get("ATLASKIT_HAMMER_S", "8"))
-"""How long they hammer, all at the same time; ATLASKIT_HAMMER_S=60 has them do so for a minute."""
+"""Duration of the hammer test; the environment variable ATLASKIT_HAMMER_S sets it."""
 FORKS = 80
 SPAWN = multiprocessing.get_context("spawn")
-FORKED = "told"
-"""How a child ends that was forked off a process that had the cache open: "told", or "well" if it could use it."""
+FORKED = "refused"
+"""How a child ends that was forked while its parent had the cache open."""
 
 
-def test_eight_processes_of_eight_threads_hammer_one_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eight_processes_of_eight_threads_share_one_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory, log = tmp_path / "cache", tmp_path / "made.txt"
-    told = in_processes(PROCESSES, hammer, lambda number: (directory, log, number, PROCESSES, SECONDS))
+    reports = in_processes(PROCESSES, hammer, lambda number: (directory, log, number, PROCESSES, SECONDS))
     made = Counter(line.split()[0] for line in log.read_text().splitlines())
     makers = {line.split()[1] for line in log.read_text().splitlines()}
-    strikes, waited = sum((each.strikes for each in told), Counter[str]()), sum(each.waited for each in told)
-    stored = set[str]().union(*(each.stored for each in told))
+    operations = sum((report.operations for report in reports), Counter[str]())
+    waited = sum(report.waited for report in reports)
+    stored = set[str]().union(*(report.stored for report in reports))
     print(
-        f"{PROCESSES} × {THREADS} for {SECONDS:g} s: {strikes.total():,} operations ({dict(strikes)}), {len(made):,} "
-        f"keys made, {waited:,} times another was waited for, {len(stored):,} entries"
+        f"{PROCESSES} × {THREADS} for {SECONDS:g} s: {operations.total():,} operations ({dict(operations)}), "
+        f"{len(made):,} keys made, {waited:,} waits for another caller, {len(stored):,} entries"
     )
-    assert [fault for each in told for fault in each.faults] == []
-    assert {key: times for key, times in made.items() if times > 1} == {}, "what several want at once is made once"
+    assert [fault for report in reports for fault in report.faults] == []
+    assert {key: times for key, times in made.items() if times > 1} == {}, "no key is made twice"
     assert made.keys() == {key for key in stored if key.startswith("made:")}
-    assert len(makers) == PROCESSES and waited > 20 and strikes.keys() == STRIKES.keys(), "or it would show nothing"
+    assert len(makers) == PROCESSES and waited > 20 and operations.keys() == OPERATIONS.keys(), (
+        "too little contention to test anything"
+    )
 
     cache = Cache(directory)
-    assert [key for key in stored if not is_as_it_should_be(cache, key)] == []
+    assert [key for key in stored if not has_its_value(cache, key)] == []
     stats = cache.stats()
     assert sum(counts["entries"] for counts in stats.values()) == len(stored)
     assert all(counts["corrupt"] == counts["evicted"] == 0 for counts in stats.values())
-    monkeypatch.setattr(
-        "atlaskit.caching.disk.ORPHAN_AGE_S", -60.0
-    )  # a file that no row names was left behind, however new it is
+    monkeypatch.setattr("atlaskit.caching.disk.ORPHAN_AGE_S", -60.0)  # files of any age count as orphans
     assert cache.verify() == {}
 
 
-def test_what_is_overwritten_is_there_all_the_while(tmp_path: Path) -> None:
-    """Entries of more than 32 kB lie in files, each in its own, so the old one goes while others may be reading it."""
+def test_an_entry_can_be_read_while_it_is_overwritten(tmp_path: Path) -> None:
+    """The file of a large entry is deleted while other threads may be reading it."""
     cache, other, value, done = Cache(tmp_path), Cache(tmp_path), b"x" * LARGEST, threading.Event()
     cache.put("blob:1:1", value)
 
@@ -82,17 +84,17 @@ def test_what_is_overwritten_is_there_all_the_while(tmp_path: Path) -> None:
     writer = threading.Thread(target=overwrite)
     writer.start()
     try:
-        seen = [cache.get("blob:1:1") for _ in range(2000)]
+        values = [cache.get("blob:1:1") for _ in range(2000)]
         dropped = [cache.verify() for _ in range(50)]
     finally:
         done.set()
         writer.join()
-    assert seen.count(value) == len(seen)
+    assert values.count(value) == len(values)
     assert dropped == [{}] * len(dropped)
 
 
-def test_a_key_goes_with_the_process_that_holds_it(tmp_path: Path) -> None:
-    """Killed in the middle of making something: one of those who wait for it makes it, and the others take that."""
+def test_a_killed_process_releases_its_key(tmp_path: Path) -> None:
+    """If the process that makes an entry is killed, one waiting process makes it for all."""
     directory, inside, log = tmp_path / "cache", tmp_path / "inside", tmp_path / "made.txt"
     holder = SPAWN.Process(target=hold, args=(directory, "view:1:held", inside), daemon=True)
     holder.start()
@@ -111,41 +113,41 @@ def test_a_key_goes_with_the_process_that_holds_it(tmp_path: Path) -> None:
     for taker in takers:
         taker.join(PATIENCE_S)
     assert [holder.exitcode, *(taker.exitcode for taker in takers)] == [-signal.SIGKILL, 0, 0, 0]
-    assert {path.read_bytes() for path in out} == {b"made by one who waited"}
+    assert {path.read_bytes() for path in out} == {b"made by a waiting process"}
     assert len(log.read_text().splitlines()) == 1
-    assert Cache(directory).get("view:1:held") == b"made by one who waited"
+    assert Cache(directory).get("view:1:held") == b"made by a waiting process"
 
 
-def test_a_child_forked_while_a_key_is_held_does_not_wait_for_ever(tmp_path: Path) -> None:
-    """Nor does it let go of the key: who wants it still waits for the parent."""
+def test_a_child_forked_while_a_key_is_held_does_not_hang(tmp_path: Path) -> None:
+    """The child does not release the key either: other processes still wait for the parent."""
     (found,) = in_processes(1, fork_beside_a_held_key, lambda _: (tmp_path / "cache", tmp_path))
     assert found == {
         "another key": FORKED,
         "the same key": FORKED,
         "another process": "the parent's",
-        "the parent": "well",
+        "the parent": "ok",
     }
 
 
-def test_a_forked_child_waits_for_no_key_that_is_held_in_its_parents_memory(tmp_path: Path) -> None:
+def test_a_forked_child_does_not_wait_for_keys_of_a_cache_in_memory(tmp_path: Path) -> None:
     (found,) = in_processes(1, fork_beside_a_held_key, lambda _: (None, tmp_path))
-    assert found == {"another key": "well", "the same key": "well", "the parent": "well"}
+    assert found == {"another key": "ok", "the same key": "ok", "the parent": "ok"}
 
 
-def test_children_forked_amid_use_do_not_wait_for_ever(tmp_path: Path) -> None:
-    """Whatever the threads that are not there any more were at, in SQLite or with the keys."""
+def test_children_forked_while_threads_use_the_cache_do_not_hang(tmp_path: Path) -> None:
+    """The threads of the parent, which a child lacks, may hold locks of SQLite or of keys."""
     (ended,) = in_processes(1, fork_amid_use, lambda _: (tmp_path / "cache", FORKS))
     assert Counter(ended) == {FORKED: FORKS}
     assert Cache(tmp_path / "cache").verify() == {}
 
 
-def test_what_a_forked_child_stores_is_not_lost(tmp_path: Path) -> None:
-    """SQLite's locks are its parent's: a child that went on with them would write into a file that is thrown away."""
+def test_a_forked_child_loses_no_entry(tmp_path: Path) -> None:
+    """A child that used its parent's SQLite locks would write into a file that is then deleted."""
     directory, used, ended, stored = (tmp_path / name for name in ("cache", "used", "ended", "stored"))
     parent = SPAWN.Process(target=fork_and_end, args=(directory, used, ended, stored))
     parent.start()
     parent.join()
-    in_processes(1, use, lambda _: (directory,))  # alone, and so SQLite tidies up when it goes
+    in_processes(1, use, lambda _: (directory,))  # the only user, so SQLite removes its log when it ends
     ended.touch()
     wait_for(stored.exists)
     held = {entry.key for entry in Cache(directory).entries()}
@@ -155,26 +157,26 @@ def test_what_a_forked_child_stores_is_not_lost(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["least-recently-stored", "least-recently-used"])
 def test_a_limit_holds_for_all_processes_together(tmp_path: Path, policy: Any) -> None:
     directory, limit, free, paid = tmp_path / "cache", 4_000_000, 120, 40
-    told = in_processes(4, fill, lambda number: (directory, number, policy, limit, free, paid))
-    assert [fault for each in told for fault in each.faults] == []
+    reports = in_processes(4, fill, lambda number: (directory, number, policy, limit, free, paid))
+    assert [fault for report in reports for fault in report.faults] == []
     cache = Cache(directory, size_limit=limit, policy=policy)
-    stats, written = cache.stats(), sum((each.strikes for each in told), Counter[str]())
+    stats, written = cache.stats(), sum((report.operations for report in reports), Counter[str]())
     print(f"{policy}: {stats}")
     assert written == {"tile": 8 * free, "reply": 8 * paid}
     for kind, counts in stats.items():
-        assert counts["entries"] + counts["evicted"] == written[kind], "each was counted, whoever evicted it"
+        assert counts["entries"] + counts["evicted"] == written[kind], "each eviction is counted"
         assert counts["corrupt"] == 0
-    assert stats["reply"]["evicted"] == 0 < stats["tile"]["evicted"], "what was paid for goes last"
-    assert 0.7 * limit < sum(counts["bytes"] for counts in stats.values()) <= limit, "and no more goes than must"
+    assert stats["reply"]["evicted"] == 0 < stats["tile"]["evicted"], "paid entries are evicted last"
+    assert 0.7 * limit < sum(counts["bytes"] for counts in stats.values()) <= limit, "no more is evicted than needed"
     assert sum(path.stat().st_size for path in directory.rglob("*.val")) <= limit
-    warned = [message for each in told for message in each.warned]
+    warned = [message for report in reports for message in report.warned]
     assert warned and all("is full" in message for message in warned)
     assert cache.verify() == {}
 
 
 @pytest.mark.parametrize("size", [5_000, 50_000], ids=["in the database", "in files"])
-def test_no_more_is_evicted_than_must_be_and_what_was_paid_for_last(tmp_path: Path, size: int) -> None:
-    limit = 40 * size + 100_000  # the database takes some by itself
+def test_as_few_entries_as_needed_are_evicted_and_paid_ones_last(tmp_path: Path, size: int) -> None:
+    limit = 40 * size + 100_000  # the database needs some of it
     cache = Cache(tmp_path, size_limit=limit)
     for number in range(20):
         cache.put(f"reply:1:{number}", b"p" * size, paid=True)
@@ -183,9 +185,9 @@ def test_no_more_is_evicted_than_must_be_and_what_was_paid_for_last(tmp_path: Pa
             cache.put(f"tile:1:{number}", b"f" * size)
     stats = cache.stats()
     assert (stats["reply"]["entries"], stats["reply"]["evicted"]) == (20, 0)
-    assert stats["tile"]["entries"] >= 15, "as many as there is room for"
+    assert stats["tile"]["entries"] >= 15, "as many as fit"
     assert cache.get("tile:1:59") == b"f" * size and cache.get("tile:1:0") is None
-    with pytest.warns(CacheWarning, match="what was paid for last"):
+    with pytest.warns(CacheWarning, match="paid entries last"):
         for number in range(20, 60):
             before = cache.stats()
             cache.put(f"reply:1:{number}", b"p" * size, paid=True)
@@ -197,11 +199,11 @@ def test_no_more_is_evicted_than_must_be_and_what_was_paid_for_last(tmp_path: Pa
 
 
 def in_processes(count: int, task: Callable[..., Any], arguments: Callable[[int], tuple[Any, ...]]) -> list[Any]:
-    """Do a task in some new processes at the same time; return what each of them tells."""
+    """Run a task in some new processes at the same time; return what each returns."""
     with ProcessPoolExecutor(count, mp_context=SPAWN) as pool:
-        return [done.result() for done in [pool.submit(task, *arguments(number)) for number in range(count)]]
+        return [future.result() for future in [pool.submit(task, *arguments(number)) for number in range(count)]]
 
 
-def is_as_it_should_be(cache: Cache, key: str) -> bool:
-    """Tell whether a key's value is in the cache."""
+def has_its_value(cache: Cache, key: str) -> bool:
+    """Return whether the cache has the right value of a key."""
     return cache.get_json(key) == json_of(key) if key.startswith("json:") else cache.get(key) == value_of(key)

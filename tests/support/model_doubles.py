@@ -1,4 +1,4 @@
-"""Test doubles for a model: one small class each."""
+"""Test doubles of a model, each one small class."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from typing import Any, Unpack
 
 from atlaskit.caching.keys import canonical_json, recipe_key
 from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request, json_schema
+from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request
+from atlaskit.models.schema import json_schema
 from atlaskit.models.usage import Usage
 
 
-def told_by(model: Model, request: Request) -> str:
-    """Return what a draw for a request is made of: all that it says. It is no key of a reply, so that what these models
-    say, which tests count on, stays as it is when keys are made otherwise."""
+def draw_key(model: Model, request: Request) -> str:
+    """Return the seed of a double's random answer to a request: a hash of its whole content.
+
+    It is not the cache key of the reply. Tests depend on what the doubles answer, and the answers
+    must stay the same when cache keys change.
+    """
     return recipe_key(
         "reply",
         3,
@@ -39,11 +43,11 @@ ATTACK = (
     "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\"></script></textarea></svg>"
     "<a href='javascript:1'>[x](javascript:1) \u202etxt\u2066 \x1b[31m\x07 $x^{$ \\(y --> ]]> http://127.0.0.1:9/x.png"
 )
-"""What would run, ask the network for something, or turn words around, wherever it is taken for more than text."""
+"""Text that runs, loads from the network or reverses words wherever it is not treated as text."""
 
 
 class Babbler:
-    """Answers anything at all that fits the schema, drawn from the seed and the request."""
+    """Answers at random, by the seed and the request, whatever fits the schema."""
 
     words: Sequence[str] = WORDS
 
@@ -53,7 +57,7 @@ class Babbler:
         self.parameters: Mapping[str, Any] = {"seed": seed}
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        rng = random.Random(f"{self.seed} {told_by(self, request)}")
+        rng = random.Random(f"{self.seed} {draw_key(self, request)}")
         schema = json_schema(request.schema)
         value = babble(schema, schema.get("$defs", {}), rng, self.words)
         text = canonical_json(value)
@@ -64,7 +68,7 @@ class Babbler:
 def babble(
     schema: dict[str, Any], definitions: dict[str, Any], rng: random.Random, words: Sequence[str] = WORDS
 ) -> Any:
-    """Draw a value that fits a JSON schema of the kind pydantic writes."""
+    """Draw a value that fits a JSON Schema as pydantic generates them."""
     if "$ref" in schema:
         return babble(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, rng, words)
     if "anyOf" in schema:
@@ -82,8 +86,8 @@ def babble(
                 babble(schema["items"], definitions, rng, words) for _ in range(rng.randint(least, max(least, most)))
             ]
         case "string":
-            said: str = rng.choice(["" if "minLength" not in schema else "?", *words])
-            return said[: schema.get("maxLength")]
+            text: str = rng.choice(["" if "minLength" not in schema else "?", *words])
+            return text[: schema.get("maxLength")]
         case "integer":
             return rng.randint(schema.get("minimum", 0), min(schema["maximum"], 12))
         case "number":
@@ -94,13 +98,13 @@ def babble(
 
 
 class Spiteful(Babbler):
-    """Says an attack wherever it may say something of its own."""
+    """Answers with an attack in every field of free text."""
 
     words = (ATTACK,)
 
 
 class Slow:
-    """A model that takes its time, a different time for each call."""
+    """A model that delays each call by a random time."""
 
     def __init__(self, model: Model, seed: int) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
@@ -114,7 +118,11 @@ class Slow:
 
 
 class Flaky:
-    """A model that fails for good on a share of its calls, drawn from the request; what it answers is the model's."""
+    """A model that fails on a random share of its calls, the same for the same request.
+
+    Attributes:
+        failed: How many calls failed.
+    """
 
     def __init__(self, model: Model, rate: float, seed: int = 0, steps: tuple[str, ...] = ("step",)) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
@@ -123,7 +131,7 @@ class Flaky:
         self._lock = threading.Lock()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        draw = random.Random(f"{self.seed} {told_by(self.model, request)}").random()
+        draw = random.Random(f"{self.seed} {draw_key(self.model, request)}").random()
         if request.step in self.steps and draw < self.rate:
             with self._lock:
                 self.failed += 1
@@ -132,7 +140,7 @@ class Flaky:
 
 
 class Counting:
-    """A model that counts the calls it is really given."""
+    """A model that records the step of each call that reaches it."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
@@ -146,7 +154,7 @@ class Counting:
 
 
 class Looking:
-    """A model that looks at every picture it is shown, as a real one does."""
+    """A model that encodes every image of a request, as a client does."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
@@ -158,7 +166,11 @@ class Looking:
 
 
 class Overruled:
-    """A model some of whose answers are changed: `by` maps a step to a function of the request and its own answer."""
+    """A model whose answers are changed.
+
+    `by` maps a step to a function of the request and the model's answer, which returns the answer
+    to give instead.
+    """
 
     def __init__(self, model: Model, **by: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> None:
         self.model, self.name, self.parameters, self.by = model, f"overruled {model.name}", model.parameters, by

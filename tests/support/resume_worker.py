@@ -1,7 +1,8 @@
-"""Ask questions in processes that may be killed: run by test_resume. Everything is loaded, so that they start at once.
+"""Server of test_resume: it runs each job in a forked child that the test may kill.
 
-For each job, a line of JSON, a child is forked and its id told; at the next line, how it ended. Until then nobody else
-can have that id.
+The server has imported everything, so that children start at once. It reads a job as a line of JSON
+and writes the process id of the child. At the next line it waits for the child and writes its exit
+code; until then no other process can get the same id.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ from support.model_doubles import Babbler
 
 WORKERS = 4
 SLOWEST_S = 0.008
-LOOKED_AT = 0.05
-"""The share of requests whose images are made, as they are for a model that they are sent to."""
+"""Maximum seconds that a call takes."""
+RENDERED_SHARE = 0.05
+"""Share of requests whose images are rendered, as a client that sends them would do."""
 
 
-class Logged:
-    """A model that takes its time, and writes down the key of each request it answers, just before its answer."""
+class LoggedModel:
+    """A slow model that logs the key of each request just before it returns the reply."""
 
     def __init__(self, model: Model, log: Path) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
@@ -41,38 +43,38 @@ class Logged:
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         key = reply_key(self, request)
-        if random.Random(key).random() < LOOKED_AT:
+        if random.Random(key).random() < RENDERED_SHARE:
             for image in request.images:
                 image.jpeg()
         reply = self.model.complete(request, **control)
         time.sleep(SLOWEST_S * random.random())
-        os.write(self._log, f"{key}\n".encode())  # in one piece
+        os.write(self._log, f"{key}\n".encode())  # one write, so that lines do not mix
         return reply
 
 
-def do(world: World, job: Mapping[str, Any]) -> None:
-    """Ask a job's question, or evaluate its questions; when all is done, write what came of them."""
-    warnings.simplefilter("error")  # nothing that is found in the cache may be damaged
-    model = Logged(Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3), Path(job["log"]))
-    how = {"workers": WORKERS, "min_rounds": job["min_rounds"], "budget": Budget(calls=job["calls"]), "cell": 64}
+def run_job(world: World, job: Mapping[str, Any]) -> None:
+    """Answer the question of a job, or evaluate its questions; at the end write the results."""
+    warnings.simplefilter("error")  # a damaged entry in the cache fails the job
+    model = LoggedModel(Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3), Path(job["log"]))
+    settings = {"workers": WORKERS, "min_rounds": job["min_rounds"], "budget": Budget(calls=job["calls"]), "cell": 64}
     cache, cases = Cache(job["cache"]), [world.cases(drawn=True)[number] for number in job["questions"]]
     if parallel := job.get("parallel"):
-        table = evaluate(cases, vlm=model, cache=cache, parallel=parallel, progress=False, **how)
-        told = table.drop(columns=OF_THE_RUN).to_json(orient="records")
+        table = evaluate(cases, vlm=model, cache=cache, parallel=parallel, progress=False, **settings)
+        output = table.drop(columns=OF_THE_RUN).to_json(orient="records")
     else:
         (case,) = cases
-        told = ask(case.opened(), case.question, vlm=model, cache=cache, **how).to_json()
-    Path(job["out"]).write_text(told)
+        output = ask(case.opened(), case.question, vlm=model, cache=cache, **settings).to_json()
+    Path(job["out"]).write_text(output)
 
 
-def serve(films: str) -> None:
-    """Take jobs until there are none."""
-    world = atlasworld(seed=5, duration_s=600, questions=16, size=(128, 72), directory=films)
+def serve(directory: str) -> None:
+    """Run jobs from standard input until it ends."""
+    world = atlasworld(seed=5, duration_s=600, questions=16, size=(128, 72), directory=directory)
     while line := sys.stdin.readline():
         child = os.fork()
         if child == 0:
             try:
-                do(world, json.loads(line))
+                run_job(world, json.loads(line))
                 os._exit(0)
             except BaseException:
                 traceback.print_exc()

@@ -1,7 +1,8 @@
-"""Stands in for an interpreter that has vLLM, where a test is about starting and stopping, not about a model.
+"""A stand-in for an interpreter that has vLLM, for tests of starting and stopping a server.
 
-Takes vLLM's command line and starts a second process as vLLM's engine. By the model folder's name it serves, says
-why it cannot, or dies after a while. The processes' ids are left in the model folder.
+It takes vLLM's command line and starts a second process, as vLLM starts its engine. The name of the
+model folder decides what it does: serve, fail with a reason, hang, or die after a while. It writes
+the ids of both processes to `.pids` in that folder.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 
 def main(arguments: list[str]) -> None:
-    """Behave as the model folder says."""
+    """Behave as the name of the model folder says."""
     flags = dict(zip(arguments, arguments[1:], strict=False))
     folder = Path(flags["--model"])
     engine = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -36,10 +37,10 @@ def main(arguments: list[str]) -> None:
             pass
 
         def do_GET(self) -> None:
-            listed = f'{{"data":[{{"id":"{flags["--served-model-name"]}","owned_by":"vllm"}}]}}'
+            models = f'{{"data":[{{"id":"{flags["--served-model-name"]}","owned_by":"vllm"}}]}}'
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(listed.encode())
+            self.wfile.write(models.encode())
             if folder.name == "mortal" and self.path == "/v1/models":
                 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
 

@@ -1,8 +1,9 @@
-"""Makes a tiny untrained Idefics3, weights, tokenizer and all, from a seed. Nothing is downloaded.
+"""Creates a tiny untrained Idefics3 with its tokenizer, from a seed. Nothing is downloaded.
 
-    .venv-serve/bin/python tests/tiny_model.py FOLDER
+    .venv-serve/bin/python tests/support/tiny_model.py FOLDER
 
-4 million parameters, one image of 512×512 px in 64 tokens. It answers nonsense, in whatever form it is held to.
+It has 4 million parameters and encodes an image of 512×512 px in 64 tokens. Its answers are
+nonsense, in whatever form a grammar enforces.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SPECIAL = ["<pad>", "<bos>", "<eos>", "<end_of_utterance>", "<fake_token_around_
 
 
 def write_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    """Train a small byte-level BPE on a text that stays the same, so that the model does too."""
+    """Train a small byte-level BPE on a fixed text, so that the model is always the same."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -55,7 +56,7 @@ def write_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
 
 
 def write_weights(folder: Path, tokenizer: PreTrainedTokenizerFast, seed: int) -> None:
-    """Draw the weights from a seed."""
+    """Draw random weights from a seed."""
     torch.manual_seed(seed)
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
     ends = {"bos_token_id": ids["<bos>"], "eos_token_id": ids["<end_of_utterance>"], "pad_token_id": ids["<pad>"]}
@@ -71,7 +72,7 @@ def write_weights(folder: Path, tokenizer: PreTrainedTokenizerFast, seed: int) -
         "max_position_embeddings": CONTEXT,
         "rope_theta": 1e6,
         "rms_norm_eps": 1e-5,
-        "initializer_range": 0.2,  # wide, so that what it says depends on what it is shown
+        "initializer_range": 0.2,  # wide, so that answers depend on the prompt
         "tie_word_embeddings": False,
         **ends,
     }
@@ -93,14 +94,14 @@ def write_weights(folder: Path, tokenizer: PreTrainedTokenizerFast, seed: int) -
     )
     config.bos_token_id, config.eos_token_id = ends["bos_token_id"], ends["eos_token_id"]
     model = Idefics3ForConditionalGeneration(config).to(torch.bfloat16)
-    with torch.no_grad():  # a loud closing quote, so that its texts come to an end
+    with torch.no_grad():  # a likely closing quote, so that its texts end
         model.lm_head.weight[tokenizer.convert_tokens_to_ids('"')] *= 4
     model.generation_config.eos_token_id = ends["eos_token_id"]
     model.save_pretrained(folder)
 
 
 def make(folder: Path, seed: int = 0) -> None:
-    """Write the whole model."""
+    """Write the model: processor, tokenizer and weights."""
     folder.mkdir(parents=True, exist_ok=True)
     tokens = (IMAGE_PX // PATCH_PX // SHUFFLE) ** 2
     write_processor(folder, IMAGE_PX, IMAGE_PX, tokens)  # one tile

@@ -28,7 +28,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError
 from atlaskit.models.usage import Usage
-from atlaskit.runs.events import FORMS, Event
+from atlaskit.runs.events import DATA_CLASSES, Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
@@ -176,7 +176,7 @@ def test_a_trace_shows_two_hundred_events_and_how_many_are_omitted(run: Result) 
 
 
 def test_every_kind_of_event_has_a_summary() -> None:
-    assert set(summaries.SUMMARIES) == set(FORMS)
+    assert set(summaries.SUMMARIES) == set(DATA_CLASSES)
     usage = Usage(calls=1, prompt_tokens=1_000, completion_tokens=234).to_json()
     row = trace._event_row(0, Event("caption", data={"interval_s": [0, 4], "caption": "a sea", "usage": usage}))
     assert "0:00.0–0:04.0: a sea" in row[4] and row[5] == 1234  # type: ignore[operator]

@@ -71,7 +71,7 @@ class RecordingSurface:
 
 def draw_on(surface: RecordingSurface, monkeypatch: pytest.MonkeyPatch, first_s: float = 0.0) -> None:
     """Make runs with `show=True` draw on a surface, without pauses."""
-    monkeypatch.setattr(RunObserver, "opens", lambda video, cache: DrawingThread(surface))
+    monkeypatch.setattr(RunObserver, "open_display", lambda video, cache: DrawingThread(surface))
     monkeypatch.setattr(thread, "FIRST_S", first_s)
     monkeypatch.setattr(thread, "INTERVAL_S", 0.0)
 
@@ -85,7 +85,7 @@ def test_show_does_not_change_the_result(tmp_path: Path, capfd: pytest.CaptureFi
     assert printed.out == "" and "frames found" in printed.err, "a terminal shows one line, on stderr"
 
 
-@pytest.mark.parametrize("fails_at", ["opens", "see", "leave", "draw"])
+@pytest.mark.parametrize("fails_at", ["open_display", "on_event", "on_end", "draw"])
 def test_an_error_in_drawing_does_not_change_the_run(
     fails_at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,8 +94,8 @@ def test_an_error_in_drawing_does_not_change_the_run(
 
     plain, surface = random_run(Cache(tmp_path / "a")), RecordingSurface()
     draw_on(surface, monkeypatch)
-    if fails_at == "opens":
-        monkeypatch.setattr(RunObserver, "opens", fail)
+    if fails_at == "open_display":
+        monkeypatch.setattr(RunObserver, "open_display", fail)
     else:
         monkeypatch.setattr(RecordingSurface if fails_at == "draw" else DrawingThread, fails_at, fail)
     model = Flaky(Looking(Babbler(3)), 0.1, 3, MASTER_AND_WORKER)

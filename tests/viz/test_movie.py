@@ -161,10 +161,10 @@ def test_errors_of_save_are_one_sentence(answered: Result, world: World, cache: 
         with pytest.raises(InputError, match=r"ends in .mp4 or .gif"):
             movie.save(answered, tmp_path / name)
     uniform = baselines.uniform(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache)
-    with pytest.raises(InputError, match="settings in this trace cannot be drawn by: k"):
+    with pytest.raises(InputError, match="settings in this trace are invalid: k"):
         movie.save(uniform, tmp_path / "run.gif")
     other = replace(answered, trace=Trace(answered.trace.events[:9] * 2))
-    with pytest.raises(InputError, match="begins once"):
+    with pytest.raises(InputError, match="must have exactly one start"):
         movie.save(other, tmp_path / "run.gif")
     few = replace(answered, trace=Trace(answered.trace.events[:3]))
     for path in (tmp_path / "gone" / "run.gif", tmp_path / "nul\0.gif"):

@@ -25,7 +25,7 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.runs.events import FORMS, Event
+from atlaskit.runs.events import DATA_CLASSES, Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.readers import Pixels
@@ -151,7 +151,7 @@ def test_every_step_shows_the_memory(eventful: Result) -> None:
 
 
 def test_every_kind_of_event_has_a_title() -> None:
-    assert set(details.EVENT_TITLES) == set(FORMS)
+    assert set(details.EVENT_TITLES) == set(DATA_CLASSES)
 
 
 def test_hostile_text_stays_text(hostile: Result) -> None:

@@ -1,4 +1,4 @@
-"""AtlasWorld: synthetic videos of which everything is known, questions about them, and an oracle that answers."""
+"""AtlasWorld: synthetic videos with known scripts, questions about them, and an oracle."""
 
 from atlaskit.benchmarks.atlasworld.oracle import Oracle
 from atlaskit.benchmarks.atlasworld.world import World, atlasworld

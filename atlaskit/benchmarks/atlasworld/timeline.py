@@ -1,8 +1,9 @@
-"""The timeline of a synthetic video: scenes, objects that come and go, and what a voice says about them.
+"""The script of a synthetic video: its scenes, the objects that appear, and its spoken lines.
 
-Pure data: what a timeline is made of, the laws that a filmable one keeps, and its JSON. Knows nothing of how timelines
-are drawn from a seed, nor of pixels, files or questions. Every time is a frame time (`n / fps`), so the truth is
-exact: an event is in the picture on all frames of `[start_s, end_s)`, and on no other.
+Pure data: the parts of a script, the rules that a valid one follows, and its JSON form. This module
+does not know how scripts are drawn from a seed, nor pixels, files or questions. Every time is a
+frame time (`n / fps`), so the truth is exact: an event's object is visible on all frames of
+`[start_s, end_s)` and on no other frame.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from atlaskit.errors import InputError
 from atlaskit.video.readers import TIME_STEP_S
 
 VERSION = 1
-"""Of the world: raised whenever the same seed would give another timeline or another picture."""
+"""Version of the worlds, increased whenever one seed would give another script or other frames."""
 
 MIN_DURATION_S, MAX_DURATION_S = 10.0, 36_000.0
 
@@ -43,7 +44,7 @@ ENTRANCES: tuple[str, ...] = ("fade", "pop", "slide")
 
 @dataclass(frozen=True)
 class Scene:
-    """One place in one light, from one cut to the next."""
+    """One place in one light, between two cuts: `[start_s, end_s)`."""
 
     index: int
     start_s: float
@@ -53,13 +54,26 @@ class Scene:
 
     @property
     def name(self) -> str:
-        """The scene in words: "snow at dawn"."""
+        """The scene in words, such as "snow at dawn"."""
         return f"{self.place} at {self.light}"
 
 
 @dataclass(frozen=True)
 class Motion:
-    """How an object moves: x in fractions of the picture's width; y, size and bob of its height."""
+    """How an object moves across the frame.
+
+    Attributes:
+        size: Diameter of the object, as a fraction of the frame's height.
+        x0: Horizontal centre at the start, as a fraction of the frame's width.
+        y0: Vertical centre at the start, as a fraction of the frame's height.
+        x1: Horizontal centre at the end.
+        y1: Vertical centre at the end.
+        bob: Amplitude of the vertical swing, as a fraction of the frame's height.
+        bob_s: Period of the swing, in seconds.
+        tilt_deg: Rotation of the object, in degrees.
+        enter: How it appears, one of ENTRANCES.
+        leave: How it disappears, one of ENTRANCES.
+    """
 
     size: float
     x0: float
@@ -75,7 +89,19 @@ class Motion:
 
 @dataclass(frozen=True)
 class WorldEvent:
-    """One object in the picture during `[start_s, end_s)`, its caption (if any) at the "top" or "bottom"."""
+    """One object that is visible during `[start_s, end_s)`.
+
+    Attributes:
+        id: Unique within a script.
+        scene: Index of the scene that contains the event.
+        start_s: First second at which the object is visible.
+        end_s: First second at which it no longer is.
+        colour: Colour of the object, a key of COLOURS.
+        shape: Shape of the object, one of SHAPES.
+        caption: Text on screen during the event, if any.
+        caption_at: "top" or "bottom"; None without a caption.
+        motion: How the object moves.
+    """
 
     id: str
     scene: int
@@ -89,13 +115,21 @@ class WorldEvent:
 
     @property
     def name(self) -> str:
-        """The object in words: "red circle"."""
+        """The object in words, such as "red circle"."""
         return f"{self.colour} {self.shape}"
 
 
 @dataclass(frozen=True)
 class SpokenLine:
-    """One subtitle; `misleading` when it gives the event's object another colour than it has."""
+    """One subtitle line.
+
+    Attributes:
+        start_s: Start of the line.
+        end_s: End of the line, exclusive.
+        text: What the voice says.
+        event: Id of the event that the line is about; None if it is about the scenery.
+        misleading: Whether the line names a wrong colour for the event's object.
+    """
 
     start_s: float
     end_s: float
@@ -106,7 +140,11 @@ class SpokenLine:
 
 @dataclass(frozen=True)
 class Script:
-    """Everything that happens in one video, in order of time."""
+    """Everything that happens in one video, in order of time.
+
+    Raises:
+        InputError: The parts break a rule of a valid script, such as two events that overlap.
+    """
 
     seed: int
     duration_s: float
@@ -118,13 +156,13 @@ class Script:
 
     def __post_init__(self) -> None:
         check_picture(self.duration_s, self.fps, self.size)
-        for holds, sentence in _laws(self):
-            if not holds:
-                raise InputError(f"This AtlasWorld script cannot be filmed: {sentence}.")
+        for is_met, violation in _rules(self):
+            if not is_met:
+                raise InputError(f"This AtlasWorld script is invalid: {violation}.")
 
     @cached_property
     def name(self) -> str:
-        """Names the script by its content."""
+        """Hash of the script's content, 16 hex digits."""
         return hashlib.sha256(canonical_json(self.to_json()).encode()).hexdigest()[:16]
 
     @property
@@ -133,22 +171,26 @@ class Script:
         return round(self.duration_s * self.fps)
 
     def frame_at(self, t: float) -> int:
-        """Return the index of the frame shown at `t` seconds; as in any video, to a microsecond."""
+        """Return the index of the frame shown at `t` seconds, with a tolerance of a microsecond.
+
+        Raises:
+            InputError: `t` lies outside the video.
+        """
         if not 0 <= t < self.duration_s:
-            raise InputError(f"{t} s is outside the video, which is [0, {self.duration_s}) s.")
+            raise InputError(f"A time must lie in [0, {self.duration_s}) s, the span of this video; got {t} s.")
         nearest = round(t * self.fps)
         return min(nearest if nearest / self.fps <= t + TIME_STEP_S else nearest - 1, self.frame_count - 1)
 
     def scene_at(self, t: float) -> Scene:
-        """Return the scene shown at `t` seconds."""
-        self.frame_at(t)  # refuses a time outside the video
+        """Return the scene shown at `t` seconds; raise InputError outside the video."""
+        self.frame_at(t)  # raises outside the video
         return self.scenes[bisect_right(self._scene_starts, t) - 1]
 
     def event_at(self, t: float) -> WorldEvent | None:
-        """Return the event in the picture at `t` seconds, or None."""
-        self.frame_at(t)
-        place = bisect_right(self._event_starts, t) - 1
-        return self.events[place] if place >= 0 and t < self.events[place].end_s else None
+        """Return the event visible at `t` seconds, or None; raise InputError outside the video."""
+        self.frame_at(t)  # raises outside the video
+        index = bisect_right(self._event_starts, t) - 1
+        return self.events[index] if index >= 0 and t < self.events[index].end_s else None
 
     @cached_property
     def _scene_starts(self) -> list[float]:
@@ -166,18 +208,22 @@ class Script:
 
     @classmethod
     def from_json(cls, row: Any) -> Script:
-        """Read what `to_json` wrote; raise InputError for anything else."""
+        """Return the script that `to_json` wrote.
+
+        Raises:
+            InputError: `row` is no manifest of this VERSION, or describes an invalid script.
+        """
         if not isinstance(row, dict) or row.get("atlasworld") != VERSION:
-            raise InputError(f"This is not a manifest of AtlasWorld version {VERSION}: {str(row)[:80]!r}.")
+            raise InputError(f"A manifest must be of AtlasWorld version {VERSION}; got {str(row)[:80]!r}.")
         try:
-            whole = {key: value for key, value in row.items() if key != "atlasworld"}
-            whole["size"] = tuple(row["size"])
-            whole["scenes"] = tuple(_read(Scene, scene) for scene in row["scenes"])
-            whole["events"] = tuple(
+            fields = {key: value for key, value in row.items() if key != "atlasworld"}
+            fields["size"] = tuple(row["size"])
+            fields["scenes"] = tuple(_read(Scene, scene) for scene in row["scenes"])
+            fields["events"] = tuple(
                 _read(WorldEvent, {**event, "motion": _read(Motion, event["motion"])}) for event in row["events"]
             )
-            whole["lines"] = tuple(_read(SpokenLine, line) for line in row["lines"])
-            return _read(cls, whole)
+            fields["lines"] = tuple(_read(SpokenLine, line) for line in row["lines"])
+            return _read(cls, fields)
         except InputError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -185,7 +231,7 @@ class Script:
 
 
 _Row = TypeVar("_Row", Scene, Motion, WorldEvent, SpokenLine, Script)
-_KINDS: dict[str, tuple[type, ...]] = {
+_JSON_TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float, int),
     "str": (str,),
@@ -195,61 +241,72 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def _read(kind: type[_Row], row: dict[str, Any]) -> _Row:
-    """Build a dataclass from a JSON object that has exactly its fields, each of the declared type."""
-    fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
-    if set(row) != set(fields):
-        odd = sorted(set(row) ^ set(fields))
-        raise InputError(f"A {kind.__name__} in an AtlasWorld manifest lacks, or should not have, {odd}.")
+def _read(row_type: type[_Row], row: dict[str, Any]) -> _Row:
+    """Build a dataclass from a JSON object with exactly its fields, each of the declared type."""
+    types = {field.name: str(field.type) for field in dataclasses.fields(row_type)}
+    if set(row) != set(types):
+        missing, unknown = sorted(types.keys() - row.keys()), sorted(row.keys() - types.keys())
+        raise InputError(
+            f"A {row_type.__name__} in an AtlasWorld manifest must have the fields {sorted(types)}; "
+            f"{missing} are missing and {unknown} are unknown."
+        )
     for name, value in row.items():
-        if type(value) not in _KINDS.get(fields[name], (tuple,)):
-            raise InputError(f"{kind.__name__}.{name} in an AtlasWorld manifest cannot be {value!r}.")
-    return kind(**row)
+        if type(value) not in _JSON_TYPES.get(types[name], (tuple,)):
+            raise InputError(
+                f"{row_type.__name__}.{name} in an AtlasWorld manifest must be of type {types[name]}; got {value!r}."
+            )
+    return row_type(**row)
 
 
 def check_picture(duration_s: float, fps: int, size: tuple[int, int]) -> None:
-    """Raise InputError for a duration, frame rate or size that no film has."""
+    """Raise InputError if no AtlasWorld video can have this duration, frame rate or frame size."""
     if not MIN_DURATION_S <= duration_s <= MAX_DURATION_S:
-        rule = f"{MIN_DURATION_S:g} to {MAX_DURATION_S:g} s"
-        raise InputError(f"AtlasWorld films last {rule}, and {duration_s} s was asked for.")
+        limits = f"{MIN_DURATION_S:g} to {MAX_DURATION_S:g} s"
+        raise InputError(f"duration_s of an AtlasWorld video must be {limits}; got {duration_s} s.")
     if type(fps) is not int or not 2 <= fps <= 60:
-        raise InputError(f"AtlasWorld films have a whole 2 to 60 frames a second, and {fps!r} was asked for.")
-    even = len(size) == 2 and all(type(side) is int and side % 2 == 0 for side in size)
-    if not even or not 64 <= size[1] <= size[0] <= 3840:
-        raise InputError(f"AtlasWorld pictures are landscape, both sides even and 64 to 3840, not {size}.")
+        raise InputError(f"fps of an AtlasWorld video must be an integer from 2 to 60; got {fps!r}.")
+    is_even = len(size) == 2 and all(type(side) is int and side % 2 == 0 for side in size)
+    if not is_even or not 64 <= size[1] <= size[0] <= 3840:
+        raise InputError(
+            f"size of an AtlasWorld video must be (width, height), width at least height, both even and 64 to 3840; "
+            f"got {size}."
+        )
 
 
-def _laws(script: Script) -> Iterator[tuple[bool, str]]:
-    """Yield each law that a filmable script keeps: whether it holds, and what is wrong if it does not."""
-    scenes, events, lines = script.scenes, script.events, script.lines
-    cuts = [0.0, *(scene.end_s for scene in scenes)]
+def _rules(script: Script) -> Iterator[tuple[bool, str]]:
+    """Yield each rule of a valid script: whether it is met, and the violation if it is not."""
+    scenes, cuts = script.scenes, [0.0, *(scene.end_s for scene in script.scenes)]
     yield [scene.start_s for scene in scenes] == cuts[:-1], "the scenes do not follow one another from 0 s"
-    yield cuts[-1] == script.duration_s, "the scenes do not end where the video ends"
+    yield cuts[-1] == script.duration_s, "the last scene does not end with the video"
     yield [scene.index for scene in scenes] == list(range(len(scenes))), "the scenes are misnumbered"
     for scene in scenes:
-        yield scene.place in PLACES and scene.light in LIGHTS, f"there is no scene {scene.name!r}"
-    for event in events:
-        yield event.colour in COLOURS and event.shape in SHAPES, f"there is no object {event.name!r}"
-        yield 0 <= event.scene < len(scenes), f"event {event.id} is in scene {event.scene}, and there is none"
-        home = scenes[event.scene]
-        stays = home.start_s <= event.start_s and event.end_s <= home.end_s
-        yield stays, f"event {event.id} outlasts its scene"
-        yield _is_filmable(event.motion), f"event {event.id} moves in a way that leaves the picture"
-        where = (None,) if event.caption is None else ("top", "bottom")
-        yield event.caption_at in where, f"the caption of event {event.id} cannot be at {event.caption_at!r}"
-    known = {event.id for event in events}
-    yield len(known) == len(events), "two events share an id"
-    yield all(line.event in known for line in lines if line.event), "a line speaks of an unknown event"
-    for kind, parts in (("scene", scenes), ("event", events), ("line", lines)):
+        yield scene.place in PLACES and scene.light in LIGHTS, f"the scene {scene.name!r} is unknown"
+    for event in script.events:
+        yield from _event_rules(event, scenes)
+    ids = {event.id for event in script.events}
+    yield len(ids) == len(script.events), "two events have the same id"
+    yield all(line.event in ids for line in script.lines if line.event), "a line refers to an unknown event"
+    for kind, parts in (("scene", scenes), ("event", script.events), ("line", script.lines)):
         times = [t for part in parts for t in (part.start_s, part.end_s)]
-        on_frames = all(0 <= t <= cuts[-1] and round(t * script.fps) / script.fps == t for t in times)
-        yield on_frames, f"a {kind} starts or ends between two frames, or outside the video"
+        are_frame_times = all(0 <= t <= cuts[-1] and round(t * script.fps) / script.fps == t for t in times)
+        yield are_frame_times, f"a {kind} starts or ends between two frames, or outside the video"
         yield all(part.start_s < part.end_s for part in parts), f"a {kind} ends before it starts"
         yield all(a <= b for a, b in pairwise(times)), f"two {kind}s overlap or are out of order"
 
 
-def _is_filmable(motion: Motion) -> bool:
-    ways = motion.enter in ENTRANCES and motion.leave in ENTRANCES
-    inside = all(0 <= at <= 1 for at in (motion.x0, motion.y0, motion.x1, motion.y1))
-    swing = 0 <= motion.bob <= 0.2 and motion.bob_s > 0 and abs(motion.tilt_deg) <= 20
-    return ways and inside and swing and 0.05 <= motion.size <= 0.6
+def _event_rules(event: WorldEvent, scenes: tuple[Scene, ...]) -> Iterator[tuple[bool, str]]:
+    yield event.colour in COLOURS and event.shape in SHAPES, f"the object {event.name!r} is unknown"
+    yield 0 <= event.scene < len(scenes), f"event {event.id} names scene {event.scene}, which does not exist"
+    scene = scenes[event.scene]
+    is_inside = scene.start_s <= event.start_s and event.end_s <= scene.end_s
+    yield is_inside, f"event {event.id} starts before or ends after its scene"
+    yield _stays_in_frame(event.motion), f"the motion of event {event.id} leaves the frame"
+    positions = (None,) if event.caption is None else ("top", "bottom")
+    yield event.caption_at in positions, f"the caption of event {event.id} cannot be at {event.caption_at!r}"
+
+
+def _stays_in_frame(motion: Motion) -> bool:
+    has_entrances = motion.enter in ENTRANCES and motion.leave in ENTRANCES
+    is_inside = all(0 <= at <= 1 for at in (motion.x0, motion.y0, motion.x1, motion.y1))
+    swings_little = 0 <= motion.bob <= 0.2 and motion.bob_s > 0 and abs(motion.tilt_deg) <= 20
+    return has_entrances and is_inside and swings_little and 0.05 <= motion.size <= 0.6

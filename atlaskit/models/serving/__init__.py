@@ -1,1 +1,1 @@
-"""A local vLLM server: its environment, its process and its log."""
+"""A local vLLM server: its installation, its process, its log."""

@@ -1,4 +1,4 @@
-"""What vLLM's log says: how far it has come, and why it gave up."""
+"""vLLM's log: how far the start has come, and why it failed."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ STAGES = {
     r"Capturing CUDA graph": "capturing CUDA graphs",
     r"Route: /health": "opening the port",
 }
+"""What each pattern in the log means."""
 FIRST_STAGE = "importing vLLM"
 GENERIC = ("Engine core initialization failed", "failed to be inspected", "Error raised in subprocess", "non-zero exit")
-"""What vLLM says of an error that it has told of before."""
-TAIL = 64 * 1024
+"""Phrases of errors that only repeat that an earlier error occurred."""
+TAIL_BYTES = 64 * 1024
 
 
-def stage(log: Path) -> str:
-    """Return how far a server has come with starting."""
+def startup_stage(log: Path) -> str:
+    """Return how far a server's start has come, by the end of its log file."""
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - TAIL))
-        said = file.read().decode(errors="replace")
-    reached = {words: found.start() for pattern, words in STAGES.items() for found in re.finditer(pattern, said)}
-    return max(reached, key=lambda words: reached[words], default=FIRST_STAGE)
+        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+        text = file.read().decode(errors="replace")
+    last_seen = {stage: found.start() for pattern, stage in STAGES.items() for found in re.finditer(pattern, text)}
+    return max(last_seen, key=lambda stage: last_seen[stage], default=FIRST_STAGE)
 
 
-def reason_in(log: str) -> str:
-    """Return the reason for which a server did not start; "" where its log gives none."""
+def failure_reason(log: str) -> str:
+    """Return why a server did not start, by the text of its log; "" if the log does not say."""
     prefix = re.compile(r"^(\(.*?pid=\d+\) )?((ERROR|CRITICAL) [\d-]+ [\d:]+ \[.*?\] ?)?")
     lines = [prefix.sub("", line) for line in log.splitlines()]
     reasons = []
@@ -39,10 +40,10 @@ def reason_in(log: str) -> str:
         found = re.match(r"(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)|\S+: error: (.+)", line)
         if not found:
             continue
-        said = found[3] or found[2]
+        message = found[3] or found[2]
         if found[1] == "ValidationError":  # pydantic's: the reason is in the lines that follow
             rest = "\n".join(lines[number + 1 : number + 12]).partition("For further information")[0]
-            said = re.sub(r"\[type=.*|Value error, ", "", rest, flags=re.DOTALL)
-        reasons.append(" ".join(said.split())[:400].rstrip(". "))
-    telling = [said for said in reasons if said and not any(phrase in said for phrase in GENERIC)]
-    return (telling or reasons or [""])[-1]
+            message = re.sub(r"\[type=.*|Value error, ", "", rest, flags=re.DOTALL)
+        reasons.append(" ".join(message.split())[:400].rstrip(". "))
+    specific = [reason for reason in reasons if reason and not any(phrase in reason for phrase in GENERIC)]
+    return (specific or reasons or [""])[-1]

@@ -1,4 +1,4 @@
-"""Telling of something that takes minutes, line by line: readable in a terminal, a notebook and a log alike."""
+"""Progress of a task that takes minutes, in lines that a terminal, a notebook or a log can show."""
 
 from __future__ import annotations
 
@@ -6,27 +6,33 @@ import sys
 import time
 
 HEARTBEAT_S = 15.0
-"""A line at least this often, so that nobody has to guess whether it still lives."""
+"""Seconds after which a stage that lasts is printed again, to show that it still goes on."""
 
 
 class Progress:
-    """Says what begins, what it is at, and how long it took; nothing if it is to be quiet."""
+    """Prints the start of a task, its stages and its duration to stderr."""
 
-    def __init__(self, what: str, is_quiet: bool = False) -> None:
+    def __init__(self, task: str, is_quiet: bool = False) -> None:
+        """Print that a task begins.
+
+        Args:
+            task: The task, as "starting vLLM with nano".
+            is_quiet: Whether to print nothing, here and later.
+        """
         self._is_quiet, self._stage = is_quiet, ""
-        self._began_s = self._told_s = time.monotonic()
-        self._print(f"▸ {what} …")
+        self._began_s = self._printed_s = time.monotonic()
+        self._print(f"▸ {task} …")
 
-    def at(self, stage: str) -> None:
-        """Tell of a stage when it begins, and from time to time while it lasts."""
+    def update(self, stage: str) -> None:
+        """Print a stage when it begins, and again from time to time while it lasts."""
         now_s = time.monotonic()
-        if stage != self._stage or now_s - self._told_s > HEARTBEAT_S:
-            self._stage, self._told_s = stage, now_s
+        if stage != self._stage or now_s - self._printed_s > HEARTBEAT_S:
+            self._stage, self._printed_s = stage, now_s
             self._print(f"  {now_s - self._began_s:3.0f} s  {stage}")
 
-    def done(self, what: str) -> None:
-        """Tell that it is done."""
-        self._print(f"✓ {what}: {time.monotonic() - self._began_s:.1f} s")
+    def done(self, outcome: str) -> None:
+        """Print what the task has reached, and how long it took."""
+        self._print(f"✓ {outcome}: {time.monotonic() - self._began_s:.1f} s")
 
     def _print(self, line: str) -> None:
         if not self._is_quiet:

@@ -1,10 +1,12 @@
-"""Runs a command and sees to it that nothing of it is left behind.
+"""Runs a command and stops all its processes when it ends or its owner dies.
 
-    python keeper.py PARENT FOLDER COMMAND…
+    python -I supervisor.py OWNER_PID FOLDER COMMAND…
 
-The command runs in a process group of its own. When it ends, when this process is told to stop, or when PARENT is gone
-for whatever reason (an exit, a crash, a killed kernel), the whole group is stopped and FOLDER is deleted. Started as a
-file by itself, so that it needs nothing but Python.
+The command runs in a process group of its own. The whole group is stopped and FOLDER is deleted
+when the command ends, when this process receives SIGTERM, SIGINT or SIGHUP, or when the
+owner is gone for whatever reason: an exit, a crash, a killed kernel.
+
+This file is run as a script on its own, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -18,21 +20,30 @@ import sys
 import threading
 import time
 
-LOOK_S = 0.2
+POLL_S = 0.2
 PR_SET_PDEATHSIG = 1
 GRACE_S = 15.0
-"""How long the command may take to stop by itself."""
+"""Seconds the command has to stop after SIGTERM, before SIGKILL."""
 
 
-def keep(parent: int, folder: str, command: list[str]) -> int:
-    """Run the command until one of the reasons to stop; return its exit status."""
-    told = threading.Event()
+def supervise(owner: int, folder: str, command: list[str]) -> int:
+    """Run a command until it ends or must stop, then clean up.
+
+    Args:
+        owner: Process id of the owner, which is this process's parent.
+        folder: Folder to delete at the end.
+        command: The program and its arguments.
+
+    Returns:
+        The command's exit status; negative for the signal that killed it.
+    """
+    is_told_to_stop = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(name, lambda number, frame: told.set())
+        signal.signal(name, lambda number, frame: is_told_to_stop.set())
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_me)
         try:
-            while child.poll() is None and os.getppid() == parent and not told.wait(LOOK_S):
+            while child.poll() is None and os.getppid() == owner and not is_told_to_stop.wait(POLL_S):
                 pass
         finally:
             _stop(child)
@@ -42,29 +53,28 @@ def keep(parent: int, folder: str, command: list[str]) -> int:
 
 
 def _die_with_me() -> None:
-    """Have the system stop the command if this process is killed; only Linux can."""
+    """Have the kernel stop the command if this process is killed. Only Linux can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
-    """Ask the whole group to stop, then make it."""
+    """Send the child's process group SIGTERM, and SIGKILL after the grace period."""
     _signal(child.pid, signal.SIGTERM)
     until_s = time.monotonic() + GRACE_S
-    while _is_alive(child) and time.monotonic() < until_s:
-        time.sleep(LOOK_S / 4)
+    while _is_group_alive(child) and time.monotonic() < until_s:
+        time.sleep(POLL_S / 4)
     _signal(child.pid, signal.SIGKILL)
     child.wait()
 
 
-def _is_alive(child: subprocess.Popen[bytes]) -> bool:
-    """Tell whether anyone is left in the child's group."""
-    child.poll()  # a child that is not waited for stays in its group for ever
+def _is_group_alive(child: subprocess.Popen[bytes]) -> bool:
+    child.poll()  # a zombie stays in its group until it is waited for
     return _signal(child.pid, 0)
 
 
 def _signal(group: int, number: int) -> bool:
-    """Send a signal to a group, 0 for none; tell whether anyone is there."""
+    """Send a signal to a process group (0: none) and return whether the group has a process."""
     try:
         os.killpg(group, number)
     except PermissionError:
@@ -75,5 +85,5 @@ def _signal(group: int, number: int) -> bool:
 
 
 if __name__ == "__main__":
-    status = keep(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    status = supervise(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
     sys.exit(status if status >= 0 else 128 - status)

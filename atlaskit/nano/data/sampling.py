@@ -10,7 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from atlaskit.benchmarks.atlasworld.generator import CALM_LINES, CAPTION_WORDS, EVENT_LINES, PLACE_LINES
+from atlaskit.benchmarks.atlasworld.cast import CALM_LINES, CAPTION_WORDS, EVENT_LINES, PLACE_LINES
 from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, SHAPES
 from atlaskit.environment.grid import Grid

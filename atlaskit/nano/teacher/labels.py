@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
 
-from atlaskit.benchmarks.atlasworld.generator import CAPTION_WORDS
+from atlaskit.benchmarks.atlasworld.cast import CAPTION_WORDS
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script
 
 CELL_PX = 128

@@ -9,7 +9,6 @@ thought scans the cells one by one, and the action follows from the thought.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
 from typing import Any, Unpack
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
@@ -26,7 +25,7 @@ from atlaskit.nano.teacher.goal import Goal, describe, goal_of, texts_by_cell
 from atlaskit.nano.teacher.labels import CellContent, content_at
 from atlaskit.nano.teacher.scan import Scan, scan_view
 
-SETTINGS = asdict(NANO)
+SETTINGS = NANO.search_settings
 """Keyword arguments of `ask` that the teacher expects, and with it nano."""
 
 

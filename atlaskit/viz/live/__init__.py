@@ -37,7 +37,7 @@ def open_display(video: Video, cache: Cache) -> RunDisplay:
 
 def attach() -> None:
     """Register `open_display` as the display of runs that are started with `show=True`."""
-    RunObserver.opens = open_display
+    RunObserver.open_display = open_display
 
 
 def _is_kernel() -> bool:

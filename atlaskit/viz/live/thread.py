@@ -52,7 +52,7 @@ class DrawingThread:
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
 
-    def see(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Queue an event; the first one, which precedes all workers, starts the thread."""
         self._events.put(event)
         if self._thread is None:
@@ -60,7 +60,7 @@ class DrawingThread:
             self._thread = threading.Thread(target=copy_context().run, args=(self._draw,), daemon=True, name="drawing")
             self._thread.start()
 
-    def leave(self, result: Result | None) -> None:
+    def on_end(self, result: Result | None) -> None:
         """Draw the last state of the run, or its result.
 
         Args:
@@ -92,7 +92,7 @@ class DrawingThread:
                     self._apply_events()
                     self._surface.draw(self._snapshot)
                 is_first = False
-        except Exception as error:  # `leave` raises it at the end of the run
+        except Exception as error:  # `on_end` raises it at the end of the run
             self._error = error
 
     def _apply_events(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atlaskit.evaluation.scaling import amdahl, speedup
+from atlaskit.evaluation.speedups import amdahl, speedup
 from atlaskit.viz.palette import REFERENCE_LINE, categorical
 from atlaskit.viz.plots.style import MARKERS, styled_axes
 from atlaskit.viz.plots.tables import draw_means

@@ -15,9 +15,8 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Answered, Question
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.archive import trace_of
 from atlaskit.runs.events import Event, EventData, ReportData, StartData, StepData, data_of
-from atlaskit.runs.result import Result
+from atlaskit.runs.result import Result, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text

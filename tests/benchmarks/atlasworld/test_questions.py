@@ -1,4 +1,4 @@
-"""AtlasWorld's questions: their answers are true, their evidence is where they say, and nothing else fits."""
+"""Questions about a world: the answer is true, no other choice is, and the evidence is right."""
 
 from __future__ import annotations
 
@@ -20,105 +20,105 @@ def worlds(seeds: range, duration_s: float = 600) -> list[World]:
     return [atlasworld(seed, duration_s, questions=40, directory=Path("unused")) for seed in seeds]
 
 
-def right(question: Question) -> str:
+def right_choice(question: Question) -> str:
     assert isinstance(question.answer, int)
     return question.choices[question.answer]
 
 
-def objects(world: World) -> list[str]:
+def object_names(world: World) -> list[str]:
     return [event.name for event in world.script.events]
 
 
-def of_kind(kind: str) -> list[tuple[World, Question]]:
-    return [(w, q) for w in worlds(range(8)) for q in w.questions if q.category == kind]
+def of_category(category: str) -> list[tuple[World, Question]]:
+    return [(w, q) for w in worlds(range(8)) for q in w.questions if q.category == category]
 
 
-def test_every_kind_is_asked() -> None:
+def test_every_category_occurs() -> None:
     for world in worlds(range(6)):
         assert {question.category for question in world.questions} == set(CATEGORIES)
         assert len({question.text for question in world.questions}) == len(world.questions) == 40
         assert any(question.misleading_subtitle for question in world.questions)
 
 
-def test_the_same_seed_asks_the_same() -> None:
+def test_a_seed_gives_the_same_questions() -> None:
     assert [w.questions for w in worlds(range(3))] == [w.questions for w in worlds(range(3))]
     script = write_script(1, 600)
     assert write_questions(script, 10, seed=0) != write_questions(script, 10, seed=1)
 
 
-def test_s2o_names_an_object_of_the_scene_and_no_other() -> None:
-    for world, question in of_kind("S2O"):
+def test_s2o_has_one_object_of_the_scene_among_its_choices() -> None:
+    for world, question in of_category("S2O"):
         scene = next(s for s in world.script.scenes if f"the {s.place} scene at {s.light}" in question.text)
         inside = {event.name for event in world.script.events if event.scene == scene.index}
         assert [choice.split(" ", 1)[1] in inside for choice in question.choices].count(True) == 1
-        assert right(question).split(" ", 1)[1] in inside
+        assert right_choice(question).split(" ", 1)[1] in inside
 
 
-def test_s2a_asks_a_colour_and_offers_the_lie() -> None:
-    lies = 0
-    for world, question in of_kind("S2A"):
+def test_s2a_asks_for_a_colour_and_offers_the_misleading_one() -> None:
+    misleading = 0
+    for world, question in of_category("S2A"):
         (event,) = world.targets(question)
-        assert right(question) == event.colour and event.shape in question.text
+        assert right_choice(question) == event.colour and event.shape in question.text
         if question.misleading_subtitle:
-            lies += 1
-            said = next(line.text for line in world.script.lines if line.event == event.id and line.misleading)
-            assert any(f"{choice} {event.shape}" in said for choice in question.choices)
-            assert f"{event.colour} {event.shape}" not in said
-    assert lies
+            misleading += 1
+            spoken = next(line.text for line in world.script.lines if line.event == event.id and line.misleading)
+            assert any(f"{choice} {event.shape}" in spoken for choice in question.choices)
+            assert f"{event.colour} {event.shape}" not in spoken
+    assert misleading
 
 
-def test_ocr_asks_the_caption() -> None:
-    for world, question in of_kind("OCR"):
+def test_ocr_asks_for_the_caption() -> None:
+    for world, question in of_category("OCR"):
         (event,) = world.targets(question)
-        assert right(question) == event.caption and objects(world).count(event.name) == 1
+        assert right_choice(question) == event.caption and object_names(world).count(event.name) == 1
 
 
-def test_o3o_asks_the_neighbour() -> None:
-    for world, question in of_kind("O3O"):
+def test_o3o_asks_for_the_neighbour() -> None:
+    for world, question in of_category("O3O"):
         event, anchor = world.targets(question)
         order = [e.id for e in world.script.events]
         step = 1 if "after" in question.text else -1
         assert order.index(event.id) - order.index(anchor.id) == step
-        assert right(question).endswith(event.name) and anchor.name in question.text
+        assert right_choice(question).endswith(event.name) and anchor.name in question.text
 
 
-def test_sss_asks_the_earliest() -> None:
-    for world, question in of_kind("SSS"):
+def test_sss_asks_for_the_earliest_object() -> None:
+    for world, question in of_category("SSS"):
         names = [choice.split(" ", 1)[1] for choice in question.choices]
         starts = {e.name: e.start_s for e in world.script.events}
-        assert right(question).split(" ", 1)[1] == min(names, key=lambda name: starts[name])
-        assert all(objects(world).count(name) == 1 for name in names)
+        assert right_choice(question).split(" ", 1)[1] == min(names, key=lambda name: starts[name])
+        assert all(object_names(world).count(name) == 1 for name in names)
 
 
-def test_count_counts() -> None:
+def test_count_asks_for_the_number_of_appearances() -> None:
     counts = set()
-    for world, question in of_kind("COUNT"):
+    for world, question in of_category("COUNT"):
         (name,) = {event.name for event in world.targets(question)}
-        assert right(question) == str(objects(world).count(name)) == str(len(question.positions_s))
-        counts.add(right(question))
+        assert right_choice(question) == str(object_names(world).count(name)) == str(len(question.positions_s))
+        counts.add(right_choice(question))
     assert len(counts) > 2
 
 
-def test_t2o_asks_what_is_seen_not_what_is_said() -> None:
-    lies = 0
-    for world, question in of_kind("T2O"):
+def test_t2o_asks_for_the_visible_object_not_the_spoken_one() -> None:
+    misleading = 0
+    for world, question in of_category("T2O"):
         (event,) = world.targets(question)
         line = next(line for line in world.script.lines if line.text in question.text)
-        assert right(question).endswith(event.name)
+        assert right_choice(question).endswith(event.name)
         assert (event.name in line.text) != line.misleading == question.misleading_subtitle
-        lies += line.misleading
-    assert lies
+        misleading += line.misleading
+    assert misleading
 
 
-def test_when_asks_the_interval() -> None:
-    for world, question in of_kind("WHEN"):
+def test_when_asks_for_the_interval() -> None:
+    for world, question in of_category("WHEN"):
         (event,) = world.targets(question)
-        assert question.answer == (event.start_s, event.end_s) and objects(world).count(event.name) == 1
+        assert question.answer == (event.start_s, event.end_s) and object_names(world).count(event.name) == 1
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(10, 1200))
-def test_any_world_asks_well_formed_questions(seed: int, duration_s: float) -> None:
+def test_any_world_has_valid_questions(seed: int, duration_s: float) -> None:
     world = atlasworld(seed, duration_s, questions=16, directory=Path("unused"))
     assert world.questions
     for question in world.questions:
@@ -128,13 +128,13 @@ def test_any_world_asks_well_formed_questions(seed: int, duration_s: float) -> N
         assert world.question(question.text) == question
 
 
-def test_the_answers_place_tells_nothing() -> None:
-    places = [q.answer for w in worlds(range(30)) for q in w.questions if len(q.choices) == 4]
-    for place in range(4):
-        assert 0.2 < places.count(place) / len(places) < 0.3
+def test_right_choices_are_spread_evenly_over_the_positions() -> None:
+    positions = [q.answer for w in worlds(range(30)) for q in w.questions if len(q.choices) == 4]
+    for position in range(4):
+        assert 0.2 < positions.count(position) / len(positions) < 0.3
 
 
-def test_most_events_are_not_on_the_root_grid() -> None:
+def test_the_root_grid_shows_fewer_than_half_of_the_events() -> None:
     shown = total = 0
     for world in worlds(range(10)):
         cells = view(world.drawn).cells
@@ -143,8 +143,8 @@ def test_most_events_are_not_on_the_root_grid() -> None:
     assert shown / total < 0.5
 
 
-def test_impossible_requests() -> None:
-    with pytest.raises(InputError, match="at least one question"):
+def test_invalid_counts_and_durations_are_rejected() -> None:
+    with pytest.raises(InputError, match="questions must be at least 1"):
         atlasworld(questions=0)
     with pytest.raises(InputError):
         atlasworld(duration_s=5)

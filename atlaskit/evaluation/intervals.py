@@ -1,0 +1,115 @@
+"""Means with confidence intervals, by a bootstrap that resamples whole clusters.
+
+Questions about one video are correlated, so a cluster, not a question, is the unit that is
+resampled. Knows nothing of tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atlaskit.errors import InputError
+
+DRAWS = 4000
+"""Number of bootstrap resamples."""
+
+
+class Interval(NamedTuple):
+    """A mean and its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def interval(
+    values: Sequence[float] | NDArray[np.float64],
+    clusters: Sequence[str],
+    *,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Interval:
+    """Return the mean of values with its confidence interval, by a bootstrap over clusters.
+
+    The bounds are the percentiles of the expanded percentile interval, which corrects for a small
+    number of clusters: plain percentile intervals at 95 % contain the true mean of ten videos in 91
+    % of cases. If every value is 0, or every value is 1, a bootstrap has nothing to resample; the
+    bound is then the exact binomial one (Clopper and Pearson), with each cluster as one
+    observation.
+
+    Args:
+        values: One value a question.
+        clusters: The cluster of each value, such as its video.
+        level: Confidence level, between 0 and 1.
+        draws: Number of bootstrap resamples.
+        seed: Seed of the resampling.
+
+    Returns:
+        The mean with its bounds; the bounds are nan if there is only one cluster.
+
+    Raises:
+        InputError: If there are no values, or the level is not between 0 and 1.
+    """
+    if not len(values):
+        raise InputError("There are no rows, so there is no mean; check the filters that were applied.")
+    if not 0 < level < 1:
+        raise InputError(f"level must be a fraction between 0 and 1; got {level!r}.")
+    _, cluster_index = np.unique(np.asarray(clusters), return_inverse=True)
+    sums, sizes = np.bincount(cluster_index, np.asarray(values, float)), np.bincount(cluster_index)
+    cluster_count = len(sums)
+    mean = float(sums.sum() / sizes.sum())
+    is_constant = mean in (0.0, 1.0) and set(np.unique(values)) == {mean}
+    if cluster_count > 1 and is_constant:
+        return Interval(mean, *exact_bounds(int(mean) * cluster_count, cluster_count, level))
+    low, high = bootstrap_bounds(cluster_count, lambda taken: (taken @ sums) / (taken @ sizes), level, draws, seed)
+    return Interval(mean, low, high)
+
+
+def exact_bounds(successes: int, trials: int, level: float) -> tuple[float, float]:
+    """Return the exact binomial (Clopper-Pearson) confidence bounds of a success probability."""
+    from scipy import stats
+
+    low, high = stats.binomtest(successes, trials).proportion_ci(confidence_level=level, method="exact")
+    return float(low), float(high)
+
+
+def bootstrap_bounds(
+    cluster_count: int,
+    statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    level: float,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Return the expanded percentile interval of a statistic, by a bootstrap over clusters.
+
+    The tail probability is Φ(−√(n/(n−1)) · t), with n clusters and the quantile t of Student's t
+    with n − 1 degrees of freedom: smaller than the tail of a plain percentile interval, to correct
+    for a small n.
+
+    Args:
+        cluster_count: Number of clusters, n.
+        statistic: Maps counts of shape (draws, n), how often each draw takes each cluster, to
+            values of shape (draws,).
+        level: Confidence level, between 0 and 1.
+        draws: Number of bootstrap resamples.
+        seed: Seed of the resampling.
+
+    Returns:
+        The lower and the upper bound; (nan, nan) for a single cluster.
+    """
+    if cluster_count < 2:
+        return math.nan, math.nan
+    from scipy import stats
+
+    shares = np.full(cluster_count, 1 / cluster_count)
+    taken = np.random.default_rng(seed).multinomial(cluster_count, shares, size=draws)
+    t = stats.t.ppf((1 + level) / 2, cluster_count - 1)
+    tail = stats.norm.cdf(-math.sqrt(cluster_count / (cluster_count - 1)) * t)
+    low, high = np.quantile(statistic(taken), [tail, 1 - tail])
+    return float(low), float(high)

@@ -1,0 +1,139 @@
+"""One question, asked by one method, as one row of an evaluation table.
+
+Runs on a thread of this process or on a Ray node, so everything a row needs comes as an argument.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.case import Case, model_for
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import AtlasError
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
+from atlaskit.models.usage import Usage
+from atlaskit.runs.result import Result
+
+COUNTS = ("calls", "prompt_tokens", "cached_tokens", "image_tokens", "completion_tokens", "effective_tokens", "tokens")
+"""Columns of a question's usage: of both roles together and, with the role as prefix, of each."""
+RIGHT_FROM = 0.5
+"""The lowest score that counts as right."""
+
+
+def case_row(
+    case: Case,
+    cache: Cache,
+    *,
+    name: str,
+    answer: Callable[..., Result],
+    vlm: Model | Callable[[World], Model],
+    settings: Mapping[str, Any],
+    cancel: threading.Event | None = None,
+    traces: Path | None = None,
+) -> dict[str, Any]:
+    """Ask one question and return its row.
+
+    Args:
+        case: The question with its video.
+        cache: The cache for frames and replies.
+        name: The name of the method, for the row.
+        answer: The method, a function with the signature of `ask`.
+        vlm: A model, or a function that makes one for a world.
+        settings: Keyword arguments of `answer`.
+        cancel: The row stops at its next model call once this is set.
+        traces: The folder to save the result in, if any.
+
+    Raises:
+        KeyboardInterrupt: If `cancel` is set.
+    """
+    started_s, model = time.monotonic(), model_for(vlm, case)
+    try:
+        cancellable = model if cancel is None else _CancellableModel(model, cancel)
+        result = answer(case.opened(), case.question, vlm=cancellable, cache=cache, **settings)
+    except AtlasError as error:
+        usage = getattr(error, "usage", Usage())
+        return failure_row(name, case, str(error), usage, time.monotonic() - started_s)
+    by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
+    score = case.question.score(result.prediction)
+    return {
+        **_question_columns(case, name),
+        "prediction": result.prediction,
+        "score": score,
+        "right": score >= RIGHT_FROM,
+        **_counts(result.total),
+        "estimated": result.total.estimated,
+        **by_role,
+        "rounds": result.rounds,
+        "checks": len(result.trace.of("review")),
+        "evidence": len(result.evidence),
+        "coverage": result.coverage,
+        "depth": max((event["depth"] for event in result.trace.of("step")), default=0),
+        "k": result.settings.get("k"),
+        "frames_decoded": result.spent.frames_decoded,
+        "calls_paid": result.spent.calls,
+        "stop": result.stop,
+        "failure": result.failure,
+        "seconds": time.monotonic() - started_s,
+        **({} if traces is None else {"trace": str(_save_result(result, traces))}),
+    }
+
+
+def failure_row(name: str, case: Case, reason: str, usage: Usage = Usage(), seconds: float = 0.0) -> dict[str, Any]:
+    """Return the row of a question that failed; it counts as wrong."""
+    no_answer = {"prediction": None, "score": 0.0, "right": False, **_counts(usage), "stop": "failed"}
+    return {**_question_columns(case, name), **no_answer, "failure": reason, "seconds": seconds}
+
+
+def _save_result(result: Result, folder: Path) -> Path:
+    """Save a result under its question's id and the hash of its JSON; return the path.
+
+    The hash gives another run of the same question a file of its own.
+    """
+    name = re.sub(r"[^0-9A-Za-z-]+", "_", result.question.id)[:60]
+    path = folder / f"{name}-{hashlib.sha256(result.to_json().encode()).hexdigest()[:12]}.json"
+    result.save(path)
+    return path
+
+
+def _question_columns(case: Case, name: str) -> dict[str, Any]:
+    """Return the columns that do not depend on the answer."""
+    question = case.question
+    return {
+        "id": question.id,
+        "video": case.video,
+        "question": question.text,
+        "method": name,
+        "kind": question.kind,
+        "category": question.category,
+        "positions": len(question.positions_s),
+        "misleading_subtitle": question.misleading_subtitle,
+        **case.facts,
+    }
+
+
+def _counts(usage: Usage) -> dict[str, int]:
+    return {name: getattr(usage, name) for name in COUNTS}
+
+
+@dataclass
+class _CancellableModel(ModelWrapper):
+    """A model that raises KeyboardInterrupt once it is cancelled.
+
+    Python delivers Ctrl-C only to the main thread, so the others need this.
+    """
+
+    cancel: threading.Event
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Forward the call unless it is cancelled."""
+        if self.cancel.is_set():
+            raise KeyboardInterrupt
+        return self.model.complete(request, **control)

@@ -1,0 +1,47 @@
+"""Checks of cases and settings before the first question is asked, so that a typo costs no call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from atlaskit.agents.baselines import settings_of
+from atlaskit.benchmarks.case import Case
+from atlaskit.errors import InputError
+from atlaskit.runs.result import Result
+
+JSON_SCALARS = (str, int, float, bool, type(None))
+
+
+def check_cases(cases: Sequence[Case]) -> None:
+    """Raise InputError if there are no cases, or the answer to a question is unknown."""
+    if not cases:
+        raise InputError("There are no questions to ask: the list of cases is empty.")
+    unknown = next((case.question.id for case in cases if case.question.answer is None), None)
+    if unknown is not None:
+        raise InputError(f"The true answer to {unknown!r} is not known, so it cannot be scored; leave it out.")
+
+
+def check_settings(
+    name: str, answer: Callable[..., Result], settings: Mapping[str, Any], reserved: Collection[str]
+) -> None:
+    """Raise InputError for a setting that a method does not accept.
+
+    Args:
+        name: The name of the method in the error.
+        answer: The method, a function with the signature of `ask`.
+        settings: The settings to check.
+        reserved: Settings that the caller passes to the method itself; they count as unknown.
+    """
+    accepted = settings_of(answer)
+    if accepted is None:
+        return
+    offered = [setting for setting in accepted if setting not in reserved]
+    unknown = next((setting for setting in settings if setting not in offered), None)
+    if unknown is not None:
+        raise InputError(f"{name} has no setting {unknown!r:.80}; it has {', '.join(offered)}.")
+
+
+def json_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON scalars: each other value as its repr."""
+    return {name: value if isinstance(value, JSON_SCALARS) else repr(value) for name, value in settings.items()}

@@ -1,0 +1,96 @@
+"""vLLM's command line and environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from atlaskit.errors import InputError
+from atlaskit.models.presets import preset_for
+from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.models.serving import hardware
+from atlaskit.models.serving.install import Build
+
+RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
+"""Arguments that the kit sets itself."""
+
+
+@dataclass(frozen=True)
+class ServerFlags:
+    """What the user may set of a server, beside its model and port.
+
+    Raises:
+        InputError: If a number is below 1, or an argument is one that the kit sets itself.
+    """
+
+    tensor_parallel: int = 1
+    """GPUs that share one copy of the model."""
+    data_parallel: int = 1
+    """Copies of the model."""
+    arguments: tuple[str, ...] = ()
+    """More arguments of vLLM. They override the kit's."""
+
+    def __post_init__(self) -> None:
+        for name in ("tensor_parallel", "data_parallel"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        for argument in self.arguments:
+            if argument.partition("=")[0] in RESERVED:
+                raise InputError(f"{argument} must not be passed: atlaskit sets it, to reach the server.")
+
+    def command(self, python: str, model: str, name: str, port: int, media: Path, build: Build) -> list[str]:
+        """Return the command that starts the server.
+
+        Args:
+            python: An interpreter that has vLLM.
+            model: A folder, or a model on the Hugging Face hub.
+            name: The name to serve the model under.
+            port: Port on 127.0.0.1.
+            media: The folder that the server may read images from.
+            build: vLLM's build.
+        """
+        flags: dict[str, object] = {
+            "model": model,
+            "served-model-name": name,
+            "host": "127.0.0.1",
+            "port": port,
+            "seed": 0,
+            # As long as fits into memory. By default vLLM does not start if the full one does not.
+            "max-model-len": "auto",
+            "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES}),
+            "allowed-local-media-path": media,
+            # If a JSON grammar allows any whitespace, a weak model may emit it forever.
+            "structured-outputs-config": json.dumps({"backend": "guidance", "disable_any_whitespace": True}),
+            "tensor-parallel-size": self.tensor_parallel,
+            "data-parallel-size": self.data_parallel,
+            "uvicorn-log-level": "warning",
+        }
+        if build == "serve-cpu":
+            flags["dtype"] = hardware.fast_dtype()
+        switches = ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
+        # Compiling takes half a minute for a small model, once, and saves a quarter of each call.
+        # For a large model it takes long and saves little.
+        if build == "serve-cpu" and not (preset_for(name).compile_on_cpu and hardware.can_compile()):
+            switches.append("--enforce-eager")
+        return [
+            python,
+            "-m",
+            # `vllm serve` of the CPU wheel fails to look up its own version; the module works.
+            "vllm.entrypoints.openai.api_server",
+            *(word for flag, value in flags.items() for word in (f"--{flag}", str(value))),
+            *switches,
+            *self.arguments,
+        ]
+
+
+def environment(build: Build) -> dict[str, str]:
+    """Return the environment variables of the server's process."""
+    # The server listens on the loopback address only; a key would lock out our own client.
+    variables = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
+    variables["VLLM_NO_USAGE_STATS"] = "1"
+    variables["PYTHONSAFEPATH"] = "1"  # a queue.py in the working directory must not hide the library's
+    if build == "serve-cpu":
+        variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(hardware.kv_cache_gib()))
+    return variables

@@ -1,0 +1,153 @@
+"""The processes of one vLLM server, from their start until all of them have stopped.
+
+vLLM runs below a supervisor (`supervisor`), which stops it when this process dies. The log and the
+images on their way to the server lie in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from atlaskit.errors import printable
+from atlaskit.models.errors import ServerError
+from atlaskit.models.http import Endpoint, HttpFailure
+from atlaskit.models.serving import supervisor
+from atlaskit.models.serving.log import failure_reason, startup_stage
+from atlaskit.models.serving.ports import served_models
+from atlaskit.models.serving.progress import Progress
+
+POLL_S = 0.25
+
+
+class ServerFolder:
+    """The temporary folder of one server.
+
+    Attributes:
+        log: File that the server's output goes to.
+        media: Folder that the server reads images from.
+    """
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"))
+        self.log, self.media = self.path / "server.log", self.path / "media"
+        self.media.mkdir()
+
+    def remove(self) -> None:
+        """Delete the folder with the log."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def remove_media(self) -> None:
+        """Delete the images, and leave the log."""
+        shutil.rmtree(self.media, ignore_errors=True)
+
+
+class ServerProcess:
+    """A running server that this process started.
+
+    Attributes:
+        supervisor: The supervisor's process. It lives as long as the server.
+    """
+
+    def __init__(self, model: str, command: list[str], folder: ServerFolder, environment: dict[str, str]) -> None:
+        """Start the server. It may take minutes until it answers: see `wait_until_ready`.
+
+        Args:
+            model: The model, for messages.
+            command: The command that starts vLLM.
+            folder: Where the log and images go.
+            environment: Environment variables of the server.
+
+        Raises:
+            OSError: If the process cannot be started.
+        """
+        self._model, self._folder = model, folder
+        self._is_ready = self._is_stopped = False
+        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), str(folder.media)]
+        with folder.log.open("wb") as log:
+            # In a session of its own: Ctrl-C reaches only this process, which stops the server.
+            self.supervisor = subprocess.Popen(
+                [*script, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the server has neither ended nor been stopped."""
+        return self.supervisor.poll() is None
+
+    def wait_until_ready(self, url: str, name: str, start_s: float, progress: Progress) -> None:
+        """Wait until the server lists its model.
+
+        Args:
+            url: Address of the server, without /v1.
+            name: The name the model is served under.
+            start_s: Most seconds to wait.
+            progress: Where the stages of the start are shown.
+
+        Raises:
+            ServerError: If the server ends or is stopped before, takes too long, or another server
+                answers in its place.
+        """
+        endpoint, deadline_s = Endpoint(url), time.monotonic() + start_s
+        while True:
+            if not self.is_alive:
+                raise self.failure("was stopped" if self._is_stopped else "did not start")
+            if time.monotonic() > deadline_s:
+                raise self.failure(f"was not ready within {start_s:g} s")
+            progress.update(startup_stage(self._folder.log))
+            names = served_models(f"{url}/v1") if _is_healthy(endpoint) else []
+            if not names:
+                time.sleep(POLL_S)
+                continue
+            if name not in names:
+                raise ServerError(f"Another server (of {', '.join(names)}) has taken {url}: start again.")
+            self._is_ready = True
+            progress.done(f"vLLM serves {name} at {url}/v1")
+            return
+
+    def stop(self, *, keep_log: bool) -> None:
+        """Stop all processes of the server and wait until they have ended.
+
+        Args:
+            keep_log: Whether to keep the log. It is kept anyway if the server was never ready or
+                has died.
+        """
+        was_healthy = self._is_ready and self.is_alive
+        self._is_stopped = True
+        self.supervisor.terminate()
+        self.supervisor.wait()
+        if was_healthy and not keep_log:
+            self._folder.remove()
+        else:
+            self._folder.remove_media()
+
+    def failure(self, what: str) -> ServerError:
+        """Return the error that the server `what` ("did not start"), with the reason in its log."""
+        log = self._folder.log
+        why, status = failure_reason(log.read_text(errors="replace")), self.supervisor.poll()
+        if not why and status is None:
+            why = "its log gives no reason"
+        elif not why and status == 128 + signal.SIGKILL:
+            why = "it was killed, most likely for lack of memory"
+        elif not why:
+            why = f"it ended with status {status}"
+        return ServerError(f"The server of {self._model} {what}: {printable(why)}. Its log is {log}.")
+
+
+def _is_healthy(endpoint: Endpoint) -> bool:
+    try:
+        endpoint.get("health", timeout_s=5)
+    except HttpFailure:
+        return False
+    return True

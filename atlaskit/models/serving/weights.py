@@ -1,0 +1,78 @@
+"""Which weights a server loads, and the name it serves them under.
+
+Replies are cached under a model's name. A name therefore contains a hash of what the replies depend
+on beside the model: the content of a folder, and the arguments of the server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from atlaskit.errors import InputError
+from atlaskit.models.presets import SHIPPED
+
+PROSE = {".md", ".csv"}
+"""Suffixes of files that describe a model. Replies do not depend on them."""
+TEMPLATE = "chat_template.jinja"
+
+
+def resolve_model(model: str) -> str:
+    """Return a model as vLLM takes it: the full path of a folder, or a name on the hub.
+
+    An address is returned unchanged.
+
+    Raises:
+        InputError: If the model must be a folder and there is none.
+    """
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return str(path.resolve())
+    if model in SHIPPED:
+        if not (SHIPPED[model] / "config.json").is_file():
+            raise InputError(f"The weights of {model} are not in {SHIPPED[model]}: run `make {model}`.")
+        return str(SHIPPED[model])
+    if not model.strip() or path.is_absolute() or model.startswith("."):
+        raise InputError(f"There is no model folder {model!r}: pass a folder, a model on the hub, or an address.")
+    return model
+
+
+def served_name(model: str, arguments: Sequence[str] = ()) -> str:
+    """Return the name that a model is served under.
+
+    A folder has the name "folder@hash". The hash changes when the folder is trained on, and not
+    when it is copied, moved, or described in another README. A model on the hub has its own name,
+    or "name@hash" if the server has arguments.
+
+    Args:
+        model: A folder, or the name of a model on the hub.
+        arguments: The user's arguments of vLLM.
+    """
+    folder, digest = Path(model), hashlib.sha256(json.dumps(list(arguments)).encode())
+    if folder.is_dir():
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder)
+            is_hidden = any(part.startswith(".") for part in name.parts)
+            if path.is_file() and not is_hidden and path.suffix not in PROSE:
+                with path.open("rb") as file:
+                    digest.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    elif not arguments:
+        return model
+    return f"{_folder_name(folder) if folder.is_dir() else model}@{digest.hexdigest()[:12]}"
+
+
+def _folder_name(folder: Path) -> str:
+    """Return the name of a shipped model with the same chat template, or else the folder's name.
+
+    Presets go by the name, so a copy of a shipped model must keep it wherever the copy lies.
+    """
+    template = _template(folder)
+    same = (name for name, shipped in SHIPPED.items() if template and _template(shipped) == template)
+    return next(same, folder.name)
+
+
+def _template(folder: Path) -> bytes:
+    path = folder / TEMPLATE
+    return path.read_bytes() if path.is_file() else b""

@@ -1,0 +1,51 @@
+"""Fixtures of the server tests, which run a stand-in for vLLM."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.paths import SUPPORT, TESTS
+
+
+@pytest.fixture(autouse=True)
+def _no_images_are_left(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Check that the folder of images is deleted with the server, however that ends."""
+    temporary = tmp_path_factory.mktemp("tmp")
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    yield
+    until_s = time.monotonic() + 30.0
+    while left := list(temporary.glob("atlaskit-serve-*/media")):
+        assert time.monotonic() < until_s, left
+        time.sleep(0.05)
+
+
+@pytest.fixture(autouse=True)
+def _another_usual_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for running servers on a port where none is: one may run on 8000 during the tests."""
+    monkeypatch.setattr("atlaskit.models.serving.server.USUAL_PORT", 9)
+
+
+@pytest.fixture
+def stub(tmp_path: Path) -> Path:
+    """An interpreter that behaves as tests/support/stub_vllm.py."""
+    path = tmp_path / "python"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SUPPORT / "stub_vllm.py"}" "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def stub_environment(tmp_path: Path) -> dict[str, str]:
+    """Environment variables with which this interpreter has a vLLM: the stand-in."""
+    package = tmp_path / "packages" / "vllm" / "entrypoints" / "openai"
+    package.mkdir(parents=True)
+    for parent in (package, package.parent, package.parent.parent):
+        (parent / "__init__.py").write_text("")
+    (package / "api_server.py").write_text("import sys\nfrom support.stub_vllm import main\nmain(sys.argv[1:])\n")
+    return {**os.environ, "PYTHONPATH": f"{tmp_path / 'packages'}{os.pathsep}{TESTS}"}

@@ -1,0 +1,348 @@
+"""Single faults of a server: time-outs, floods, resets, retries, proxies, forks, Ctrl-C."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+from support.faults import (
+    CHUNKED,
+    PATIENCE_S,
+    Fault,
+    completion,
+    dripping,
+    failing,
+    flooding,
+    resetting,
+    saying,
+    staying_silent,
+    without_end,
+)
+from support.loopback import FaultPlan, Loop, loopback
+from support.parallel import run_all
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import View, view
+from atlaskit.models.client import VLM
+from atlaskit.models.errors import BadReply, ModelError, Unreachable
+from atlaskit.models.limiter import limiter_for
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.usage import Usage
+
+
+class Pick(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    thought: str
+    cell: Literal[3, 5]
+
+
+def pick(*images: View, text: str = "Pick a cell.", **rest: Any) -> Request:
+    return Request("worker", "step", (Message("user", (text, *images)),), Pick, **rest)
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
+    """A server with less patience, so that a test that fails does so soon."""
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.004)
+    monkeypatch.setattr("support.faults.PATIENCE_S", 3.0)
+    with loopback() as server:
+        yield server
+
+
+ENDLESS: dict[str, Fault] = {
+    "a body that drips": dripping,
+    "a body that floods": flooding,
+    "silence": staying_silent,
+    "silence after the head": without_end(CHUNKED, b"", 0.1),
+    "a head that drips": without_end(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a", 0.01),
+    "more and more headers": without_end(b"HTTP/1.1 200 OK\r\n", b"X-Slow: a\r\n", 0.01),
+    "hints before the head": without_end(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", 0.01),
+    "a chunk's head that drips": without_end(CHUNKED + b"2;a=", b"b", 0.01),
+    "trailers that drip": without_end(CHUNKED + b"2\r\n{}\r\n0\r\n", b"X-Slow: a\r\n", 0.01),
+    "gzip that unpacks to nothing": without_end(
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\0\0\0\0\0\x03", b"a", 0.01
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_endless_answer_ends_with_the_timeout(loop: Loop, name: str) -> None:
+    loop.faults = [ENDLESS[name]]
+    with pytest.raises(ModelError) as caught:
+        VLM(loop.url, "loop", dialect="vllm", timeout_s=0.2).complete(pick(), max_attempts=1)
+    assert loop.outlasted == 0
+    assert caught.value.usage.calls == 1 and not isinstance(caught.value, Unreachable)
+
+
+def test_a_flood_ends_at_the_size_limit(loop: Loop) -> None:
+    loop.faults = [flooding]
+    with pytest.raises(ModelError, match=r"sent an answer that is too long \([89],\d{3},\d{3} bytes") as caught:
+        VLM(loop.url, "loop", timeout_s=60).complete(pick(), max_attempts=1)
+    assert (caught.value.usage.calls, loop.outlasted) == (1, 0)
+
+
+def encoded(data: bytes, encoding: str) -> Fault:
+    def answer(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", encoding)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    return answer
+
+
+def test_an_unrequested_compression_is_undone_up_to_the_size_limit(loop: Loop) -> None:
+    vlm = VLM(loop.url, "loop")
+    answer = json.dumps(completion('{"thought":"","cell":3}')).encode()
+    loop.faults = [encoded(gzip.compress(answer), "gzip"), encoded(zlib.compress(answer), "deflate")]
+    assert [vlm.complete(pick()).usage.calls for _ in range(2)] == [1, 1]
+    assert loop.headers[0]["Accept-Encoding"] == "identity"
+    bomb = gzip.compress(b" " * 50_000_000)
+    for data, encoding, message in (
+        (bomb, "gzip", "sent an answer that is too long"),
+        (b"nonsense", "gzip", "sent a damaged answer"),
+        (b"", "br", r"encoding that was not requested \(br\)"),
+    ):
+        loop.faults = [encoded(data, encoding)]
+        with pytest.raises(ModelError, match=message):
+            vlm.complete(pick(), max_attempts=1)
+
+
+INTERRUPTED = """
+import sys, threading, time
+from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.caching.cache import Cache
+from atlaskit.agents.search import ask
+from atlaskit.models.client import VLM
+url, folder = sys.argv[1:]
+world = atlasworld(seed=5, duration_s=60, questions=4, size=(128, 72), directory=folder)
+print("asking", flush=True)
+ask(world.drawn, "What?", ["a", "b"], vlm=VLM(url, "loop"), workers=2, k=2, cell=32, max_depth=1, cache=Cache(folder))
+"""
+
+
+def test_ctrl_c_does_not_wait_for_calls(loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers wait for answers that never come; the time-out of their calls is five minutes."""
+    monkeypatch.setattr("support.faults.PATIENCE_S", 60.0)
+    loop.faults = [saying('{"search_task":"Find it.","traversal":"dfs"}'), saying(PROBED), *[staying_silent] * 3]
+    command = [sys.executable, "-c", INTERRUPTED, loop.url, str(tmp_path)]
+    user = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until_s = time.monotonic() + 60
+    while len(loop.bodies) < 5:  # two workers and the next probe
+        assert user.poll() is None and time.monotonic() < until_s
+        time.sleep(0.05)
+    user.send_signal(signal.SIGINT)
+    _, stderr = user.communicate(timeout=30)
+    assert "KeyboardInterrupt" in stderr and len(loop.bodies) == 5, "no call is made after the interrupt"
+
+
+PROBED = json.dumps({"reasoning": "", "top": [{"cell": 0, "score": 0.9}, {"cell": 1, "score": 0.8}]})
+
+
+def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
+    """A child shares neither connections nor the limiter's slots with its parent."""
+    vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
+    vlm.complete(pick())  # opens a connection that is kept
+    with limiter_for(vlm.base_url).slot():
+        child = os.fork()
+        if child == 0:
+            try:
+                calls = [vlm.complete(pick(), deadline_s=time.monotonic() + 20).usage.calls for _ in range(20)]
+                os._exit(0 if calls == [1] * 20 else 1)
+            finally:
+                os._exit(2)
+    calls = [vlm.complete(pick()).usage.calls for _ in range(20)]
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 and calls == [1] * 20
+    assert len(loop.bodies) == 41 and loop.connections == 2
+
+
+def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) -> None:
+    loop.list_faults = [staying_silent]
+    with pytest.raises(ModelError):
+        VLM(loop.url, "loop").complete(pick(), deadline_s=time.monotonic() + 0.1)
+    assert (loop.outlasted, loop.bodies) == (0, [])
+
+
+MISFITS = {
+    "an invisible cell": '{"thought":"","cell":4}',
+    "an odd name": '{"thought":"","cell":3,"a\\nTraceback\\u001b":1}',
+    "half a character": '{"thought":"a\n\\ud800","cell":4}',
+}
+
+
+@pytest.mark.parametrize("text", MISFITS.values(), ids=MISFITS)
+def test_the_error_about_a_misfit_is_one_printable_line(loop: Loop, text: str) -> None:
+    loop.faults = [saying(text)] * 2
+    with pytest.raises(BadReply) as caught:
+        VLM(loop.url, "loop").complete(pick())
+    assert caught.value.usage.calls == 2
+    assert str(caught.value).isprintable()
+
+
+class Clock:
+    """A stand-in for `time` that records pauses instead of sleeping."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self.monotonic = time.monotonic
+
+    def sleep(self, pause_s: float) -> None:
+        self.slept.append(pause_s)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("atlaskit.models.attempts.time", clock)
+    return clock
+
+
+@pytest.mark.parametrize(("retry_after", "pause_s"), [("2.5", 2.5), ("0", 0.0), ("7", 7.0), ("1e9", 60.0)])
+def test_a_requested_pause_is_made(loop: Loop, clock: Clock, retry_after: str, pause_s: float) -> None:
+    loop.faults = [failing(429, Retry_After=retry_after), failing(503, Retry_After=retry_after)]
+    assert VLM(loop.url, "loop").complete(pick()).usage.calls == 3
+    assert clock.slept == [pause_s, pause_s]
+
+
+@pytest.mark.parametrize("retry_after", ["-1", "inf", "nan", "soon", "", "1, 2", "Wed, 21 Oct 2065 07:28:00 GMT"])
+def test_pauses_grow_if_none_is_requested(
+    loop: Loop, clock: Clock, monkeypatch: pytest.MonkeyPatch, retry_after: str
+) -> None:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 1.0)
+    monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 3.0)
+    loop.faults = [failing(429, Retry_After=retry_after)] * 4
+    assert VLM(loop.url, "loop").complete(pick(), max_attempts=5).usage.calls == 5
+    for pause_s, middle_s in zip(clock.slept, (1.0, 2.0, 3.0, 3.0), strict=True):
+        assert 0.5 * middle_s <= pause_s <= 1.5 * middle_s
+
+
+def test_a_reset_is_retried(loop: Loop) -> None:
+    loop.faults = [resetting] * 2
+    assert VLM(loop.url, "loop").complete(pick()).usage.calls == 3
+    loop.faults = [resetting]
+    with pytest.raises(ModelError, match="broke the connection .*reset") as caught:
+        VLM(loop.url, "loop").complete(pick(), max_attempts=1)
+    assert not isinstance(caught.value, Unreachable)
+
+
+def test_sending_a_dropped_image_again_is_not_a_call(loop: Loop, world: World, warm: Cache) -> None:
+    grid_view = view(world.drawn, k=4, cell=48, cache=warm)
+    vlm = VLM(loop.url, "loop", dialect="vllm")
+    first = vlm.complete(pick(grid_view))
+    loop.faults = [failing(400)]
+    second = vlm.complete(pick(grid_view), max_attempts=1)
+    assert first.usage.calls == second.usage.calls == 1
+    images = [body["messages"][0]["content"][1] for body in loop.bodies]
+    assert [image["image_url"] is None for image in images] == [False, True, False]
+    assert images[0] == images[2] and {image["uuid"] for image in images} == {grid_view.key}
+
+
+def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy is a server that answers requests itself, and so shows who used it."""
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with loopback() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+        for address in (loop.url, loop.url.replace("127.0.0.1", "localhost")):
+            VLM(address, "loop").complete(pick())
+        assert (len(loop.bodies), len(proxy.bodies)) == (2, 0)
+        VLM("http://model.example/v1", "loop").complete(pick())
+        assert (len(loop.bodies), len(proxy.bodies)) == (2, 1)
+
+
+def test_a_call_whose_deadline_passes_in_the_limiter_costs_nothing(loop: Loop) -> None:
+    vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
+    is_held, is_over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with limiter_for(vlm.base_url).slot():
+            is_held.set()
+            is_over.wait(PATIENCE_S)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(hold)
+        assert is_held.wait(PATIENCE_S)
+        with pytest.raises(ModelError, match="before the deadline") as caught:
+            vlm.complete(pick(), deadline_s=time.monotonic() + 0.05)
+        assert limiter_for(vlm.base_url).in_flight == 1, "the call gave up before the slot came free"
+        is_over.set()
+    assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
+    assert vlm.complete(pick(), deadline_s=time.monotonic() + 60).usage.calls == 1
+
+
+def test_a_cancelled_call_leaves_the_limiter(loop: Loop) -> None:
+    vlm, cancel = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
+    with limiter_for(vlm.base_url).slot():
+        threading.Timer(0.1, cancel.set).start()
+        with pytest.raises(ModelError) as caught:
+            vlm.complete(pick(), cancel=cancel)
+        assert limiter_for(vlm.base_url).in_flight == 1
+    assert (caught.value.usage, loop.bodies) == (Usage(), [])
+
+
+def test_a_server_that_hardly_reads_is_left_at_the_timeout() -> None:
+    """It reads a little again and again, so that no single write takes long."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        is_done, received = threading.Event(), [0]
+
+        def sip() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while not is_done.wait(0.01):
+                    received[0] += len(connection.recv(4096))
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(sip)
+            vlm = VLM(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", "slow", dialect="vllm", timeout_s=0.5)
+            with pytest.raises(ModelError, match="within 0.5 s"):
+                vlm.complete(pick(text="x" * 20_000_000), max_attempts=1)
+            is_done.set()
+        assert 0 < received[0] < 5_000_000
+
+
+def test_parallel_searches_respect_the_limit_and_get_the_same_results(
+    world: World, warm: Cache, tmp_path: Path
+) -> None:
+    questions = [Question(f"What is it that comes {number} times?", ("a circle", "a star")) for number in range(8)]
+
+    def results(name: str, threads: int, **settings: Any) -> tuple[list[str], int]:
+        cache = Cache(shutil.copytree(warm.directory, tmp_path / name))
+        plan = FaultPlan(seed=7, think_s=0.005)
+        with loopback() as loop:
+
+            def result_of(question: Question) -> str:
+                vlm = VLM(loop.url_of(plan), "loop", dialect="vllm", **settings)
+                options: dict[str, Any] = {"workers": 4, "max_depth": 1, "steps": 4, "budget": Budget(calls=20)}
+                return ask(world.drawn, question, vlm=vlm, k=4, cell=48, cache=cache, **options).to_json()
+
+            texts = run_all([lambda each=each: result_of(each) for each in questions], threads)
+        return texts, plan.most_in_flight
+
+    alone, _ = results("alone", 1)
+    together, most_in_flight = results("together", 8, in_flight=3)
+    assert together == alone and len(set(alone)) == 8
+    assert most_in_flight == 3

@@ -1,0 +1,264 @@
+"""Whole searches against a server that fails at random, in every way of `support.faults`."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from support.faults import RANDOM_FAULTS
+from support.invariants import check_grounded
+from support.loopback import FaultPlan, Loop, loopback
+from support.parallel import run_all
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.errors import AtlasError
+from atlaskit.models.client import VLM
+from atlaskit.models.http import Endpoint, HttpFailure
+from atlaskit.models.usage import Usage
+from atlaskit.runs.result import Result
+
+RUNS = int(os.environ.get("ATLASKIT_SOAK_RUNS", "200"))
+"""Number of runs, made in blocks. ATLASKIT_SOAK_RUNS=1000 makes a thousand."""
+BLOCK, THREADS = 100, 8
+UNANSWERED = ("late", "reset", "hang-up", "half a body", "flood", "drip")
+"""Faults that no client can take for an answer, whether it waits for their end or not."""
+BREAKING = ("reset", "hang-up", "half a body")
+"""Faults that break the connection."""
+QUESTIONS = (
+    Question("What is it?", ("a circle", "a square", "a star")),
+    Question("When is it?", kind="when"),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search under one fault plan, and how it ended."""
+
+    plan: FaultPlan
+    budget: Budget
+    workers: int
+    outcome: Result | Exception
+    seconds: float
+    unanswered: int
+    """Requests without an answer, as the client saw it."""
+    broken: int
+    """Requests among them whose connection broke."""
+
+
+@dataclass
+class Unanswered:
+    """Counts of requests without an answer, as the clients saw it, by base URL."""
+
+    all: Counter[str] = field(default_factory=Counter)
+    broken: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, base_url: str, failure: HttpFailure) -> None:
+        with self.lock:
+            self.all[base_url] += not failure.status
+            self.broken[base_url] += "broke the connection" in str(failure)
+
+
+@pytest.fixture
+def unanswered(monkeypatch: pytest.MonkeyPatch) -> Unanswered:
+    counts, post = Unanswered(), Endpoint.post
+
+    def counting_post(self: Endpoint, *args: Any) -> bytes:
+        try:
+            return post(self, *args)
+        except HttpFailure as failure:
+            counts.count(self.base_url, failure)
+            raise
+
+    monkeypatch.setattr(Endpoint, "post", counting_post)
+    return counts
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses of milliseconds, and a low limit on the length of an answer."""
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.004)
+    monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.MAX_REQUESTED_PAUSE_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.http.LONGEST_ANSWER", 500_000)
+
+
+def draw_budget(draw: random.Random) -> Budget:
+    match draw.choice(["calls", "calls", "calls", "tokens", "seconds"]):
+        case "calls":
+            return Budget(calls=draw.randint(1, 12))
+        case "tokens":
+            return Budget(tokens=draw.randint(4_000, 20_000))
+        case _:
+            return Budget(seconds=draw.uniform(0.3, 1.5))
+
+
+def one_run(seed: int, world: World, cache: Cache, loop: Loop, unanswered: Unanswered) -> Run:
+    draw = random.Random(seed)
+    share = draw.choice([0.1, 0.2, 0.4, 0.7])
+    share_with_evidence = draw.choice([0.0, 0.0, 0.9])
+    faults = tuple(draw.sample(list(RANDOM_FAULTS), draw.randint(1, 6)))
+    plan = FaultPlan(seed, share, share_with_evidence, faults)
+    budget, workers = draw_budget(draw), draw.randint(1, 4)
+    vlm = VLM(loop.url_of(plan), f"model {seed}", dialect="vllm", timeout_s=draw.uniform(0.1, 0.2))
+    options: dict[str, Any] = {
+        "workers": workers,
+        "max_depth": draw.randint(1, 2),
+        "steps": draw.choice([4, 8]),
+        "max_rounds": 3,
+    }
+    began = time.monotonic()
+    outcome: Result | Exception
+    try:
+        outcome = ask(world.drawn, draw.choice(QUESTIONS), vlm=vlm, k=4, cell=48, cache=cache, budget=budget, **options)
+    except Exception as error:  # `check` tests its type, and reports the seed
+        outcome = error
+    seconds, url = time.monotonic() - began, vlm.base_url
+    return Run(plan, budget, workers, outcome, seconds, unanswered.all[url], unanswered.broken[url])
+
+
+def event_costs(result: Result) -> list[Usage]:
+    """Return the cost of each event of the trace that has one."""
+    return [Usage(**event["usage"]) for event in result.trace if event.data and "usage" in event.data]
+
+
+def check_budget(run: Run, result: Result) -> None:
+    costs = event_costs(result)
+    assert result.total == sum(costs, Usage())
+    assert all(0 <= count < 2**50 for cost in costs for count in vars(cost).values())
+    assert result.total == sum((call.usage for call in result.calls), Usage())
+    assert result.spent.calls == sum(call.usage.calls for call in result.calls if call.live)
+    assert result.spent.calls <= result.total.calls  # a call that a run repeats is counted twice and made once
+    if run.budget.calls is not None:
+        assert result.total.calls <= run.budget.calls
+    if run.budget.tokens is not None:
+        largest = max((cost.tokens for cost in costs), default=0)
+        assert result.total.tokens <= run.budget.tokens + (run.workers + 1) * largest
+
+
+def lost_calls(run: Run) -> int:
+    """Return how many calls never reached the server.
+
+    A kept connection may close just when it is used again. A client without time left may close one
+    before a busy server has read the request.
+    """
+    if not isinstance(run.outcome, Result):
+        return 0
+    return max(0, run.outcome.spent.calls - (run.plan.received - run.plan.resent))
+
+
+def check_received(run: Run, result: Result) -> None:
+    """Check that the server received as many requests as the run counts calls.
+
+    A request that is sent again since the server dropped an image is the same call. An error that
+    the client read too late, or after which it had no time, may be a call or not.
+    """
+    plan = run.plan
+    unanswered = sum(plan.met[name] for name in UNANSWERED)
+    assert lost_calls(run) + unanswered <= run.unanswered, "an answered request did arrive, however busy the machine is"
+    assert plan.received - plan.resent - len(plan.rejected) <= result.spent.calls
+    if not lost_calls(run):
+        assert plan.received_bytes == sum(call.transit.sent_bytes for call in result.calls)
+
+
+def check_nothing_is_lost(result: Result) -> None:
+    """Check the evidence against the trace: found, reported, labelled, perhaps erased."""
+    carried: dict[int | None, dict[float, None]] = {}
+    times_by_label: dict[str, float] = {}
+    for event in result.trace:
+        match event.kind:
+            case "step":
+                of_worker = carried.setdefault(event.worker, {})
+                of_worker.update(dict.fromkeys(item["timestamp_s"] for item in event["found"]))
+            case "report":
+                reported = {item["label"]: item["timestamp_s"] for item in event["kept"]}
+                assert sorted(reported.values()) == sorted(carried.pop(event.worker, {}))
+                times_by_label |= reported
+            case "review":
+                for label in event["erased"]:
+                    del times_by_label[label]
+            case "cite":
+                times_by_label = {item["label"]: item["timestamp_s"] for item in event["found"]}
+    assert not carried
+    assert {item.label: item.timestamp_s for item in result.evidence} == times_by_label
+
+
+def check_messages(outcome: Result | Exception) -> None:
+    """Check that every message is one line, without a traceback."""
+    if isinstance(outcome, Result):
+        messages = [outcome.failure, *(event["reason"] for event in outcome.trace.of("failure"))]
+        outcome.to_json().encode()
+    else:
+        messages = [str(outcome)]
+    assert not [message for message in messages if len(message.splitlines()) > 1 or "Traceback" in message]
+
+
+def check(run: Run) -> None:
+    assert isinstance(run.outcome, Result | AtlasError), repr(run.outcome)
+    check_messages(run.outcome)
+    assert run.plan.outlasted == []
+    if run.budget.seconds is not None:
+        assert run.seconds < run.budget.seconds + 30
+    if isinstance(run.outcome, Result):
+        check_budget(run, run.outcome)
+        check_received(run, run.outcome)
+        check_grounded(run.outcome)
+        check_nothing_is_lost(run.outcome)
+
+
+def wait_for_late_requests(runs: Sequence[Run]) -> None:
+    """Wait until the server has also read the requests whose clients have hung up."""
+    for _ in range(500):
+        late = [r for r in runs if isinstance(r.outcome, Result) and r.plan.received < r.outcome.spent.calls]
+        if not late:
+            return
+        time.sleep(0.02)
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("block", range(max(1, RUNS // BLOCK)))
+def test_promises_hold_in_hundreds_of_runs_with_random_faults(
+    block: int, world: World, warm: Cache, unanswered: Unanswered
+) -> None:
+    seeds = range(block * BLOCK, (block + 1) * BLOCK)
+    with loopback() as loop:
+        runs = run_all([lambda seed=seed: one_run(seed, world, warm, loop, unanswered) for seed in seeds], THREADS)
+        wait_for_late_requests(runs)
+        broken_promises = {}
+        for run in runs:
+            try:
+                check(run)
+            except AssertionError as error:
+                broken_promises[run.plan.seed] = str(error)
+        assert not broken_promises
+        # Hardly any connection breaks without a fault. On a busy machine, more of them time out.
+        planned = sum(run.plan.met[name] for run in runs for name in BREAKING)
+        assert sum(run.broken for run in runs) <= planned + 3
+    check_coverage(runs)
+
+
+def check_coverage(runs: Sequence[Run]) -> None:
+    """Check that each fault occurred, and that searches went on all the same.
+
+    How many searches end how depends on the timing of their threads. The shares required here are
+    far below the usual ones.
+    """
+    met = sum((run.plan.met for run in runs), Counter())
+    results = [run.outcome for run in runs if isinstance(run.outcome, Result)]
+    assert set(RANDOM_FAULTS) <= set(met), set(RANDOM_FAULTS) - set(met)
+    assert len(results) >= 0.95 * len(runs)
+    assert sum(len(result.evidence) > 0 for result in results) >= 0.2 * len(runs)
+    assert sum(bool(result.trace.of("review")) for result in results) >= 0.05 * len(runs)
+    assert sum(bool(result.failure) for result in results) >= 0.1 * len(runs)
+    assert sum(run.plan.resent for run in runs) > 0

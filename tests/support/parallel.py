@@ -1,0 +1,20 @@
+"""Jobs in parallel threads, for tests that must fail rather than hang."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+HANG_S = 120.0
+"""Seconds after which jobs that should take a few count as hanging."""
+
+
+def run_all(jobs: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
+    """Run jobs in parallel and return their results in order; fail if one hangs."""
+    pool = ThreadPoolExecutor(threads)
+    futures = [pool.submit(job) for job in jobs]
+    hanging = wait(futures, HANG_S).not_done
+    pool.shutdown(wait=False, cancel_futures=True)
+    assert not hanging, f"{len(hanging)} jobs hang, the first is number {min(map(futures.index, hanging))}"
+    return [future.result() for future in futures]

@@ -1,0 +1,51 @@
+"""Model folders and processes of the stand-in for vLLM (`support.stub_vllm`)."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from atlaskit.models.serving.server import Server, serve
+
+
+def model_folder(tmp_path: Path, name: str = "model") -> Path:
+    """Create a model folder. Its name decides what the stand-in does."""
+    path = tmp_path / name
+    path.mkdir()
+    (path / "config.json").write_text("{}")
+    return path
+
+
+def stub_server(model: Path | str, stub: Path, **options: object) -> Server:
+    """Return a server of a model that runs the stand-in and prints no progress."""
+    return serve(model, python=stub, progress=False, **options)  # type: ignore[arg-type]
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process runs. A zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def pids(model: Path) -> list[int]:
+    """Return the process ids of the stand-in and its engine."""
+    return [int(pid) for pid in (model / ".pids").read_text().split()]
+
+
+def wait_until_started(model: Path, user: subprocess.Popen[str]) -> None:
+    """Wait until the stand-in of a model runs; fail if its user ends before."""
+    until_s = time.monotonic() + 60.0
+    while not (model / ".pids").exists() or len((model / ".pids").read_text().split()) < 2:
+        assert user.poll() is None and time.monotonic() < until_s
+        time.sleep(0.05)
+
+
+def wait_until_gone(model: Path, within_s: float = 30.0) -> None:
+    """Wait until all processes of a model's stand-in have ended."""
+    until_s = time.monotonic() + within_s
+    while any(map(is_alive, pids(model))):
+        assert time.monotonic() < until_s, f"processes that still run: {pids(model)}"
+        time.sleep(0.05)
