@@ -92,7 +92,7 @@ class DrawingThread:
                     self._apply_events()
                     self._surface.draw(self._snapshot)
                 is_first = False
-        except Exception as error:  # `leave` raises it at the end of the run
+        except Exception as error:  # `on_end` raises it at the end of the run
             self._error = error
 
     def _apply_events(self) -> bool:

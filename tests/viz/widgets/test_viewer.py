@@ -209,7 +209,7 @@ INVALID_RUNS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "empty": (lambda path: write_run(path, b""), "is not valid JSON"),
     "page": (lambda path: write_run(path, b"<!doctype html>"), "is not valid JSON"),
     "version": (lambda path: write_run(path, b'{"atlaskit_trace":99}\n'), "of version 99"),
-    "result": (lambda path: write_run(path, b'{"atlaskit_result":3,"trace":7}'), "holds no trace"),
+    "result": (lambda path: write_run(path, b'{"atlaskit_result":3,"trace":7}'), "has no valid trace"),
     "event": (lambda path: write_run(path, b'{"atlaskit_trace":2}\n{"kind":"<b>"}\n'), "is not an event of atlaskit"),
     "number": (lambda path: 7, "A run must be a Result, a Trace, or the path"),
     "table": (lambda path: pd.DataFrame(), "A run must be a Result, a Trace, or the path"),
