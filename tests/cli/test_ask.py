@@ -131,7 +131,10 @@ def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
         (["ask", "FILM", " ", *CHOICES], "question is empty"),
         (["ask", "FILM", "What?", "--choice", "red"], "at least two choices"),
         (["ask", "FILM", "How many?", *CHOICES, "--count"], "leave them out"),
-        (["ask", "FILM", "What?", *CHOICES, "--tokens", "-5"], "-5 tokens cannot be"),
+        (
+            ["ask", "FILM", "What?", *CHOICES, "--tokens", "-5"],
+            "tokens of a budget must be a positive whole number, or None for no limit; got -5",
+        ),
         (["ask", "FILM", "What?", *CHOICES, "--subtitles", "text.srt"], "no line of text"),
         (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none.srt"], "cannot be read"),
         (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be opened"),

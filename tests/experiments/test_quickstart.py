@@ -34,7 +34,7 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The notebook, replayed from its recording, with cache and figures beside its folder."""
     home = tmp_path_factory.mktemp("quickstart")
     encoded = ROOT / "cache" / "atlasworld" / f"seed{SEED}-{DURATION_S}s-640x360-12fps"
-    if encoded.is_dir():  # if its script has changed, its manifest differs, and the world is encoded again
+    if encoded.is_dir():  # a copy with another manifest is encoded again
         shutil.copytree(encoded, home / "cache" / "atlasworld" / encoded.name)
     import_(ROOT / "recordings" / "01_quickstart.zip", cache=Cache(home / "cache"))
     folders = {"cache_dir": str(home / "cache"), "figures_dir": str(home)}

@@ -43,10 +43,10 @@ from support.notebooks import write_notebook
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
-PATIENCE_S = 180
+TIMEOUT_S = 180
 """Seconds that a test waits for JupyterLab or a page; long, since the machine may be busy."""
 SIZE = {"width": 1280, "height": 1600}
-HARMLESS = {
+IGNORED_ERRORS = {
     "debugger": "Could not restore the debugger state",  # while a kernel or a tab closes
     "model not found": "widget model not found",  # for a widget whose kernel has ended
 }
@@ -115,7 +115,7 @@ class Lab:
         return {**os.environ, **paths, **settings}
 
     def _wait(self) -> None:
-        address, deadline = f"http://127.0.0.1:{self.port}/api?token={self.token}", time.monotonic() + PATIENCE_S
+        address, deadline = f"http://127.0.0.1:{self.port}/api?token={self.token}", time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline and self.process.poll() is None:
             with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5):
                 return
@@ -132,7 +132,7 @@ class Lab:
         """Stop the server, which stops its kernels."""
         self.process.terminate()
         try:
-            self.process.wait(PATIENCE_S)
+            self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
 
@@ -152,7 +152,7 @@ class Tab:
         self.kernel: str | None = None
         """Id of the kernel that all notebooks share; None before the first notebook."""
         self.context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
-        self.context.set_default_timeout(PATIENCE_S * 1000)
+        self.context.set_default_timeout(TIMEOUT_S * 1000)
         self.context.route("**/*", self._block_other_hosts)
         self.page = self.context.new_page()
         self.page.on("console", self._on_console)
@@ -171,7 +171,7 @@ class Tab:
             self._add_error(f"{message.text} ({message.location.get('url', '')})")
 
     def _add_error(self, message: str) -> None:
-        if not any(part in message for part in HARMLESS.values()):
+        if not any(part in message for part in IGNORED_ERRORS.values()):
             self.errors.append(message)
 
     def take_faults(self) -> list[str]:
