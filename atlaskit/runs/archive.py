@@ -111,7 +111,7 @@ def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
 
 def _all_keys(cache: Cache, images: bool) -> set[str]:
     """Return the keys of all current entries that a recording can hold."""
-    left_out = {"served"} if images else {"served", *IMAGES}
+    left_out = {"served", "timing", *(() if images else IMAGES)}  # what belongs to this machine
     keys = (entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out)
     return {key for key in keys if recording.is_key(key) and not is_outdated(key)}
 
