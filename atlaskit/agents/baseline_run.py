@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any, TypedDict, get_args
 
 from atlaskit.agents.master import prediction
+from atlaskit.agents.options import CacheMode
 from atlaskit.agents.prompts import TextCall
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import Kind, Question, as_question
 from atlaskit.environment.render import Sheet
-from atlaskit.models.cached import Cached
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Model, Reply, Request, Role
@@ -54,7 +54,7 @@ class BaselineRun:
         """Set up the run; raise InputError for a question or settings that break a rule."""
         self.video, self.vlm, self.sample, self.question = video, vlm, sample, as_question(question, choices, kind)
         self.cache = (cache or default_cache()).watched()
-        self.model = CallLog(Cached(vlm, self.cache, sample=sample, refresh=refresh, replay=replay))
+        self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))
         remember_video(video, self.cache)
         self.events, self.failure = list[Event](), ""
         self.frames_before, self.started_s = video.frames_decoded, time.monotonic()

@@ -12,15 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from statistics import median
 
 from tqdm.auto import tqdm
 
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.longvideobench import longvideobench
-from atlaskit.benchmarks.videomme import videomme
 from atlaskit.environment.question import Question, Span
 from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
@@ -28,8 +24,6 @@ from atlaskit.video.video import Video
 
 TEN_HOURS_S = 36_000.0
 OPENING_THREADS = 8
-LOADERS = {"videos": longvideobench, "data": videomme}
-"""Loader of each dataset, by the folder in which the dataset keeps its videos."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +73,8 @@ def ten_hour(
         raise InputError("cases must hold at least one case; got none.")
     if not 0 < duration_s < math.inf:
         raise InputError(f"duration_s must be a positive number of seconds; got {duration_s!r:.40}.")
-    sources = {case.video: case.opened for case in [*own, *(among or ())]}
-    videos = _open_all(sources, progress)
+    openers = {case.video: case.opened for case in [*own, *(among or ())]}
+    videos = _open_all(openers, progress)
     lengths = {name: Fraction(video.duration_s) for name, video in videos.items()}
     moved = []
     for case in own:
@@ -92,15 +86,15 @@ def ten_hour(
         total_s = float(sum((lengths[name] for name in order), Fraction(0)))
         facts = {**case.facts, "duration_s": total_s, "offset_s": offset_s, "parts": len(order)}
         question = _shift(_with_positions(case, videos[case.video]), offset_s)
-        moved.append(Case(question, case.video, JoinedVideo(tuple(sources[name] for name in order)), facts))
+        moved.append(Case(question, case.video, JoinedVideo(tuple(openers[name] for name in order)), facts))
     return Benchmark(f"{len(own)} questions in {duration_s / 3600:g} h", tuple(moved))
 
 
-def _open_all(sources: Mapping[str, Callable[[], Video]], progress: bool) -> dict[str, Video]:
+def _open_all(openers: Mapping[str, Callable[[], Video]], progress: bool) -> dict[str, Video]:
     with ThreadPoolExecutor(OPENING_THREADS) as pool:
-        videos = pool.map(lambda open_source: open_source(), sources.values())
-        bar = tqdm(videos, total=len(sources), unit="video", disable=not progress)
-        return dict(zip(sources, bar, strict=True))
+        videos = pool.map(lambda open_case: open_case(), openers.values())
+        bar = tqdm(videos, total=len(openers), unit="video", disable=not progress)
+        return dict(zip(openers, bar, strict=True))
 
 
 def _fill(lengths: Mapping[str, Fraction], source: str, duration: Fraction, rng: random.Random) -> Iterator[str]:
@@ -132,42 +126,3 @@ def _shift(question: Question, offset_s: float) -> Question:
 
     answer = shift(question.answer) if isinstance(question.answer, tuple) else question.answer
     return replace(question, positions_s=tuple(map(shift, question.positions_s)), answer=answer)
-
-
-def standard_and_long(
-    root: str | Path, *, first: int | None = None, subtitles: bool = True, duration_s: float = TEN_HOURS_S
-) -> Benchmark:
-    """Load LongVideoBench or Video-MME; return each question about its video, and about a variant.
-
-    Questions without a published answer are left out, because they cannot be scored. The fact
-    `length` is "standard" or "long". The fact `duration_s` is the median duration of all standard
-    or all long videos, so that the results lie at two points of a duration axis.
-
-    Args:
-        root: Folder of the dataset.
-        first: Number of questions to take; all if None.
-        subtitles: Whether the videos get their subtitles.
-        duration_s: Longest duration of a long variant, in seconds.
-
-    Raises:
-        InputError: The folder holds neither dataset, or its loader refuses it.
-    """
-    home = Path(root)
-    loader = next((load for folder, load in LOADERS.items() if (home / folder).is_dir()), None)
-    if loader is None:
-        raise InputError(
-            f"{home} holds neither videos/ (LongVideoBench) nor data/ (Video-MME); pass one of their folders."
-        )
-    dataset = loader(home, subtitles=subtitles)
-    standard = [case for case in dataset if case.question.answer is not None][:first]
-    long = ten_hour(standard, among=dataset, duration_s=duration_s, progress=True)
-    videos = {case.video: case for case in standard}
-    standard_s = median(case.opened().duration_s for case in videos.values())
-    long_s = median(case.facts["duration_s"] for case in long)
-    cases = (*_labelled(standard, "standard", standard_s), *_labelled(long, "long", long_s))
-    return Benchmark(f"{dataset.name}, as it is and long", cases, dataset.missing)
-
-
-def _labelled(cases: Iterable[Case], length: str, duration_s: float) -> Iterator[Case]:
-    for case in cases:
-        yield replace(case, facts={**case.facts, "duration_s": duration_s, "length": length})

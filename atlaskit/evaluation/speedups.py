@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUMMED = ["seconds", "serial_seconds", "worker_seconds", "worker_calls"]
-NEEDED = ("video", "workers", "normalised_seconds", "score", "calls", "rounds", *SUMMED)
+BY_WORKERS_COLUMNS = ("video", "workers", "normalised_seconds", "score", "calls", "rounds", *SUMMED)
 """Columns of a measurement that speed-ups are computed from."""
 COLUMNS = ["workers", "questions", "seconds", "normalised_seconds", "low", "high", "speedup", "bound", "serial_share"]
 COLUMNS += ["score", "calls", "rounds", "busy", "call_seconds"]
@@ -58,7 +58,7 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    missing = next((name for name in NEEDED if name not in table.columns), None)
+    missing = next((name for name in BY_WORKERS_COLUMNS if name not in table.columns), None)
     if missing is not None or not len(table):
         fault = "has no rows" if missing is None else f"lacks the column {missing!r}"
         raise InputError(f"The table {fault}; pass a table of by_workers.")

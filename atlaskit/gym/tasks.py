@@ -17,7 +17,7 @@ from atlaskit.video.video import Video
 
 Source: TypeAlias = str | Path | Video | Sequence[str | Path | Video]
 """A video: open, or as `open_video` takes it."""
-Task: TypeAlias = tuple[Video, Question]
+VideoQuestion: TypeAlias = tuple[Video, Question]
 
 ANSWERABLE = ("choice", "when", "count")
 """The kinds of question that an action can answer."""
@@ -31,7 +31,7 @@ MAX_WORLDS = 100
 
 def given_task(
     video: Source | None, question: Question | None, subtitles: SubtitleSource | bool, n_answers: int
-) -> Task | None:
+) -> VideoQuestion | None:
     """Return the task that the user gave, with the video opened; None if tasks are to be drawn.
 
     Raises:
@@ -48,7 +48,7 @@ def given_task(
     return open_video(video, None if isinstance(subtitles, bool) else subtitles), question
 
 
-def draw_task(rng: np.random.Generator, duration_s: float, n_answers: int) -> Task:
+def draw_task(rng: np.random.Generator, duration_s: float, n_answers: int) -> VideoQuestion:
     """Draw an AtlasWorld and one of its questions.
 
     Args:

@@ -49,7 +49,7 @@ QUESTIONS_PER_WORLD = 10
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class NanoEvaluation:
     """The result of an evaluation.
 
     Attributes:
@@ -129,7 +129,7 @@ def evaluate_nano(
     method: str = "video-rlm",
     first_seed: int = 0,
     in_flight: int = 6,
-) -> Evaluation:
+) -> NanoEvaluation:
     """Ask questions about held-out worlds.
 
     Worlds up to the length of one clip are encoded to files and decoded again; longer worlds are
@@ -162,7 +162,7 @@ def evaluate_nano(
     measures: dict[str, list[float]] = defaultdict(list)
     compared = partial(ComparedModel, vlm, measures=measures)
     table = evaluate(cases, answer, vlm=compared, parallel=in_flight, cache=Cache(None), **settings)
-    return Evaluation(table.to_dict("records"), dict(measures))
+    return NanoEvaluation(table.to_dict("records"), dict(measures))
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
@@ -191,7 +191,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
     }
 
 
-def report(evaluation: Evaluation) -> str:
+def report(evaluation: NanoEvaluation) -> str:
     """Return an evaluation as text: by category, overall, and by measure of the calls."""
     rows = evaluation.rows
     lines = []

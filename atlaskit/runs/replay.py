@@ -179,8 +179,8 @@ def _images(data: EventData, current: Memory, atlas: Atlas) -> Iterator[tuple[Wh
     ):
         yield "view", _checked(_view(data.view, atlas), data.view.key)
     if isinstance(data, StepData) and data.shown is not None:
-        beside = _still_or_scan(data.view, data.action, atlas)
-        image = _masked(beside, data.shown.dead) if isinstance(beside, View) else beside
+        still_or_scan = _still_or_scan(data.view, data.action, atlas)
+        image = _masked(still_or_scan, data.shown.dead) if isinstance(still_or_scan, View) else still_or_scan
         yield "shown", _checked(image, data.shown.key)
     if isinstance(data, ReviewData | DecisionData | FailureData) and data.sheet is not None:
         yield "sheet", _checked(_sheet(data.sheet, current.scratchpad, atlas), data.sheet.key)

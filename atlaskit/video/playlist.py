@@ -42,7 +42,7 @@ class Playlist(Video):
         if not parts:
             raise InputError("A playlist needs at least one video.")
         self.parts = tuple(parts)
-        *self._starts, end = accumulate((Fraction(part.duration_s) for part in parts), initial=Fraction(0))
+        *self._part_starts, end = accumulate((Fraction(part.duration_s) for part in parts), initial=Fraction(0))
         self.duration_s, self.fps = float(end), max(part.fps for part in parts)
         self.size = (max(part.size[0] for part in parts), max(part.size[1] for part in parts))
         names = f"{self.parts[0].name} … {self.parts[-1].name}" if len(parts) > 1 else self.parts[0].name
@@ -51,7 +51,7 @@ class Playlist(Video):
         if subtitles is None:
             shifted = (
                 part.subtitles.shifted(float(start), float(start) + part.duration_s)
-                for start, part in zip(self._starts, self.parts, strict=True)
+                for start, part in zip(self._part_starts, self.parts, strict=True)
             )
             subtitles = Subtitles.merged(list(shifted))
         self.subtitles = subtitles
@@ -83,11 +83,11 @@ class Playlist(Video):
         The first frame of each part is a keyframe.
         """
         index, within_s = self._locate(time_s)
-        start, part = self._starts[index], self.parts[index]
+        start, part = self._part_starts[index], self.parts[index]
         before_s, after_s = part.keyframes_around(within_s, float(Fraction(until_s) - start))
         if after_s is not None:
             return float(start + Fraction(before_s)), float(start + Fraction(after_s))
-        next_start_s = float(self._starts[index + 1]) if index + 1 < len(self.parts) else self.duration_s
+        next_start_s = float(self._part_starts[index + 1]) if index + 1 < len(self.parts) else self.duration_s
         return float(start + Fraction(before_s)), next_start_s if next_start_s < until_s else None
 
     def _locate(self, time_s: float) -> tuple[int, float]:
@@ -97,8 +97,8 @@ class Playlist(Video):
         not.
         """
         self.check_time(time_s)
-        index = bisect_right(self._starts, Fraction(time_s) + Fraction(TIME_STEP_S)) - 1
-        within_s = max(0.0, float(Fraction(time_s) - self._starts[index]))
+        index = bisect_right(self._part_starts, Fraction(time_s) + Fraction(TIME_STEP_S)) - 1
+        within_s = max(0.0, float(Fraction(time_s) - self._part_starts[index]))
         return index, min(within_s, math.nextafter(self.parts[index].duration_s, 0))
 
 

@@ -15,7 +15,7 @@ SETUP = f"""
 import sys, threading; sys.path.insert(0, {str(TESTS)!r})
 import atlaskit as ak
 from support.model_doubles import ATTACK, Looking, Spiteful
-from support.stand_ins import Spoken
+from support.stand_ins import ScriptedAttackVideo
 release = threading.Semaphore(0)
 class Held(Spiteful):
     def complete(self, request, **options):
@@ -23,7 +23,7 @@ class Held(Spiteful):
         return super().complete(request, **options)
 """
 ASK = """
-result = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], vlm=Looking(Held(5)), k=4, cell=32, workers=3, steps=5,
+result = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]], vlm=Looking(Held(5)), k=4, cell=32, workers=3, steps=5,
                 budget=ak.Budget(calls=12), cache=ak.Cache(None), show=True)
 """
 RELEASE = """

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 from support.jupyter import Book, Notebooks, difference, shot
-from support.stand_ins import spoiled
+from support.stand_ins import with_hostile_text
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
@@ -244,7 +244,10 @@ def test_the_static_result_replaces_a_viewer_without_a_kernel(
 def hostile(saved: SavedRuns) -> Path:
     """The file of a run whose texts are all hostile."""
     result = saved.runs[1]
-    events = [Event(e.kind, e.round, e.worker, attacked(spoiled(json.loads(json.dumps(e.data))))) for e in result.trace]
+    events = [
+        Event(e.kind, e.round, e.worker, attacked(with_hostile_text(json.loads(json.dumps(e.data)))))
+        for e in result.trace
+    ]
     question = replace(result.question, text=ATTACK, choices=(*[f"{n} {ATTACK}" for n in range(4)],))
     settings = {**events[0]["settings"], "method": ATTACK, ATTACK: ATTACK}
     events[0] = Event("start", data={"question": question.to_json(), "settings": settings})
@@ -256,9 +259,9 @@ def hostile(saved: SavedRuns) -> Path:
 def attacked(value: Any) -> Any:
     """Replace the long hostile text by a short one that the test can search for."""
     text = json.dumps(value)
-    from support.stand_ins import ALL
+    from support.stand_ins import ALL_HOSTILE
 
-    return json.loads(text.replace(json.dumps(ALL)[1:-1], json.dumps(ATTACK)[1:-1]))
+    return json.loads(text.replace(json.dumps(ALL_HOSTILE)[1:-1], json.dumps(ATTACK)[1:-1]))
 
 
 def test_hostile_text_runs_no_script(notebooks: Notebooks, saved: SavedRuns, hostile: Path) -> None:

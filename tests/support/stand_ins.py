@@ -39,9 +39,9 @@ HOSTILE = (
     "$5 or $10, \\(x\\), \\begin{equation}",
     "half a letter \ud800",
 )
-ALL = " | ".join(HOSTILE)
+ALL_HOSTILE = " | ".join(HOSTILE)
 MASTER_AND_WORKER = ("step", "probe", "review", "decision")
-FORTY: dict[str, Any] = {"workers": 3, "steps": 5, "budget": Budget(calls=40)}
+FORTY_CALLS: dict[str, Any] = {"workers": 3, "steps": 5, "budget": Budget(calls=40)}
 TAGS = {"div", "p", "span", "strong", "bdi", "wbr", "table", "caption", "thead", "tbody", "tr", "th", "td", "img"}
 ATTRIBUTES = {"style", "scope", "src", "alt", "width"}
 VOID = {"img", "wbr"}
@@ -119,7 +119,7 @@ class Page(HTMLParser):
         return body[: body.index("table") if "table" in body else None].count("tr")
 
 
-def shown(value: Any) -> Page:
+def checked_html(value: Any) -> Page:
     """Return the HTML that a notebook displays for a value, after checks that any such HTML passes.
 
     It is small and well-formed, has only known elements and attributes, loads nothing, sets no
@@ -147,27 +147,27 @@ def shown(value: Any) -> Page:
     return page
 
 
-class Named(Flat):
+class HostileVideo(Flat):
     """A video with hostile texts as its name and subtitles."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.name, self.fingerprint = ALL, HOSTILE[0]
+        self.name, self.fingerprint = ALL_HOSTILE, HOSTILE[0]
         self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, text) for n, text in enumerate(HOSTILE)))
 
 
-class Gone(Flat):
+class MissingVideo(Flat):
     """A video whose file has been deleted."""
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
-        raise VideoError(f"gone: {ALL}")
+        raise VideoError(f"gone: {ALL_HOSTILE}")
 
 
 def run(video: Video, model: Model, cache: Cache, question: Question = CHOICE, **options: Any) -> Result:
     return ask(video, question, vlm=model, cache=cache, **{"cell": 32, "k": 4, **options})
 
 
-class Spoken(Flat):
+class ScriptedAttackVideo(Flat):
     """A video whose name and subtitle lines are code that a browser might run."""
 
     def __init__(self) -> None:
@@ -189,12 +189,12 @@ def strings(value: Any) -> list[str]:
     return []
 
 
-def spoiled(value: Any) -> Any:
+def with_hostile_text(value: Any) -> Any:
     """Return a reply's data with hostile text in every field that a model words itself."""
     worded = {"reasoning", "thought", "reasoning_text", "description", "subtitle", "search_task", "problem", "reason"}
     if isinstance(value, dict):
-        return {name: ALL if name in worded else spoiled(item) for name, item in value.items()}
-    return [spoiled(item) for item in value] if isinstance(value, list) else value
+        return {name: ALL_HOSTILE if name in worded else with_hostile_text(item) for name, item in value.items()}
+    return [with_hostile_text(item) for item in value] if isinstance(value, list) else value
 
 
 class Pick(BaseModel):

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from support.stand_ins import ALL, HOSTILE, TAGS, Flat, Gone, Named, Page, shown
+from support.stand_ins import ALL_HOSTILE, HOSTILE, TAGS, Flat, HostileVideo, MissingVideo, Page, checked_html
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -33,7 +33,7 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
 from atlaskit.viz import html
-from atlaskit.viz.html import markup, summaries, timeline
+from atlaskit.viz.html import event_summaries, markup, timeline
 from atlaskit.viz.html.reprs import memory, result, trace
 
 
@@ -44,7 +44,7 @@ def items(count: int, text: str = "a thing", span_s: float = 16.0) -> Scratchpad
 
 @pytest.fixture
 def atlas(cache: Cache) -> Atlas:
-    return Atlas(Named(), k=4, cell=48, cache=cache)
+    return Atlas(HostileVideo(), k=4, cell=48, cache=cache)
 
 
 @pytest.fixture
@@ -55,13 +55,13 @@ def run(world: World, shared_cache: Cache) -> Result:
 
 def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: Path, in_tmp: Path) -> None:
     cache, video = Cache(tmp_path / "own"), Flat()
-    page = shown(video)
+    page = checked_html(video)
     assert [image.size for image in page.images] == [(640, 640)]
     assert "flat" in page.text and "320×180" in page.text and "25 fps" in page.text and video.asked == 64
-    assert shown(video).text == page.text and video.asked == 64
+    assert checked_html(video).text == page.text and video.asked == 64
     assert cache.stats()["tile"]["entries"] == 64 and [path.name for path in tmp_path.iterdir()] == ["own"]
     assert repr(video) == "<flat: 16.0 s, 320×180, 25 fps, 0 lines>"
-    assert "parts2" in shown(Playlist([Flat(), Flat((160, 90))])).text
+    assert "parts2" in checked_html(Playlist([Flat(), Flat((160, 90))])).text
 
 
 def test_a_video_uses_the_cache_that_was_opened_last(in_tmp: Path) -> None:
@@ -74,12 +74,12 @@ def test_a_video_uses_the_cache_that_was_opened_last(in_tmp: Path) -> None:
 
 def test_a_view_shows_its_image_and_describes_its_grid(cache: Cache) -> None:
     video = Flat()
-    page = shown(View(video, Grid(0, 16, 4, (3,)), 64, dead=frozenset({0, 1, 2, 9}), cache=cache))
+    page = checked_html(View(video, Grid(0, 16, 4, (3,)), 64, dead=frozenset({0, 1, 2, 9}), cache=cache))
     (image,) = page.images
     assert image.size == (256, 256) and image.getpixel((5, 5)) == (0, 0, 0)
     assert "4×4 cells of 0.0625 s · 0:03.0–0:04.0 · depth 1 · dead cells (black): 0–2, 9" in page.text
     assert video.asked == 12, "dead cells are not decoded"
-    assert shown(Still(video, 3.0, cache)).images[0].size == (320, 180)
+    assert checked_html(Still(video, 3.0, cache)).images[0].size == (320, 180)
 
 
 def test_a_large_image_is_shrunk_and_a_small_one_is_unchanged(cache: Cache) -> None:
@@ -93,30 +93,30 @@ def test_a_large_image_is_shrunk_and_a_small_one_is_unchanged(cache: Cache) -> N
 
 
 def test_an_observation_shows_state_images_and_legal_actions(atlas: Atlas) -> None:
-    page = shown(atlas.reset())
+    page = checked_html(atlas.reset())
     assert len(page.images) == 1 and "Legal actions" in page.text and "Expand0–15" in page.text
-    assert shown(atlas.step(Expand(3))).text.count("root → 3") == 1
-    assert [image.size for image in shown(atlas.step(Zoom(2))).images] == [(320, 180), (192, 192)]
-    scan = shown(atlas.step(Investigate(2, "after")))
+    assert checked_html(atlas.step(Expand(3))).text.count("root → 3") == 1
+    assert [image.size for image in checked_html(atlas.step(Zoom(2))).images] == [(320, 180), (192, 192)]
+    scan = checked_html(atlas.step(Investigate(2, "after")))
     assert len(scan.images) == 2 and scan.text.count("depth 1 ·") == 0
 
 
 def test_a_scratchpad_shows_a_table_and_a_sheet_also_the_frames(cache: Cache) -> None:
-    assert "0 frames" in shown(Scratchpad()).text
-    page = shown(items(3))
+    assert "0 frames" in checked_html(Scratchpad()).text
+    page = checked_html(items(3))
     assert page.rows("Evidence") == 3 and not page.images and "50 %" in page.text
     video = Flat()
-    page = shown(Sheet(video, items(3), 64, cache=cache))
+    page = checked_html(Sheet(video, items(3), 64, cache=cache))
     assert page.images[0].size == (128, 128) and page.rows("Evidence") == 3 and video.asked == 3
-    assert not shown(Sheet(video, Scratchpad(), 64, cache=cache)).images and video.asked == 3
-    many = shown(Sheet(video, items(200), 32, cache=cache))
+    assert not checked_html(Sheet(video, Scratchpad(), 64, cache=cache)).images and video.asked == 3
+    many = checked_html(Sheet(video, items(200), 32, cache=cache))
     assert many.rows("Evidence") == 64 and "136 more frames are not shown" in many.text and video.asked == 67
 
 
 def test_dead_zones_show_a_timeline_and_a_table() -> None:
-    assert "Dead zones: none" in shown(DeadZones()).text
+    assert "Dead zones: none" in checked_html(DeadZones()).text
     zones = DeadZones().add_all([(0, 4), (8, 10)])
-    page = shown(zones)
+    page = checked_html(zones)
     (image,) = page.images
     rgb = image.convert("RGB")
     middle = rgb.height // 4
@@ -124,14 +124,14 @@ def test_dead_zones_show_a_timeline_and_a_table() -> None:
     assert page.rows("Dead zones") == 2 and "6 s in total" in page.text and "not known here" in page.text
     whole = memory.dead_zones(zones, 16.0)
     assert "38 % of the video" in Page(whole).text and "not known here" not in Page(whole).text
-    many = shown(DeadZones(tuple((n * 2.0, n * 2.0 + 1) for n in range(5_000))))
+    many = checked_html(DeadZones(tuple((n * 2.0, n * 2.0 + 1) for n in range(5_000))))
     assert many.rows("Dead zones") == 40 and "4,960 more intervals" in many.text
 
 
 def test_a_result_shows_answer_choices_evidence_path_and_cost(run: Result, world: World) -> None:
-    page = shown(run)
+    page = checked_html(run)
     decoded = world.drawn.frames_decoded
-    assert shown(run).text == page.text and world.drawn.frames_decoded == decoded
+    assert checked_html(run).text == page.text and world.drawn.frames_decoded == decoded
     grid, path = page.images
     assert grid.size == run.sheet.size and path.width == 2 * timeline.WIDTH_PX
     assert run.question.text in page.text and str(run.answer) in page.text and "correctyes" in page.text
@@ -151,32 +151,32 @@ def test_choices_show_the_frames_that_were_cited_last(run: Result) -> None:
     ]
     judgements = result._judgements(Trace(tuple(events)))
     assert judgements == {1: ("R", "S", "review of round 2"), 0: ("cell 3", "none", "decision")}
-    assert "review of round 2" in shown(replace(run, trace=Trace(tuple(events)))).text
+    assert "review of round 2" in checked_html(replace(run, trace=Trace(tuple(events)))).text
 
 
 def test_a_result_without_evidence_answer_or_choices(world: World, shared_cache: Cache, run: Result) -> None:
     blind = ask(world.drawn, run.question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
-    page = shown(blind)
+    page = checked_html(blind)
     assert blind.rounds > result.MAX_ROUND_LANES and "There is no evidence" in page.text and len(page.images) == 1
     assert page.images[0].height <= 2 * 20 * (result.MAX_ROUND_LANES + 4) + 8
-    none = shown(replace(run, prediction=None, failure=ALL, trace=Trace(), usage={}))
+    none = checked_html(replace(run, prediction=None, failure=ALL_HOSTILE, trace=Trace(), usage={}))
     assert "answerno answer" in none.text and "not judged" in none.text
     when = next(question for question in world.questions if question.kind == "when")
-    page = shown(ask(world.drawn, when, vlm=Oracle(world), cache=shared_cache, cell=48))
+    page = checked_html(ask(world.drawn, when, vlm=Oracle(world), cache=shared_cache, cell=48))
     assert "supporting frames" not in page.text and "cited evidence" in page.text
 
 
 def test_a_trace_shows_two_hundred_events_and_how_many_are_omitted(run: Result) -> None:
-    assert "no events" in shown(Trace()).text
-    page = shown(run.trace)
+    assert "no events" in checked_html(Trace()).text
+    page = checked_html(run.trace)
     assert page.rows("Events") == len(run.trace) and run.question.text in page.text
     assert "malformed" not in page.text
-    long = shown(Trace((run.trace.events * 1_000)[:1_000]))
+    long = checked_html(Trace((run.trace.events * 1_000)[:1_000]))
     assert long.rows("Events") == 200 and "800 more events are not shown, between event 99 and event 900" in long.text
 
 
 def test_every_kind_of_event_has_a_summary() -> None:
-    assert set(summaries.SUMMARIES) == set(DATA_CLASSES)
+    assert set(event_summaries.SUMMARIES) == set(DATA_CLASSES)
     usage = Usage(calls=1, prompt_tokens=1_000, completion_tokens=234).to_json()
     row = trace._event_row(0, Event("caption", data={"interval_s": [0, 4], "caption": "a sea", "usage": usage}))
     assert "0:00.0–0:04.0: a sea" in row[4] and row[5] == 1234  # type: ignore[operator]
@@ -185,30 +185,33 @@ def test_every_kind_of_event_has_a_summary() -> None:
 
 
 def test_a_cache_shows_its_entries_by_kind(tmp_path: Path) -> None:
-    assert "The cache is empty" in shown(Cache(None)).text
+    assert "The cache is empty" in checked_html(Cache(None)).text
     cache = Cache(tmp_path / "<b>cache")
     cache.put("view:2:aa", b"x" * 2_000_000)
     cache.put("<script>:1:b", b"x")
-    page = shown(cache)
+    page = checked_html(cache)
     assert "2.00" in page.text and "<script>" in page.text and "<b>cache" in page.text
     assert page.rows("Entries by kind") == 3 and repr(cache) == f"Cache({str(cache.directory)!r})"
 
 
 def test_hostile_text_stays_text(atlas: Atlas, run: Result, in_tmp: Path) -> None:
-    video, labelled = Named(), replace(items(1, ALL).items[0], label=HOSTILE[1])
+    video, labelled = HostileVideo(), replace(items(1, ALL_HOSTILE).items[0], label=HOSTILE[1])
     pad = Scratchpad((labelled, *(replace(labelled, description=each) for each in HOSTILE)), 12)
-    question = Question(ALL[:-1], (HOSTILE[0], HOSTILE[1], ALL[:-1]), answer=1)
-    cited = {"supporting": list(HOSTILE), "contradicting": [ALL], "sufficient": True}
-    events = [Event(ALL, 1, data={ALL: ALL}), Event("failure", data={"step": ALL, "reason": ALL})]
-    events.append(Event("review", 1, data={"choices": [{"choice": 0, **cited}], "reasoning": ALL}))
-    events.append(Event("task", data={"traversal": HOSTILE[0], "search_task": ALL}))
+    question = Question(ALL_HOSTILE[:-1], (HOSTILE[0], HOSTILE[1], ALL_HOSTILE[:-1]), answer=1)
+    cited = {"supporting": list(HOSTILE), "contradicting": [ALL_HOSTILE], "sufficient": True}
+    events = [
+        Event(ALL_HOSTILE, 1, data={ALL_HOSTILE: ALL_HOSTILE}),
+        Event("failure", data={"step": ALL_HOSTILE, "reason": ALL_HOSTILE}),
+    ]
+    events.append(Event("review", 1, data={"choices": [{"choice": 0, **cited}], "reasoning": ALL_HOSTILE}))
+    events.append(Event("task", data={"traversal": HOSTILE[0], "search_task": ALL_HOSTILE}))
     hostile = Result(
         **{
             **vars(run),
             "question": question,
             "prediction": 0,
-            "reasoning": ALL,
-            "failure": ALL,
+            "reasoning": ALL_HOSTILE,
+            "failure": ALL_HOSTILE,
             "stop": HOSTILE[3],
             "evidence": pad,
             "usage": {HOSTILE[1]: Usage(calls=1)},
@@ -217,9 +220,9 @@ def test_hostile_text_stays_text(atlas: Atlas, run: Result, in_tmp: Path) -> Non
         }
     )
     for thing in (video, atlas.reset(), atlas.observe(atlas.start()).view, pad, hostile.sheet, hostile, hostile.trace):
-        page = shown(thing)  # `shown` rejects other elements and attributes, and unprintable characters
+        page = checked_html(thing)  # `checked_html` rejects other elements and attributes, and unprintable characters
         assert "<script>alert(1)</script>" in page.text, type(thing)
-    assert "�" in shown(hostile).text and "\u202e" not in hostile._repr_html_()
+    assert "�" in checked_html(hostile).text and "\u202e" not in hostile._repr_html_()
 
 
 @given(st.text(alphabet=st.characters(), max_size=200))
@@ -231,20 +234,20 @@ def test_any_text_stays_text(text: str) -> None:
 
 
 def test_a_damaged_object_shows_what_it_can_and_does_not_raise(cache: Cache, in_tmp: Path, run: Result) -> None:
-    gone = Gone()
-    page = shown(gone)
+    gone = MissingVideo()
+    page = checked_html(gone)
     assert "The image cannot be shown: gone: <script>" in page.text and "320×180" in page.text
     view = View(gone, Grid(0, 16, 2), 32, cache=cache)
-    assert "cannot be shown" in shown(view).text and view._repr_jpeg_() is None
-    assert "cannot be shown" in shown(Sheet(gone, items(2), 32, cache=cache)).text
+    assert "cannot be shown" in checked_html(view).text and view._repr_jpeg_() is None
+    assert "cannot be shown" in checked_html(Sheet(gone, items(2), 32, cache=cache)).text
     broken = replace(run, sheet=None, question=None)  # type: ignore[arg-type]
-    assert "This Result cannot be shown" in shown(broken).text
-    half = shown(replace(run, sheet=None))  # type: ignore[arg-type]
+    assert "This Result cannot be shown" in checked_html(broken).text
+    half = checked_html(replace(run, sheet=None))  # type: ignore[arg-type]
     assert run.question.text in half.text and "The path cannot be shown" in half.text and "effective" in half.text
     odd = Trace((Event("step", data={"action": 3}), Event("step"), Event("stop", data={"stop": object()})))
-    assert shown(odd).text.count("malformed") == 3
-    assert "cannot be shown" in shown(DeadZones(((float("nan"), float("nan")),))).text
-    assert "cannot be shown" in shown(Scratchpad((None,))).text  # type: ignore[arg-type]
+    assert checked_html(odd).text.count("malformed") == 3
+    assert "cannot be shown" in checked_html(DeadZones(((float("nan"), float("nan")),))).text
+    assert "cannot be shown" in checked_html(Scratchpad((None,))).text  # type: ignore[arg-type]
 
 
 def test_other_types_and_invalid_durations_are_rejected() -> None:

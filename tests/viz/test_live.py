@@ -15,7 +15,7 @@ import pytest
 from support.model_doubles import ATTACK, Babbler, Flaky, Looking, Spiteful
 from support.notebooks import write_notebook
 from support.paths import TESTS
-from support.stand_ins import FORTY, MASTER_AND_WORKER, Flat, Gone, Spoken, run, shown
+from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, MissingVideo, ScriptedAttackVideo, checked_html, run
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
@@ -39,7 +39,7 @@ from atlaskit.viz.live.thread import DrawingThread
 
 def random_run(cache: Cache, seed: int = 3, **options: Any) -> Result:
     """Return a run of 40 calls of a model that replies at random and sometimes fails."""
-    return run(Flat(), Flaky(Babbler(seed), 0.1, 3, MASTER_AND_WORKER), cache, **{**FORTY, **options})
+    return run(Flat(), Flaky(Babbler(seed), 0.1, 3, MASTER_AND_WORKER), cache, **{**FORTY_CALLS, **options})
 
 
 def snapshots(events: list[Event]) -> Iterator[Snapshot]:
@@ -99,7 +99,7 @@ def test_an_error_in_drawing_does_not_change_the_run(
     else:
         monkeypatch.setattr(RecordingSurface if fails_at == "draw" else DrawingThread, fails_at, fail)
     model = Flaky(Looking(Babbler(3)), 0.1, 3, MASTER_AND_WORKER)
-    displayed = run(Flat(), model, Cache(tmp_path / "b"), show=True, **FORTY)
+    displayed = run(Flat(), model, Cache(tmp_path / "b"), show=True, **FORTY_CALLS)
     assert displayed.to_json() == plain.to_json()
     message = capfd.readouterr().err
     assert message == "atlaskit: the run goes on, but cannot be drawn: no ink�[31m\n"
@@ -124,7 +124,7 @@ def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: 
     model = Babbler(3)
     answer = model.complete
     monkeypatch.setattr(model, "complete", lambda *a, **k: (surface.is_drawing.wait(30), answer(*a, **k))[1])
-    result = run(Flat(), model, cache, show=True, **FORTY)
+    result = run(Flat(), model, cache, show=True, **FORTY_CALLS)
     assert surface.is_drawing.is_set() and surface.drawn == [] and surface.finished[0][1] is result
     assert surface.release is not None
     surface.release.set()
@@ -195,7 +195,7 @@ def test_the_map_shows_dead_cells_and_workers(world: World, shared_cache: Cache)
 
 
 def test_the_map_reports_frames_that_cannot_be_decoded(cache: Cache) -> None:
-    run_map = RunMap(Atlas(Gone(), 4, 32, 2, cache=cache), 480)
+    run_map = RunMap(Atlas(MissingVideo(), 4, 32, 2, cache=cache), 480)
     run_map.load()
     assert run_map.is_loaded and run_map.problem.startswith("gone: <script>")
     assert run_map.draw(Snapshot()).size == (480, 480)
@@ -212,7 +212,7 @@ class HtmlDisplay:
 
 
 def test_hostile_text_stays_text_in_every_drawing(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = run(Spoken(), Spiteful(5), cache, **FORTY)
+    result = run(ScriptedAttackVideo(), Spiteful(5), cache, **FORTY_CALLS)
     output, pages = NotebookOutput(result.sheet.video, cache), list[tuple[str, str]]()
     monkeypatch.setattr(output, "_publish", lambda html, text, is_final=False: pages.append((html, text)))
     for number, snapshot in enumerate(snapshots(list(result.trace.events))):
@@ -223,7 +223,7 @@ def test_hostile_text_stays_text_in_every_drawing(cache: Cache, monkeypatch: pyt
     assert "The run was stopped" in pages[-1][0]
     output.finish(snapshot, result)
     assert pages[-1] == (html.html(result), str(result))
-    texts = [shown(HtmlDisplay(html)).text for html, _ in pages]
+    texts = [checked_html(HtmlDisplay(html)).text for html, _ in pages]
     assert any("<script>document.title='run'</script>" in text for text in texts)
     assert max(len(html) for html, _ in pages[:-1]) < 200_000
     assert all(character.isprintable() or character == "\n" for _, text in pages for character in text)
@@ -235,7 +235,7 @@ import sys, threading; sys.path.insert(0, tests)
 import atlaskit as ak
 from atlaskit.viz.live import thread, notebook
 from support.model_doubles import ATTACK, Looking, Spiteful
-from support.stand_ins import Spoken
+from support.stand_ins import ScriptedAttackVideo
 """,
     """
 published, has_drawn, publish = [], threading.Event(), notebook.NotebookOutput._publish
@@ -251,7 +251,7 @@ class Waiting(Spiteful):
 """,
     """
 options = dict(vlm=Waiting(5), k=4, cell=32, workers=3, steps=5, budget=ak.Budget(calls=12), cache=ak.Cache(None))
-result = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], **options, show=True)
+result = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]], **options, show=True)
 print(len(published), published.index(True) == len(published) - 1)
 """,
     """
@@ -259,7 +259,7 @@ result.save(where + '/live.json'); open(where + '/static.html', 'w').write(resul
 """,
     """
 thread.FIRST_S = 60.0; published.clear()
-again = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(vlm=Spiteful(5)), show=True)
+again = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(vlm=Spiteful(5)), show=True)
 print(published, again.to_json() == result.to_json())
 """,
     """
@@ -268,7 +268,7 @@ def fail(*_):
     raise RuntimeError("no ink")
 published.clear()
 notebook.NotebookOutput.draw = fail; thread.FIRST_S = 0.0
-third = ak.ask(Spoken(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(cache=ak.Cache(None)), show=True)
+third = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(cache=ak.Cache(None)), show=True)
 print(third.to_json() == result.to_json())
 """,
 )
@@ -305,7 +305,7 @@ def test_a_saved_notebook_holds_only_the_result(executed_notebook: Path) -> None
 def test_a_run_in_a_notebook_equals_one_outside(executed_notebook: Path, cache: Cache) -> None:
     choices = ["a circle", ATTACK[:-1]]
     options = {"k": 4, "cell": 32, "workers": 3, "steps": 5, "budget": Budget(calls=12), "cache": cache}
-    plain = ask(Spoken(), ATTACK, choices, vlm=Spiteful(5), **options)  # type: ignore[arg-type]
+    plain = ask(ScriptedAttackVideo(), ATTACK, choices, vlm=Spiteful(5), **options)  # type: ignore[arg-type]
     assert (executed_notebook.parents[1] / "live.json").read_text(encoding="utf-8") == plain.to_json() + "\n"
 
 

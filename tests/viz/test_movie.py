@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageChops
 from support.model_doubles import Babbler, Flaky, Spiteful
-from support.stand_ins import FORTY, MASTER_AND_WORKER, Flat, Gone, Spoken, run
+from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, MissingVideo, ScriptedAttackVideo, run
 
 from atlaskit.agents import baselines
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -41,7 +41,7 @@ def stills(answered: Result) -> list[encoders.TimedImage]:
 @pytest.fixture(scope="module")
 def eventful(shared_cache: Cache) -> Result:
     """A run of several rounds, with random replies, which may also end a run after the first."""
-    result = run(Flat(), Flaky(Babbler(4), 0.1, 3, MASTER_AND_WORKER), shared_cache, **FORTY)
+    result = run(Flat(), Flaky(Babbler(4), 0.1, 3, MASTER_AND_WORKER), shared_cache, **FORTY_CALLS)
     assert result.rounds > 2, "the prompts have changed: choose another seed"
     return result
 
@@ -121,7 +121,7 @@ def test_the_movie_of_a_long_run_is_short(eventful: Result) -> None:
 
 
 def test_hostile_text_is_drawn_as_printable_lines(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, lines = run(Spoken(), Spiteful(5), cache, **FORTY), list[str]()
+    result, lines = run(ScriptedAttackVideo(), Spiteful(5), cache, **FORTY_CALLS), list[str]()
     fit_lines = movie_text.fit_lines
 
     def recorded(*arguments: Any) -> list[str]:
@@ -149,7 +149,7 @@ def test_the_typeface_without_matplotlib_is_pillows(monkeypatch: pytest.MonkeyPa
 
 
 def test_images_that_cannot_be_drawn_do_not_end_the_movie(eventful: Result) -> None:
-    sheet = replace(eventful.sheet, video=Gone(), cache=Cache(None))
+    sheet = replace(eventful.sheet, video=MissingVideo(), cache=Cache(None))
     without = [still for still, _ in movie.stills(replace(eventful, sheet=sheet))]
     with_images = [still for still, _ in movie.stills(eventful)]
     assert len(without) == len(with_images)

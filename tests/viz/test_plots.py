@@ -16,7 +16,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from support.model_doubles import ATTACK, Spiteful
-from support.stand_ins import FORTY, Spoken, run
+from support.stand_ins import FORTY_CALLS, ScriptedAttackVideo, run
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -345,7 +345,7 @@ def test_scratchpad_shows_each_evidence_frame(result: Result, world: World, tmp_
 
 
 def test_hostile_text_stays_text_in_the_appendix(cache: Cache, tmp_path: Path) -> None:
-    hostile = run(Spoken(), Spiteful(5), cache, Question(ATTACK, ("a circle", ATTACK[:-1])), **FORTY)
+    hostile = run(ScriptedAttackVideo(), Spiteful(5), cache, Question(ATTACK, ("a circle", ATTACK[:-1])), **FORTY_CALLS)
     for name in ("before_after", "trace_log", "scratchpad"):
         png, svg = plots.save(getattr(plots, name)(hostile), tmp_path, name)
         text, source = strings_in(svg), svg.read_text(encoding="utf-8")

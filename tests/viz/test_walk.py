@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from PIL import Image
 from support.model_doubles import Babbler
-from support.stand_ins import ALL, HOSTILE, Flat, run, spoiled, strings
+from support.stand_ins import ALL_HOSTILE, HOSTILE, Flat, run, strings, with_hostile_text
 
 from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
@@ -83,7 +83,9 @@ def read(html: str) -> Page:
         assert not any(name.startswith("on") for name in attributes)
         assert (attributes.get("src") or "data:image/").startswith("data:image/")
         assert (attributes.get("href") or "#step=").startswith("#step=")
-    assert not re.search(r"https?:|//[a-z]|@import|url\(", re.sub(r"data:image/[^\"]+", "", html).replace(ALL, ""))
+    assert not re.search(
+        r"https?:|//[a-z]|@import|url\(", re.sub(r"data:image/[^\"]+", "", html).replace(ALL_HOSTILE, "")
+    )
     for picture in page.run["pictures"]:
         data = base64.b64decode(picture.removeprefix("data:image/jpeg;base64,"))
         assert Image.open(io.BytesIO(data)).format == "JPEG"
@@ -100,9 +102,16 @@ def image_keys(event: Event) -> list[str]:
 @pytest.fixture(scope="module")
 def hostile(eventful: Result) -> Result:
     """A run in which every text of a model, and the question, is hostile markup."""
-    events = [Event(e.kind, e.round, e.worker, spoiled(copy.deepcopy(e.data))) for e in eventful.trace]
-    question = replace(eventful.question, text=ALL[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL[:-1]))
-    return replace(eventful, question=question, reasoning=ALL, failure=ALL, stop=ALL, trace=Trace(tuple(events)))
+    events = [Event(e.kind, e.round, e.worker, with_hostile_text(copy.deepcopy(e.data))) for e in eventful.trace]
+    question = replace(eventful.question, text=ALL_HOSTILE[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL_HOSTILE[:-1]))
+    return replace(
+        eventful,
+        question=question,
+        reasoning=ALL_HOSTILE,
+        failure=ALL_HOSTILE,
+        stop=ALL_HOSTILE,
+        trace=Trace(tuple(events)),
+    )
 
 
 def test_a_page_has_a_step_for_every_event(answered: Result, tmp_path: Path) -> None:
@@ -173,7 +182,7 @@ def test_a_result_without_evidence_answer_or_images(world: World, answered: Resu
     assert {step for _, step in none.run["run"]["evidence"]} == {None}, "an empty trace has no step that found it"
     uniform = baselines.uniform(world.drawn, answered.question, vlm=Oracle(world), cache=shared_cache)
     assert len(read(walk.html(uniform)).run["steps"]) == len(uniform.trace)
-    odd = replace(answered, trace=Trace((Event("step", data={"action": 3}), Event(ALL), Event("stop"))))
+    odd = replace(answered, trace=Trace((Event("step", data={"action": 3}), Event(ALL_HOSTILE), Event("stop"))))
     assert [step["said"][0][1][:9] for step in read(walk.html(odd)).run["steps"][::2]] == ["malformed"] * 2
 
 

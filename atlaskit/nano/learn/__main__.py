@@ -17,9 +17,9 @@ import initialization
 import torch
 from architecture import CELL_PX, CONTEXT, K, model_config
 from checkpoint import lock, save
-from curriculum import TrainingData, load, tokenizer_texts
 from stages import LANGUAGE_STEPS, VISION_STEPS, train_language, train_vision
 from tokenizer import SPECIAL, train_tokenizer, write_processor_config
+from training_data import TrainingData, load, tokenizer_texts
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
 CHECKPOINT_S = 120.0

@@ -19,8 +19,9 @@ import vision
 from architecture import CONTEXT, visual_tokens
 from checkpoint import LearningCurve, resume
 from codebook import codebook, target_tokens, value_scores
-from curriculum import Progress, TrainingData, sample_group
+from curriculum import Progress, sample_group
 from optimizer import CombinedOptimizer, Muon
+from training_data import TrainingData
 from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTrainedTokenizerFast
 
 VISION_STEPS, LANGUAGE_STEPS = 3400, 3250

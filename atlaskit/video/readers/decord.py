@@ -58,14 +58,14 @@ class DecordReader(Reader):
             timestamps = np.asarray(self._decord.get_frame_timestamp(np.arange(len(self._decord))))
         except Exception as error:
             raise self._refusal(f"it fails: {_reason(error)}") from error
-        self._starts_s = timestamps[:, 0] - timestamps[0, 0]
+        self._frame_starts_s = timestamps[:, 0] - timestamps[0, 0]
         starts_s = self._reference.frame_times()
         self._check_times(starts_s)
         self._check_frames(starts_s)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
-        indices = np.searchsorted(self._starts_s, np.asarray(times_s) + TIME_STEP_S, side="right") - 1
+        indices = np.searchsorted(self._frame_starts_s, np.asarray(times_s) + TIME_STEP_S, side="right") - 1
         found: dict[int, Pixels | FrameError] = {}
         with self._lock:
             for index in np.unique(indices):
@@ -80,7 +80,7 @@ class DecordReader(Reader):
         try:
             pixels = self._decord[index].asnumpy()
         except Exception as error:
-            at = f"at {self._starts_s[index]:.3f} s"
+            at = f"at {self._frame_starts_s[index]:.3f} s"
             message = f"{self._path.name} cannot be decoded by decord {at} ({_reason(error)})."
             return FrameError(message, is_lasting=False)  # another reader may succeed
         self.frames_decoded += 1
@@ -89,12 +89,14 @@ class DecordReader(Reader):
 
     def _check_times(self, starts_s: Sequence[float]) -> None:
         """Raise VideoError unless decord has every frame of the file, each at its time."""
-        if len(starts_s) != len(self._starts_s):
-            raise self._refusal(f"it finds {len(self._starts_s)} frames, and there are {len(starts_s)}")
-        wrong = np.abs(np.asarray(starts_s) - self._starts_s) > SAME_TIME_S
+        if len(starts_s) != len(self._frame_starts_s):
+            raise self._refusal(f"it finds {len(self._frame_starts_s)} frames, and there are {len(starts_s)}")
+        wrong = np.abs(np.asarray(starts_s) - self._frame_starts_s) > SAME_TIME_S
         if wrong.any():
             index = int(wrong.argmax())
-            raise self._refusal(f"it shows frame {index} at {self._starts_s[index]:.3f} s, not {starts_s[index]:.3f} s")
+            raise self._refusal(
+                f"it shows frame {index} at {self._frame_starts_s[index]:.3f} s, not {starts_s[index]:.3f} s"
+            )
 
     def _check_frames(self, starts_s: Sequence[float]) -> None:
         """Raise VideoError unless decord shows the same frames as the default reader."""

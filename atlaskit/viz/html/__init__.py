@@ -31,11 +31,12 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import guarded
 from atlaskit.viz.html.reprs.cache import cache
-from atlaskit.viz.html.reprs.images import still, video, view
+from atlaskit.viz.html.reprs.images import still, view
 from atlaskit.viz.html.reprs.memory import dead_zones, scratchpad, sheet
 from atlaskit.viz.html.reprs.observation import observation
 from atlaskit.viz.html.reprs.result import result
 from atlaskit.viz.html.reprs.trace import trace
+from atlaskit.viz.html.reprs.video import video
 
 REPRS: dict[type, Callable[[Any], str]] = {
     Video: video,

@@ -14,7 +14,7 @@ from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.errors import AtlasError, printable, reason
 from atlaskit.viz.html.phrases import counted, span_text
-from atlaskit.viz.live.snapshots import Snapshot, Visit
+from atlaskit.viz.live.snapshots import ActiveVisit, Snapshot
 
 Colour = tuple[int, int, int]
 
@@ -122,7 +122,7 @@ class RunMap:
                 text = printable(" ".join(labels[:MAX_LABELS]), 20) + more
                 burn(image, (left + 2, bottom - round(1.4 * self._points) - 2), text, self._points)
 
-    def _draw_visit(self, image: Image.Image, pen: ImageDraw.ImageDraw, worker: int, visit: Visit) -> None:
+    def _draw_visit(self, image: Image.Image, pen: ImageDraw.ImageDraw, worker: int, visit: ActiveVisit) -> None:
         """Outline the cell of a worker, with its number and a bar over the part that it sees."""
         if not visit.region:
             return

@@ -27,16 +27,16 @@ from atlaskit.runs.events import (
     data_of,
 )
 from atlaskit.runs.replay import Memory, after
+from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.html.phrases import counted, percent
-from atlaskit.viz.html.summaries import event_summary
 
 MAX_CHARS = 300
 """Characters of the text that says what an agent did last."""
 
 
 @dataclass(frozen=True)
-class Visit:
+class ActiveVisit:
     """The visit of a worker to its region, in progress."""
 
     region: tuple[int, ...]
@@ -62,7 +62,7 @@ class Snapshot:
     calls: int = 0
     tokens: int = 0
     memory: Memory = Memory()
-    visits: Mapping[int, Visit] = field(default_factory=lambda: MappingProxyType({}))
+    visits: Mapping[int, ActiveVisit] = field(default_factory=lambda: MappingProxyType({}))
     """Visits in progress, by the number of the worker."""
     master: str = ""
     """What the Master did last."""
@@ -135,10 +135,10 @@ class Snapshot:
         return replace(self, visits=MappingProxyType({**self.visits, worker: visit}))
 
 
-def _assigned_visits(data: AssignData) -> Mapping[int, Visit]:
+def _assigned_visits(data: AssignData) -> Mapping[int, ActiveVisit]:
     return MappingProxyType(
         {
-            worker: Visit(tuple(assignment.path), _span(assignment.interval_s), "starts")
+            worker: ActiveVisit(tuple(assignment.path), _span(assignment.interval_s), "starts")
             for worker, assignment in enumerate(data.sorties)
         }
     )

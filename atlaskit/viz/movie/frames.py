@@ -16,8 +16,8 @@ from atlaskit.runs import replay
 from atlaskit.runs.replay import ShownImage
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html import timeline
+from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.phrases import counted
-from atlaskit.viz.html.summaries import event_summary
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.live.map import EMPTY, WORKER_COLOURS, RunMap, draw_badge
 from atlaskit.viz.live.snapshots import Snapshot

@@ -20,9 +20,9 @@ from atlaskit.runs.events import (
     TaskData,
     UsageData,
 )
+from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.html.phrases import counted
-from atlaskit.viz.html.summaries import event_summary
 from atlaskit.viz.walk.details import (
     EVENT_TITLES,
     MAX_ROWS,

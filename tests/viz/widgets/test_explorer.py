@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 from PIL import Image
 from support.notebooks import write_notebook
-from support.stand_ins import HOSTILE, Flat, Gone, Named, Page, strings
+from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, strings
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
@@ -255,9 +255,9 @@ def test_unreadable_frames_are_reported(cache: Cache) -> None:
     assert broken.go()["note"] == "2 cells cannot be decoded and are hatched: 4–5." and broken.go(12)["note"] == ""
     words = broken.go(look="frame", cell=4)["words"]
     assert words == "This cannot be shown: Cell 4 is unreadable: its frame cannot be decoded."
-    gone = explore(Gone(), Cache(None), max_depth=2)
+    gone = explore(MissingVideo(), Cache(None), max_depth=2)
     assert "This cannot be shown: gone: " in gone.go()["words"]
-    assert "The image cannot be shown: gone" in Page(GridExplorer(Gone(), cache=Cache(None))._repr_html_()).text
+    assert "The image cannot be shown: gone" in Page(GridExplorer(MissingVideo(), cache=Cache(None))._repr_html_()).text
 
 
 def test_a_file_that_was_emptied_is_reported(film: World, tmp_path: Path, cache: Cache) -> None:
@@ -273,7 +273,7 @@ def test_a_file_that_was_emptied_is_reported(film: World, tmp_path: Path, cache:
 
 
 def test_hostile_text_stays_text(cache: Cache) -> None:
-    video = Named()
+    video = HostileVideo()
     evidence = Scratchpad().add([Evidence(5.0, 4.0, 6.0, HOSTILE[0], 0.5, subtitle=HOSTILE[1])])
     page = explore(video, cache, max_depth=2)
     page.explorer.marks = replace(page.explorer.marks, evidence=evidence)

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from support.model_doubles import Babbler
-from support.stand_ins import ALL, HOSTILE, Flat, run, shown, spoiled, strings
+from support.stand_ins import ALL_HOSTILE, HOSTILE, Flat, checked_html, run, strings, with_hostile_text
 
 from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
@@ -37,7 +37,7 @@ from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets import RunTable, TraceViewer, runtable
 from atlaskit.viz.widgets.channel import BATCH, FIRST_BATCH, MAX_REQUESTED, MAX_RUNS
 
-TEXT = ALL[:-1]
+TEXT = ALL_HOSTILE[:-1]
 """Without the lone surrogate, which pandas does not store."""
 
 
@@ -195,7 +195,7 @@ def test_invalid_messages_are_ignored(answered: Result) -> None:
         {"want": "run", "run": "0"},
         {"want": "pictures", "wanted": "all"},
         {"want": "pictures", "wanted": [[0], [0, 10_000], [7, 0], [0, -1], ["0", 0], [0, 0.5], None]},
-        {"want": ALL},
+        {"want": ALL_HOSTILE},
     ):
         assert page.request(**message) == []
     assert len(page.steps()) == count, "its threads still run"
@@ -236,7 +236,7 @@ def test_two_runs_of_one_question_are_shown_side_by_side(world: World, answered:
     assert [len(page.steps(number)) for number in (0, 1)] == [len(answered.trace), len(uniform.trace)]
     names = [message["head"]["name"] for message in page.sent if message["is"] == "head"]
     assert names[0].startswith("video-rlm · oracle") and names[1].startswith("uniform · oracle")
-    assert shown(page.widget).text.count(answered.question.text) == 2
+    assert checked_html(page.widget).text.count(answered.question.text) == 2
     other = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=shared_cache, cell=48)
     with pytest.raises(InputError, match="Two runs must have the same question; got"):
         TraceViewer(answered, other)
@@ -282,11 +282,20 @@ def test_steps_name_the_evidence_that_they_are_about(answered: Result) -> None:
 @pytest.fixture
 def hostile(eventful: Result, tmp_path: Path) -> Result:
     """A run whose texts are all hostile."""
-    events = [Event(e.kind, e.round, e.worker, spoiled(json.loads(json.dumps(e.data)))) for e in eventful.trace]
-    question = replace(eventful.question, text=ALL[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL[:-1]))
-    settings = {**eventful.settings, "model": ALL, "parameters": {ALL: ALL}}
+    events = [
+        Event(e.kind, e.round, e.worker, with_hostile_text(json.loads(json.dumps(e.data)))) for e in eventful.trace
+    ]
+    question = replace(eventful.question, text=ALL_HOSTILE[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL_HOSTILE[:-1]))
+    settings = {**eventful.settings, "model": ALL_HOSTILE, "parameters": {ALL_HOSTILE: ALL_HOSTILE}}
     events[0] = Event("start", data={"question": question.to_json(), "settings": settings})
-    return replace(eventful, question=question, reasoning=ALL, failure=ALL, stop=ALL, trace=Trace(tuple(events)))
+    return replace(
+        eventful,
+        question=question,
+        reasoning=ALL_HOSTILE,
+        failure=ALL_HOSTILE,
+        stop=ALL_HOSTILE,
+        trace=Trace(tuple(events)),
+    )
 
 
 def test_hostile_text_stays_text(hostile: Result) -> None:
@@ -295,13 +304,13 @@ def test_hostile_text_stays_text(hostile: Result) -> None:
         steps = page.steps()
         assert all(character.isprintable() for text in strings(page.sent) for character in text)
         assert any("<script>alert(1)</script>" in text for text in strings(steps)), "markup is shown as text"
-        assert "<script>alert(1)</script>" in shown(page.widget).text
+        assert "<script>alert(1)</script>" in checked_html(page.widget).text
 
 
 def test_the_repr_and_static_picture_of_a_viewer(answered: Result) -> None:
     assert repr(TraceViewer(answered)) == f"TraceViewer(<run of {len(answered.trace)} events>)"
-    assert shown(TraceViewer(answered)).text.count(answered.question.text) == 1
-    assert answered.question.text in shown(TraceViewer(answered.trace)).text
+    assert checked_html(TraceViewer(answered)).text.count(answered.question.text) == 1
+    assert answered.question.text in checked_html(TraceViewer(answered.trace)).text
 
 
 # --- the table
@@ -374,12 +383,12 @@ def test_hostile_values_of_a_table_stay_text(rows: pd.DataFrame) -> None:
     assert all(character.isprintable() for text in strings(sent.to_numpy().tolist()) for character in text)
     assert sent["prediction"].iloc[2] is None or pd.isna(sent["prediction"].iloc[2])
     assert "<script>alert(1)</script>" in sent["question"][0] and len(head["columns"]) == len(sent.columns)
-    assert "<script>alert(1)</script>" in shown(RunTable(hostile)).text
+    assert "<script>alert(1)</script>" in checked_html(RunTable(hostile)).text
 
 
 def test_the_static_table_shows_the_first_rows(rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     many = pd.concat([rows] * 5, ignore_index=True)
-    page = shown(RunTable(many))
+    page = checked_html(RunTable(many))
     assert page.rows("40 rows") == 20 and "20 more rows are not shown" in page.text and "5 failed" in page.text
     assert repr(RunTable(many)) == "RunTable(<40 rows>)"
     monkeypatch.setattr(runtable, "MAX_ROWS", 25)

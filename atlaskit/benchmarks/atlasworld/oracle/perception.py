@@ -15,7 +15,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 
 
-class Interval(Protocol):
+class HasInterval(Protocol):
     """An interval of the video: a cell, a region or a gap."""
 
     @property
@@ -104,13 +104,13 @@ def describe(event: WorldEvent) -> str:
     return f"{event.name} is on screen ({event.id})"
 
 
-def share(event: WorldEvent, interval: Interval) -> float:
+def share(event: WorldEvent, interval: HasInterval) -> float:
     """Return the part of an event that lies in an interval, in [0, 1]."""
     overlap = min(event.end_s, interval.end_s) - max(event.start_s, interval.start_s)
     return max(0.0, overlap) / (event.end_s - event.start_s)
 
 
-def overlaps(event: WorldEvent, interval: Interval) -> bool:
+def overlaps(event: WorldEvent, interval: HasInterval) -> bool:
     """Return whether an event and an interval have time in common."""
     return event.start_s < interval.end_s and interval.start_s < event.end_s
 

@@ -8,9 +8,9 @@ from itertools import islice
 from atlaskit.models.usage import Usage
 from atlaskit.runs.events import Event
 from atlaskit.runs.trace import Trace
+from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.markup import Html, card, table, untrusted
 from atlaskit.viz.html.phrases import counted, omitted, title
-from atlaskit.viz.html.summaries import event_summary
 
 MAX_EVENTS = 200
 """Most rows of the table: half from the beginning of the trace, half from its end."""
