@@ -23,7 +23,8 @@ class Held(Spiteful):
         return super().complete(request, **options)
 """
 ASK = """
-result = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]], vlm=Looking(Held(5)), k=4, cell=32, workers=3, steps=5,
+result = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]],
+    vlm=Looking(Held(5)), k=4, cell=32, workers=3, steps=5,
                 budget=ak.Budget(calls=12), cache=ak.Cache(None), show=True)
 """
 RELEASE = """

@@ -268,7 +268,8 @@ def fail(*_):
     raise RuntimeError("no ink")
 published.clear()
 notebook.NotebookOutput.draw = fail; thread.FIRST_S = 0.0
-third = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]], **options | dict(cache=ak.Cache(None)), show=True)
+third = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]],
+    **options | dict(cache=ak.Cache(None)), show=True)
 print(third.to_json() == result.to_json())
 """,
 )
