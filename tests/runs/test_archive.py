@@ -368,3 +368,14 @@ def test_runs_of_a_model_that_babbles_are_replayed_too(world: World, tmp_path: P
         model = Babbler(seed)
         again = ask(without_file, question, vlm=model, replay=True, cache=other, budget=ak.Budget(calls=40), **OPTIONS)
         assert again.to_json() == result.to_json()
+
+
+def test_a_whole_cache_with_timings_is_exported_and_imported(recorded: tuple[Result, Cache], tmp_path: Path) -> None:
+    _, cache = recorded
+    mixed = Cache(tmp_path / "mixed")
+    export(tmp_path / "run.zip", cache=cache)
+    import_(tmp_path / "run.zip", cache=mixed)
+    mixed.put(f"timing:{VERSIONS['timing']}:{'ab' * 32}", b"{}", paid=True)
+    packed = export(tmp_path / "whole.zip", cache=mixed)
+    assert "timing" not in packed and packed["reply"] > 0
+    assert import_(tmp_path / "whole.zip", cache=Cache(tmp_path / "other")) == packed
