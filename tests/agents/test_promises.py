@@ -256,7 +256,7 @@ def test_the_trace_has_every_event(world: World, cache: Cache, tmp_path: Path) -
 
 
 def test_an_oracle_rejects_questions_of_other_worlds(world: World, cache: Cache) -> None:
-    with pytest.raises(InputError, match="not one of this world's"):
+    with pytest.raises(InputError, match="must be one of this world's"):
         ask(world.drawn, "What is the meaning?", ["42", "43"], vlm=Oracle(world), cache=cache)
     with pytest.raises(InputError, match="rate"):
         Oracle(world, miss=1.5)

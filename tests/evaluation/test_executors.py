@@ -195,4 +195,4 @@ def test_a_client_can_be_pickled() -> None:
     vlm = ak.VLM("http://127.0.0.1:9/v1", "m", temperature=0.5, seed=3, timeout_s=7, dialect="vllm")
     restored = pickle.loads(pickle.dumps(vlm))
     assert (restored.base_url, restored.name, restored.parameters) == (vlm.base_url, vlm.name, vlm.parameters)
-    assert restored._timeout_s == 7 and restored.dialect.name == "vllm"
+    assert restored._settings == vlm._settings and restored.dialect.name == "vllm"

@@ -17,7 +17,7 @@ from typing import Any
 import av
 import pytest
 from support.media import make_video, numbered_frame
-from support.paths import ROOT, SUPPORT
+from support.paths import ROOT, SUPPORT, TESTS
 
 WORKER = SUPPORT / "versions_worker.py"
 OLDER = {"av": "18.0.0", "pillow": "11.0.0"}
@@ -41,7 +41,7 @@ def environment(folder: Path, versions: dict[str, str]) -> Path:
 
 def worker_output(python: Path, *arguments: str | Path) -> dict[str, Any]:
     """Run the worker in an environment and return the JSON it prints."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONNOUSERSITE": "1"}
+    variables = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{TESTS}", "PYTHONNOUSERSITE": "1"}
     done = subprocess.run([python, WORKER, *arguments], capture_output=True, text=True, env=variables, check=False)
     assert done.returncode == 0, done.stderr
     output: dict[str, Any] = json.loads(done.stdout)
