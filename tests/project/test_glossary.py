@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -25,14 +26,15 @@ def defined(place: str) -> Any:
     """
     if place.startswith("ak."):
         value: Any = ak
-        for name in place.split("(")[0].split(".")[1:]:
+        for name in place.split(".")[1:]:
             value = getattr(value, name)
         return value
     path, _, names = place.partition(".")
     module = value = importlib.import_module("atlaskit." + path.replace("/", "."))
     for name in names.split(".") if names else []:
         value = getattr(value, name) if hasattr(value, name) else value.__annotations__[name]
-        assert getattr(value, "__module__", module.__name__) in (module.__name__, "typing", "builtins"), place
+        if isinstance(value, type | FunctionType):
+            assert value.__module__ == module.__name__, f"{place} is only imported there"
     return value
 
 
