@@ -1,4 +1,4 @@
-"""Every row of docs/glossary.md names the module, or the name in a module, that defines its term."""
+"""Every row of docs/glossary.md names the module, or the name in one, that defines its term."""
 
 from __future__ import annotations
 
