@@ -1,4 +1,4 @@
-"""One run of a baseline: its calls, its events, and the result it becomes."""
+"""`BaselineRun`: makes a baseline's calls, records its events and builds its `Result`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baselines: methods without navigation, with the same signature as `ask` (paper §4.1).
+"""The baselines (paper §4.1): uniform, composite, captions, subtitles, blind; METHODS names them.
 
 What the model gets is fixed before it reads the question: frames at equal steps, captions of clips,
 subtitles, or nothing. Each baseline returns a `Result` without evidence, because none searches.

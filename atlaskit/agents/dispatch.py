@@ -1,4 +1,4 @@
-"""Sending workers out: the tasks of a round, and the threads that run them.
+"""`Dispatcher`: turns assignments into tasks and runs a round's workers on threads.
 
 A task holds all that a worker may know and spend. Since it is fixed before any worker starts, the
 number of threads and their timing change nothing but how long a round takes.

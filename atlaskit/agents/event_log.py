@@ -1,4 +1,4 @@
-"""The record of a run while it happens: the events that its trace will hold."""
+"""`EventLog`: the list of events that a search appends to and that becomes its trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The rounds of a search (paper §3.2): probe, parallel workers, merge, review; and what ends them.
+"""`Search`: the rounds of a run (paper §3.2): probe, parallel workers, merge, review; and when it
+stops.
 
 Three promises rest on this module:
 

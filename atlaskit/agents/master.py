@@ -1,4 +1,4 @@
-"""The master: plans the search, probes the root grid, reviews evidence and decides (paper §3.2)."""
+"""`Master`: the calls that plan, probe, review and decide (paper §3.2), and the sheet they show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of the master, within the run's budget: making them, charging them, recording them.
+"""`MasterCalls`: makes the master's calls, charges them to the budget and records them.
 
 `MasterCalls.attempt` makes a call and changes nothing, so a probe can run beside the workers.
 `MasterCalls.settle` then charges and records it, at a fixed point of the round.

@@ -1,4 +1,4 @@
-"""The options of `ask`, grouped by the part of the program that reads them.
+"""Frozen groups of the keywords of `ask`: `GridSettings`, `SearchLimits`, `CacheMode`.
 
 `ask` takes keywords; it packs them into these frozen objects and passes the objects inward:
 `GridSettings` to the environment, `SearchLimits` to the search, `CacheMode` to the model.

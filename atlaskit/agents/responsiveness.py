@@ -1,4 +1,4 @@
-"""Whether the model still answers: how many failures in a row end a run.
+"""`Responsiveness`: counts failed calls and decides when the model no longer answers.
 
 A failed call costs a step, not a region. A run goes on after a failure, and ends only when it has
 good reason to believe that no call will succeed. This module decides when that is.

@@ -1,4 +1,5 @@
-"""The schema of each answer, made from what is legal at that moment.
+"""The JSON schema of each reply (task, probe, step, review, decision, caption), limited to what is
+legal.
 
 A schema is a pydantic model (its shape) and the cells or labels that may appear in it. It lists
 only cells that are visible and open, and a server decodes by it: an agent cannot select what it

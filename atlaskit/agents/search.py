@@ -1,4 +1,4 @@
-"""`ask`: answer a question about a video by Video-RLM, from options to a result."""
+"""`ask`: checks the options, runs a search on a question about a video, and returns its result."""
 
 from __future__ import annotations
 

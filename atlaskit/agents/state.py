@@ -1,4 +1,5 @@
-"""What a search has found so far, and how the results of a round are merged into it.
+"""`SearchState`: scratchpad, dead zones and frontier of a run, and how workers' results are merged
+into them.
 
 The results are merged in the order in which the regions were handed out, whatever worker was first
 to finish. So the state after a round does not depend on threads.

@@ -1,4 +1,5 @@
-"""Strategies: which regions are explored next, and how. Each is one function of the frontier.
+"""The strategies dfs, bfs, beam and auto: functions that choose the regions of a round. Each is one
+function of the frontier.
 
 `ask(…, traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from the
 words of the question), or any function of this form:

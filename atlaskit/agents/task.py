@@ -1,4 +1,4 @@
-"""What a worker is given and what it returns: both frozen, so workers share no state."""
+"""`Task` and `WorkerResult`: what a worker is given and what it returns, both immutable."""
 
 from __future__ import annotations
 

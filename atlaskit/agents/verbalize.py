@@ -1,4 +1,4 @@
-"""Facts as prompt text: the question, a grid and its cells, the evidence, the gaps between it.
+"""Facts as prompt text: question, grid, cells, subtitle lines, evidence, gaps between evidence.
 
 The functions return text that goes into prompts; what a prompt asks the model to do is in
 `prompts`. The text is part of cache keys, and nano is trained on it, so it must not change.

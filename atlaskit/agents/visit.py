@@ -1,4 +1,5 @@
-"""One worker's stay in its region: the state it is in, and its conversation with the model.
+"""`Visit`: one worker's exploration of its region: state, actions taken, conversation with the
+model.
 
 A conversation is about one view. It only grows while the view stays the same, so that the server's
 prefix cache can reuse it; on another view a new conversation begins, and notes say what happened

@@ -1,4 +1,5 @@
-"""Workers (paper §3.2): each explores one region, within its share of the budget.
+"""`Worker`: explores one region step by step within its allotment, and survives failed calls (paper
+§3.2).
 
 A failed call costs a step, not the region: the worker goes on, evidence it found before is kept,
 and a region whose visit was cut short stays open.

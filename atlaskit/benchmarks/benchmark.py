@@ -1,4 +1,4 @@
-"""A benchmark: the cases of one dataset, as a sequence that can be filtered."""
+"""`Benchmark`: a sequence of cases of one dataset that can be filtered (`where`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case: one question together with its video, the unit that `evaluate` runs a method on."""
+"""`Case`: one question, what opens its video, and the dataset's own columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Files of a dataset: finding them inside its folder, and opening videos only when needed."""
+"""Finds a dataset's videos and subtitles inside its folder, and opens a video only when needed
+(`LazyVideo`).
+"""
 
 from __future__ import annotations
 

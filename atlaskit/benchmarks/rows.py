@@ -1,4 +1,4 @@
-"""Rows of a dataset: read from JSON or Parquet files, and validated.
+"""Reads rows of a dataset from JSON or Parquet files, and validates each.
 
 Rows come from outside and are untrusted. A row that breaks a rule ends the loading with one
 sentence that names the file, the row and the field.

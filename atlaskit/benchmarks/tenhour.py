@@ -1,4 +1,4 @@
-"""Ten-hour variants of a benchmark (paper §4.1, LVB-10hr): each video among many others.
+"""`ten_hour`: puts each video of a benchmark into ten hours of others (paper §4.1).
 
 No file is copied. A variant is a playlist, so frames of its parts come from the cache if a run
 about the part alone has cached them.

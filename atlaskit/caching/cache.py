@@ -1,4 +1,5 @@
-"""A content-addressed cache: bytes and JSON by key, on disk or in memory.
+"""`Cache`: stores bytes and JSON by key, computes each key once (`remember_all`), verifies entries,
+counts losses.
 
 A key is the hash of what an entry is made of (see `keys`), so nothing has to be invalidated. Three
 guarantees hold. The cache returns what was stored: an entry carries a hash of its key and content,

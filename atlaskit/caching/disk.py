@@ -1,4 +1,5 @@
-"""The store on disk: bytes by key, and counts of lost entries.
+"""`Store`: the entries of a cache on disk; puts every failure of SQLite or the file system into one
+sentence.
 
 It turns every failure of SQLite and the file system into one sentence, and detects a database that
 was deleted while in use. This module knows nothing of what the bytes mean.

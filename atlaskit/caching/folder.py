@@ -1,4 +1,5 @@
-"""The private folder in which one host stores the entries of a cache, and who may use it.
+"""The private folder (mode 0700) that holds a host's entries, and the checks of owner, content and
+fork.
 
 A folder is refused if it belongs to another user or another program, or if the process was forked
 while it was open. Hosts that share a network file system get a folder each. This module knows

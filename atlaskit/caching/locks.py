@@ -1,4 +1,4 @@
-"""Locks by key: when several callers need one key, exactly one computes it (single flight).
+"""`KeyLocks`: locks a key against the other threads and processes, so that exactly one computes it.
 
 A lock holds a key against the threads of this process, and a byte of a lock file, at an offset that
 the key's hash gives, against the other processes of the host. The kernel releases that byte when

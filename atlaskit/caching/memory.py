@@ -1,4 +1,4 @@
-"""The store in memory: what `disk.Store` does, without a limit and without losses."""
+"""`MemoryStore`: the entries of a cache that lives in memory, `ak.Cache(None)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""diskcache, restricted to text keys and bytes: no pickles, no foreign files, evictions counted.
+"""`Rows`: the SQLite table of the disk store: diskcache without pickles, with counted evictions.
 
 diskcache stores rows in SQLite, and values of 32 kB and more in files beside the database, for many
 threads and processes of one host. This module is the only one that imports it. It refuses pickles

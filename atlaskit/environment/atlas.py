@@ -1,4 +1,4 @@
-"""`Atlas`: the Markov decision process of `mdp`, bound to one video and one way to draw it."""
+"""`Atlas`: runs the Markov decision process on one video: `reset`, `step`, `observe`."""
 
 from __future__ import annotations
 

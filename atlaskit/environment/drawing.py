@@ -1,4 +1,6 @@
-"""Text and marks that are drawn into images. This module knows nothing of videos and grids."""
+"""Draws text into images, letterboxes tiles, and makes the hatched tile of an unreadable frame.
+This module knows nothing of videos and grids.
+"""
 
 from __future__ import annotations
 

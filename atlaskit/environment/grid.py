@@ -1,4 +1,5 @@
-"""Geometry of the hierarchy of grids: time intervals, each divided into K×K cells (paper §3.1).
+"""`Grid` and `Cell`: exact time intervals of the hierarchy of grids, depth, resolution, D_max
+(paper §3.1).
 
 This module is pure arithmetic; it knows nothing of videos, pixels or agents. Boundaries are exact
 rational numbers that are rounded once, to a float, when they are read. A boundary that two grids

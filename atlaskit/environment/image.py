@@ -1,4 +1,4 @@
-"""Images that are rendered when they are first read, and cached by a key.
+"""`LazyImage`: an image with a key that is rendered when first read, and then cached as JPEG.
 
 The key is the hash of what an image is made of, never of its pixels, so it is known before anything
 is decoded. This module knows nothing of grids and frames: see `render` for the kinds of images.

@@ -1,4 +1,5 @@
-"""VideoAtlas as a Markov decision process: states, the legal set and the transition (paper §3.1).
+"""`State`, `LegalSet`, `legal_set` and `transition`: the Markov decision process as pure functions
+(paper §3.1).
 
 `legal_set` and `transition` are pure functions of an immutable state; this module knows nothing of
 pixels. `Atlas` binds the process to one video. An agent can name only the cells that the legal set

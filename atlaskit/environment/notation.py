@@ -1,4 +1,4 @@
-"""Notation for times and lists of cells, the same for people and for models."""
+"""`clock` and `listed`: how times and lists of cells are written."""
 
 from __future__ import annotations
 

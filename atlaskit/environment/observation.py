@@ -1,4 +1,6 @@
-"""What the environment returns for a state: the view, the subtitle lines and the legal set."""
+"""`Observation`: what an agent receives for a state: view, frame or context scan, subtitle lines,
+legal set.
+"""
 
 from __future__ import annotations
 

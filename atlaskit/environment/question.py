@@ -1,4 +1,4 @@
-"""A question about a video, the form of its answer, and the score of a prediction.
+"""`Question`: text, kind, choices, truth; validates an answer and scores a prediction.
 
 The score is the reward of the MDP (paper §3.1). This module knows nothing of videos, models or
 benchmarks.

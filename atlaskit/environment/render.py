@@ -1,4 +1,4 @@
-"""The images that agents see: `View` (a grid), `Sheet` (the scratchpad) and `Still` (one frame).
+"""`view`, `View`, `Sheet` and `Still`: compose the images that agents see from tiles.
 
 Each knows its key before anything is decoded. This module knows nothing of models: to them these
 are images with a key, a size and JPEG bytes.

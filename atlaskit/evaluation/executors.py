@@ -1,4 +1,4 @@
-"""Run the questions of an evaluation on threads, or with Ray on the nodes of a cluster.
+"""`on_threads` and `on_ray`: run cases in parallel, each node of a cluster with its own cache.
 
 An executor runs several cases in parallel and yields the index and the row of each as it finishes.
 Knows nothing of methods, models and the columns of rows.

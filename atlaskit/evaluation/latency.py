@@ -1,4 +1,4 @@
-"""A model with a fixed latency, to measure the parallelism of a search without a server."""
+"""`Delayed`: a model that answers after a fixed time, to measure parallelism without a server."""
 
 from __future__ import annotations
 

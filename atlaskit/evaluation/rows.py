@@ -1,4 +1,5 @@
-"""One question, asked by one method, as one row of an evaluation table.
+"""Builds one row of the table: asks one question with one method and lists result, cost and search
+columns.
 
 Runs on a thread of this process or on a Ray node, so everything a row needs comes as an argument.
 """

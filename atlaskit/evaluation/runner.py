@@ -1,4 +1,4 @@
-"""Ask many questions with one method and make a table of them, one tidy row a question (paper §4).
+"""`evaluate`: asks many questions with one method and returns a table with one row each (paper §4).
 
 Knows nothing of datasets: it takes `Case`s. Replies come from the cache where it has them, so an
 evaluation that was killed continues where it was, and repeating a finished one makes no call.

@@ -1,4 +1,6 @@
-"""What each number of workers gains, computed from the tables of `scaling.by_workers`."""
+"""Speedup by number of workers and Amdahl's bound, computed from the tables of
+`scaling.by_workers`.
+"""
 
 from __future__ import annotations
 

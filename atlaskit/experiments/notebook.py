@@ -1,4 +1,5 @@
-"""Run one notebook headless with papermill: in a fresh kernel, in the notebook's own folder.
+"""`run_notebook`: runs one notebook with papermill in its own folder, and refuses undeclared
+parameters.
 
 Papermill only warns about a parameter that the notebook does not declare; here it is an error.
 """

@@ -1,4 +1,4 @@
-"""Actions as numbers: the kinds of action in a fixed order, and the masks of a legal set."""
+"""KINDS, ACTIONS and the masks: translates numbered actions to those of the environment."""
 
 from __future__ import annotations
 

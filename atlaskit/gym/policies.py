@@ -1,4 +1,4 @@
-"""Two reference policies, random and greedy, and a function that plays an episode."""
+"""`random_policy`, `greedy_policy`, and a function that plays one episode."""
 
 from __future__ import annotations
 

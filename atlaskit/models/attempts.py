@@ -1,4 +1,6 @@
-"""The attempts of one call: what they have cost so far, and when to make another one."""
+"""`CallState`: counts the attempts of a call and decides whether and when to retry (backoff,
+Retry-After).
+"""
 
 from __future__ import annotations
 

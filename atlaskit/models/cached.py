@@ -1,4 +1,5 @@
-"""A model whose replies are cached: a request that was answered before makes no model call.
+"""`Cached`: looks a reply up before it asks the model; caches replies, and failures for replays;
+makes their keys.
 
 A failed call has no reply, so the next run makes the call again. How it failed is cached too, under
 another key, and only replays read it.

@@ -1,4 +1,6 @@
-"""A record of every call of a run: role, cost, duration, images, failure."""
+"""`CallLog`: one `Call` for each call of a run: role, step, tokens, times, attempts, failure
+(`result.calls`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The chat endpoint of a server: one attempt of a call, and what the server says about itself.
+"""`ChatEndpoint`: sends one attempt of a call to /chat/completions, and reads the server's list of
+models.
 
 An attempt builds a payload in the server's dialect, waits for the limiter, sends the payload and
 reads the completion. Retries, corrections and the wording of errors are the client's.

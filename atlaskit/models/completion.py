@@ -1,4 +1,5 @@
-"""What an endpoint returned: the answer, the reasoning and the cost in a chat completion.
+"""Parses the body of a chat completion: answer, separate reasoning, token counts; repairs known
+deviations.
 
 Servers deviate from the protocol in many ways, so nothing in the body is taken for granted: a field
 that is missing or has another type counts as empty. Each deviation that is repaired has a function

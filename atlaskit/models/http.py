@@ -1,4 +1,5 @@
-"""One exchange with an HTTP endpoint, limited in time and size, with failures put into words.
+"""`Endpoint`: one HTTP exchange with a deadline, a size limit and a proxy; explains failures in
+words.
 
 Sends bytes and returns bytes, or says whether another attempt may help. Knows nothing of models.
 """

@@ -1,4 +1,4 @@
-"""The bound on requests in flight to one address, shared by all models and threads of a process."""
+"""`Limiter`: bounds the requests in flight to one address, shared by all threads of a process."""
 
 from __future__ import annotations
 

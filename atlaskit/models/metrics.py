@@ -1,4 +1,6 @@
-"""The counters of a vLLM server: tokens, and hits of its prefix and image caches."""
+"""`ServerMetrics`: reads vLLM's /metrics: tokens, hits of prefix and image cache
+(`vlm.counters()`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A request as the body of POST /chat/completions, in the words of an endpoint's dialect.
+"""Builds the JSON body of a request in a dialect: messages, images (bytes, `uuid`, `file://`),
+schema, grammar.
 
 Knows nothing of connections and retries.
 """

@@ -1,4 +1,5 @@
-"""What suits a model, by its name: the settings of a search, and how the model is served.
+"""`Preset`: grid, cell size, steps and serving options for a model, chosen by its name (nano's are
+here).
 
 The only module that knows models by name.
 """

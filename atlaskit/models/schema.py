@@ -1,4 +1,4 @@
-"""Schemas of answers: a shape that is built once, and values that vary from call to call.
+"""`ParametricSchema`: a pydantic class for the shape of a reply plus the cells that fill it.
 
 Building a pydantic model takes a third of a millisecond, and generating its JSON Schema as long
 again. The cells that an answer may name differ with each call. `ParametricSchema` therefore shares

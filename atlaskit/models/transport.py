@@ -1,4 +1,4 @@
-"""TCP connections that respect a deadline and a cancel event.
+"""Sockets for httpcore whose reads and writes end at one deadline or on a cancel event.
 
 The time-out of an HTTP client applies to each read. A server that sends its answer byte by byte, in
 the head, the body or between, never exceeds it. Here the calling thread sets a deadline for the

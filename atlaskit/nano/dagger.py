@@ -1,4 +1,4 @@
-"""DAgger: examples of the teacher's replies in the states that nano's own searches reach.
+"""DAgger: runs nano's own searches and records the teacher's reply in each state they reach.
 
 The teacher's own trajectories contain few of the states that nano's mistakes lead to, so one
 mistake leads to the next (Ross et al. 2011). All searches are in training worlds.

@@ -1,4 +1,5 @@
-"""Evaluates nano on held-out worlds: its answers, and each of its calls against the teacher's.
+"""Evaluates nano on held-out worlds through a real server: its answers, and each call against the
+teacher's.
 
 `python -m atlaskit.nano.evaluate MODEL --minutes 10 --questions 200` starts a server (or uses an
 address) and prints a report. Chance is 25 % for questions with choices.

@@ -1,4 +1,5 @@
-"""One round of self-training: nano trains on examples from its own searches.
+"""One round of self-training: searches questions in three settings, trains on the shortest right
+search.
 
 `python -m atlaskit.nano.self_training nano cache/nano/whole/material OUT` searches each question in
 three ways and keeps the successful search with the fewest calls. nano then continues to train on

@@ -1,4 +1,5 @@
-"""Pack the cache entries that a replay needs into one file, and merge such a file into a cache.
+"""`export` and `import_` (`ak.cache`): pack the cache entries that a replay needs, merge such a
+file.
 
 `export` and `import_` decide which entries go where; `recording` knows the file format and checks
 what is read.

@@ -1,4 +1,4 @@
-"""The events of a run: the fields of each kind, and how they are made from what happens.
+"""The kinds of events and the fields of each (pydantic), and functions that make them.
 
 The events suffice to walk through a run without a model and to draw each of its images again: a
 view is identified by its key and by what it takes to render it. They hold no wall-clock times, so

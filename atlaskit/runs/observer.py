@@ -1,4 +1,4 @@
-"""The interface between a search, which reports events, and a display, which draws them live.
+"""`RunObserver`: the hook through which a search reports events to a live display.
 
 A search knows nothing of notebooks and terminals. A package above registers a display once, as
 `RunObserver.open_display`. A display cannot affect the run: it gets each event, must return at

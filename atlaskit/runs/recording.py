@@ -1,4 +1,4 @@
-"""The file format of recordings: a ZIP file of cache entries, each of which is checked on reading.
+"""The ZIP format of recordings, and the checks on reading.
 
 A recording has one member for each entry, `kind/version/hash.json` or `.jpg`, so that any program
 can read it. A file may come from an untrusted source: everything is checked, and nothing in it can

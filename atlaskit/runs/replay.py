@@ -1,4 +1,5 @@
-"""Draw the images of a run again from its trace, and rebuild the master's memory, without a model.
+"""`pictures` and `memory` (`ak.replay`): draw a run's images again from its trace, rebuild its
+memory.
 
 A trace may come from an untrusted source. The worst that an invalid one causes is an InputError,
 and an image is accepted only if its key equals the one that the run recorded.

@@ -1,4 +1,4 @@
-"""The result of a run: the answer, its evidence, its cost, why the run stopped, and its trace."""
+"""`Result`: answer, prediction, evidence, usage, stops, trace; its text and JSON forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace of a run: all its events, saved and loaded as JSON lines (docs/trace.md).
+"""`Trace`: saves and loads all events of a run as JSON lines; its JSON Schema (docs/trace.md).
 
 A file may come from an untrusted source. It is read as data, and anything but known events is
 refused.

@@ -1,4 +1,5 @@
-"""Decode the bytes of a text file whose encoding is not known.
+"""`decode_text`: finds the encoding of a text file (byte order mark, UTF-8, or a guess from its
+letters).
 
 Few subtitle files declare their encoding. Unicode encodings are recognised with certainty; any
 other is guessed from the letters of the text, and by charset_normalizer.

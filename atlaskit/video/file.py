@@ -1,4 +1,4 @@
-"""A video in one file."""
+"""`VideoFile`: a video in one file, its reader, facts and embedded subtitles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints: short hashes that identify videos by content, wherever their files lie."""
+"""Hashes that identify a file or a playlist by content, wherever the files lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Videos recalled from the cache: facts and subtitle lines without opening a file."""
+"""`OfflineVideo`: a video known from the cache alone: facts and subtitle lines, opened only for
+missing frames.
+"""
 
 from __future__ import annotations
 

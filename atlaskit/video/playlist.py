@@ -1,4 +1,4 @@
-"""A playlist: several videos, played one after the other, as one video."""
+"""`Playlist`: several videos, one after another, as one video with shifted times and lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the cache stores about a video: its facts, and its lines when it was last asked about.
+"""`VideoFacts`: what the cache stores about a video (duration, rate, size, lines), validated when
+read.
 
 Cached bytes may come from someone else's cache, so they are validated when they are read.
 """

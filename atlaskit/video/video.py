@@ -1,4 +1,5 @@
-"""The interface of every video: its facts, and exact frames at times.
+"""`Video`: the interface of every video: duration, frame rate, size, `frame(t)`, `frames`,
+`moment`, lines.
 
 `frame(t)` is the frame that playing the video from its start shows at second t; second 0 is the
 first frame. How a file is decoded is the business of its reader. This module knows nothing of

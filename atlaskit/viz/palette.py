@@ -1,4 +1,4 @@
-"""Colours that figures, pages and widgets share, so that one thing has one colour everywhere."""
+"""The colours that figures, pages and widgets share (evidence, dead zones, workers, methods)."""
 
 TRUTH, FOUND, DEAD = "#009E73", "#0072B2", "#30343b"
 """The ground truth; a visit that added evidence; dead zones."""

@@ -1,4 +1,4 @@
-"""What several prompts share: how a conversation begins, and the request for a decision."""
+"""Prompt parts that several calls share: system message, question, request for a decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The events of a script that questions may ask about, and what is unique among them."""
+"""`Askable`: which events, scenes and lines of a script are unique, so that questions may name
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenery of a scene: its place in its light, as a far and a near layer wider than the frame.
+"""`paint_scenery`: paints the far and near background layers of a scene.
 
 This module does not know objects, captions or time; the renderer pans the layers and pastes the
 objects.

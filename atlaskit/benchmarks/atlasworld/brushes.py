@@ -1,4 +1,4 @@
-"""A canvas: one layer of paint, and brushes for skylines, polygons, glows, clouds and specks.
+"""`Canvas`: paints skylines, polygons, glows, clouds and specks on one layer of a background.
 
 This module does not know scripts, nor AtlasWorld's places and lights. All randomness comes from the
 canvas's seed.

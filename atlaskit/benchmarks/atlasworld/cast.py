@@ -1,4 +1,4 @@
-"""The cast of a script: the objects, settings, captions and spoken lines that it is drawn from.
+"""`Cast`: the objects, places, captions and spoken lines that a script may use; the frozen texts.
 
 The texts are frozen: the same seed must always give the same script.
 """

@@ -1,4 +1,6 @@
-"""A clip: one script as a video, either an encoded file or frames drawn on demand."""
+"""`Clip`: the video of one script, as an encoded file or as frames drawn on demand
+(`DrawnVideo`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script as files: an H.264 video, its subtitles, and the manifest that holds the truth.
+"""Encodes a script as an H.264 file with subtitles (SRT) and a manifest of the truth.
 
 This module encodes, and leaves no half-written video behind. What a frame shows is the renderer's
 business.

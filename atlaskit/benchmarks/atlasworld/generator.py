@@ -1,4 +1,4 @@
-"""Scripts drawn from a seed: the scenes, when each object appears, and what a voice says about it.
+"""`write_script`: draws a script from a seed (scenes, objects, motions, spoken lines).
 
 One seed always gives the same script. This module does not know pixels, files or questions.
 `Script` itself checks that a script is valid.

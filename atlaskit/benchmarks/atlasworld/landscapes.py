@@ -1,4 +1,4 @@
-"""The eight landscapes of AtlasWorld, each painted on a far and a near canvas.
+"""Paints the eight places (snow, desert, sea, forest, city, meadow, space, canyon).
 
 Which random numbers are drawn, and in which order, is frozen: the same seed must always give the
 same frames.

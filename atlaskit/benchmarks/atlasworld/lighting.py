@@ -1,4 +1,4 @@
-"""The light of a scene: its hour of the day, and how the hour tints the sky and the land."""
+"""`Light` and `Air`: the colours of dawn, noon and night, and the sky they paint."""
 
 from __future__ import annotations
 

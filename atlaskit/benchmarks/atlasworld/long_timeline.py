@@ -1,4 +1,5 @@
-"""Scripts of up to ten hours, joined from short clips: a world's own clips between clips of a bank.
+"""Scripts of up to ten hours: a world's own clips between filler clips of a bank that all worlds
+share.
 
 Every question is about the world's own clips. The bank is the same for all worlds, so its videos
 are encoded once. Its clips repeat, and they contain no object, setting, caption or spoken line that

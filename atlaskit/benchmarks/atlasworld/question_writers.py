@@ -1,4 +1,4 @@
-"""One writer per question category: a function of what can be asked and a random generator.
+"""One function for each category that draws a question: its text, choices, answer and evidence.
 
 A writer returns a draft, whose first choice is the right one, or None if the script has nothing of
 its category. The texts and the order of random draws are frozen: the same seed must always give

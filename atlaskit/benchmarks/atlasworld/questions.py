@@ -1,4 +1,5 @@
-"""Questions about a script, with their true answers and the intervals of their evidence.
+"""WRITERS and CATEGORIES: which questions are written about a script, with true answers and
+intervals.
 
 WRITERS maps each category to its writer. A category has LongVideoBench's code where one fits (S2O,
 S2A, T2O, O3O, SSS) and otherwise a code of its own: OCR, COUNT, WHEN, and OPEN, TALLY and SUM,

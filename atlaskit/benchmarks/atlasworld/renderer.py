@@ -1,4 +1,4 @@
-"""The frames of a script: scenery, the object that crosses it, and the object's caption.
+"""`SceneRenderer`: draws any frame of a script from scenery, the moving object and its caption.
 
 Access is random: a frame depends only on the script and its index, so any thread may request any
 frame. This module does not know video files. The scenery of a scene is painted once, wider than the

@@ -1,4 +1,4 @@
-"""Sprites: images with soft edges that the renderer pastes over the scenery (objects, captions)."""
+"""`Sprite`: images of objects and captions with soft edges, pasted over the scenery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The script of a synthetic video: its scenes, the objects that appear, and its spoken lines.
+"""`Script`: the scenes, world events and spoken lines of a synthetic video, its rules and its JSON
+form.
 
 Pure data: the parts of a script, the rules that a valid one follows, and its JSON form. This module
 does not know how scripts are drawn from a seed, nor pixels, files or questions. Every time is a

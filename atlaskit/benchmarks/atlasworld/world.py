@@ -1,4 +1,6 @@
-"""A world: a script, the video or videos made from it, and questions with known answers."""
+"""`atlasworld` and `World`: a synthetic video made from a seed, its script, and questions about
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vLLM's command line and environment."""
+"""The command line and environment variables with which vLLM is started."""
 
 from __future__ import annotations
 

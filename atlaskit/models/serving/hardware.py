@@ -1,4 +1,6 @@
-"""What this machine can do for a model: its GPU, its processor, its compiler, its memory."""
+"""Detects GPU, processor features, C++ compiler and memory; chooses number format and cache
+size.
+"""
 
 from __future__ import annotations
 

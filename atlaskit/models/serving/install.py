@@ -1,4 +1,4 @@
-"""Finds vLLM, or installs it into an environment of its own, in the build that fits this machine.
+"""`interpreter`: finds vLLM, or installs it into .venv-serve, in the GPU or the CPU build.
 
 The environment is separate from the kit's since vLLM pins the versions of a hundred packages. What
 is installed is listed in pyproject.toml, as the extras `serve-gpu` and `serve-cpu`.

@@ -1,4 +1,4 @@
-"""vLLM's log: how far the start has come, and why it failed."""
+"""Reads vLLM's log: progress of the start, and the reason of a failure."""
 
 from __future__ import annotations
 

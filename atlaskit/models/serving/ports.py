@@ -1,4 +1,4 @@
-"""Ports of this machine: which are free, and which models are served at an address."""
+"""Finds free ports, and asks an address which models it serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processes of one vLLM server, from their start until all of them have stopped.
+"""`ServerProcess`: starts vLLM below the supervisor, with its log and image folder, and stops it.
 
 vLLM runs below a supervisor (`supervisor`), which stops it when this process dies. The log and the
 images on their way to the server lie in a temporary folder.

@@ -1,4 +1,4 @@
-"""Runs a command and stops all its processes when it ends or its owner dies.
+"""The supervisor process: runs a command and stops its whole process group when its owner dies.
 
     python -I supervisor.py OWNER_PID FOLDER COMMAND…
 

@@ -1,4 +1,4 @@
-"""Which weights a server loads, and the name it serves them under.
+"""`served_name`: which weights are served, under a name with the hash of weights and arguments.
 
 Replies are cached under a model's name. A name therefore contains a hash of what the replies depend
 on beside the model: the content of a folder, and the arguments of the server.

@@ -1,4 +1,4 @@
-"""The format of nano's training examples, one JSON object each.
+"""The JSON format of training examples, their grouping by prefix, and nano's chat template.
 
 A *recorded example* is one call of a search with the reply to learn: `text` (the prompt in nano's
 chat template), `prefix` (how many characters of it other questions about the same view share),

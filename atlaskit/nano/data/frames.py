@@ -1,4 +1,4 @@
-"""Labelled frames at the size of a cell, to train and test the vision tower."""
+"""`LabelledFrame`: draws frames at the size of a cell with labels, for the vision part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random parts of synthetic examples: cell contents, subtitle lines, questions and evidence.
+"""Draws random cell contents, subtitle lines, questions and evidence for synthetic examples.
 
 Each function draws from the generator that it gets and from nothing else. The shipped weights were
 trained on these draws, so their order must not change.

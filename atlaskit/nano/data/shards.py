@@ -1,4 +1,4 @@
-"""Writes nano's training data into a folder: labelled frames, synthetic examples and trajectories.
+"""Writes all training data in shards from seeds; the number of examples of each kind is here.
 
 The data comes in shards. A shard is either complete or absent, so an interrupted run continues
 where it stopped. Everything follows from seeds: equal arguments write equal files.

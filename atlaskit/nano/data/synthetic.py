@@ -1,4 +1,4 @@
-"""Synthetic examples: random views to read, search and listen to, and random evidence to judge.
+"""Makes synthetic examples: reading, hearing, overhearing, searching, straying, judging.
 
 Trajectories alone teach little for a long time, because most of their replies say that there is
 nothing. A synthetic example says something about every cell or item of evidence, so that the model

@@ -1,4 +1,4 @@
-"""Trajectories: real searches, recorded call by call with the teacher's replies.
+"""`TrajectoryRecorder`: searches of the teacher with random slips, recorded call by call.
 
 Prompts are recorded as a server shows them to nano. At random steps the recorder executes a random
 legal action instead of the teacher's (a slip) but still records the teacher's reply, so nano also

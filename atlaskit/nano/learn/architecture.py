@@ -1,4 +1,4 @@
-"""The architecture: an Idefics3 whose tiles are the cells of a view, one visual token per cell.
+"""The Idefics3 configuration, patch features and visual tokens: one token for each cell of a view.
 
 Like every module of this folder, it needs only PyTorch and transformers and runs where atlaskit is
 not installed.

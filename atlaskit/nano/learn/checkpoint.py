@@ -1,4 +1,6 @@
-"""What runs write to their folder: checkpoints, learning curves, locks and the finished model."""
+"""Saves and resumes checkpoints, writes learning curves (`eyes.csv`, `mind.csv`) and the final
+model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codebook: what a visual token should be, given what its cell shows.
+"""The codebook: a direction for every value of every attribute; a cell's target token is their sum.
 
 Every value of every attribute of a cell's content (a colour, a place, the word of a caption …) has
 a direction of its own in the space of tokens, orthogonal to all others. A visual token should be

@@ -1,4 +1,5 @@
-"""Initial weights of the language model, which make the circuits it needs easy to learn.
+"""Initial weights of the language model: embeddings from the codebook, attention heads that look
+back.
 
 To say what a cell shows, the model must find the cell's marker in the view for a number in the
 reply, attend to the visual token beside the marker, and name what that shows. Small transformers

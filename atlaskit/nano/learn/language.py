@@ -1,4 +1,5 @@
-"""The second stage: the language model learns the teacher's replies.
+"""The language model's forward pass over groups of examples with a shared prefix, tokenization and
+losses.
 
 Examples come in groups with a common prefix. The forward pass computes the prefix once; each
 example attends to the prefix and to itself.

@@ -1,4 +1,4 @@
-"""The optimizers of the language model: Muon for its matrices, AdamW for all other weights.
+"""`Muon` and `CombinedOptimizer`: Muon for the matrices of the language model, AdamW for the rest.
 
 Muon moves a matrix equally far in each direction of its gradient, however small the gradient is
 there (five Newton-Schulz iterations). PyTorch's implementation computes in bfloat16, one matrix at

@@ -1,4 +1,4 @@
-"""The stages of training: the vision tower, then the language model.
+"""The two training loops and their held-out evaluations: `train_vision`, then `train_language`.
 
 Each ends with an evaluation on held-out data.
 """

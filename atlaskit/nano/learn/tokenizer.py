@@ -1,4 +1,4 @@
-"""The tokenizer, trained on the prompts and replies that the model will see.
+"""Trains the tokenizer, makes image markers, and writes the processor's configuration.
 
 A piece of text that recurs unchanged (a sentence, a piece of JSON) is one token, found by counting.
 Varying words have tokens of their own; bytes cover any other text. An object such as "red circle"

@@ -1,4 +1,4 @@
-"""The first stage: vision tower and connector learn to turn a cell into its visual token."""
+"""Batches, augmentation and loss of the vision part: a cell or a crop becomes its visual token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The teacher's answer to each kind of call, as the JSON object of its schema."""
+"""The teacher's JSON replies: scores of a probe, action of a step, review, decision."""
 
 from __future__ import annotations
 

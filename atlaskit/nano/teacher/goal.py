@@ -1,4 +1,6 @@
-"""The goal of an AtlasWorld question, parsed from its text, and descriptions of frames."""
+"""`Goal`: parses what an AtlasWorld question asks for (objects, scene, caption, line), and
+describes frames.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Labels of what a cell of an AtlasWorld view shows.
+"""`CellContent`: what one cell shows (place, light, object, first word), its encoding and its
+labels.
 
 A `CellContent` holds everything that is visible in one frame at the size of a cell: the place and
 its light, the object that passes through, the first word of its caption. nano's vision tower learns

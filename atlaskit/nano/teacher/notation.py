@@ -1,4 +1,5 @@
-"""The signs and the wording of the teacher's thoughts.
+"""The signs and words of the teacher's thoughts (+ = ^ - !), and the lengths of cells they depend
+on.
 
 All of it is training text: the shipped weights were trained on these bytes.
 """

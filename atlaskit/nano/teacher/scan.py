@@ -1,4 +1,5 @@
-"""The teacher's thought about a view: it scans the cells one by one and writes down what follows.
+"""`scan_view`: writes the teacher's thought about a view, cell by cell, with the candidates that
+follow.
 
 The thought makes the search easy to learn. Every sign in it follows from the text before it; no
 sign depends on a later cell: "0-1-2red~circle~+2/.3red~circle~^4blue,circle~-".

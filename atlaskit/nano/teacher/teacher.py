@@ -1,4 +1,5 @@
-"""The teacher: a rule-based policy that answers the calls of a search.
+"""`Expert`: the teacher as a model: answers every call by rules, from the frames shown and the
+prompt.
 
 The oracle knows where everything is. The teacher recognises the content of each frame without
 error, but it knows only the frames of the cells in view, the text of the prompt, and how

@@ -1,4 +1,4 @@
-"""Open a video file with PyAV: check that it is one, and choose its video stream."""
+"""Opens a file with PyAV, checks that it is a video, chooses the stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A decoder of one file: it takes packets and keeps the requested frames."""
+"""`Decoder`: decodes packets of one GOP and keeps the requested frames; detects what did not come
+out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The other reader: frames through decord, to compare with work that used it.
+"""`DecordReader`: frames through decord, compared with the default reader when a file is opened.
 
 decord is no longer developed, and wrong on some files. So its results are verified: the facts of a
 file come from the default reader, and when a file is opened, the times of all frames are compared

@@ -1,4 +1,4 @@
-"""When a file's first frame is shown, when its last one ends, and how much of it is readable."""
+"""Start, end and readable length of a file, from its header and packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage that a container does not report: packets that are missing or in the wrong place."""
+"""Detects missing or misplaced packets that the container does not report (Matroska, AVI, TS)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bound on the files that readers keep open, whatever the number of videos."""
+"""Limits the number of files that readers keep open at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packets to decode for a request, in order, and what each is for."""
+"""`StepPlan`: which packets to decode for a request, in which order, and which to skip."""
 
 from __future__ import annotations
 

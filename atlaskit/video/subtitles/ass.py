@@ -1,4 +1,4 @@
-"""ASS and SSA."""
+"""Parses ASS and SSA subtitles with pysubs2, one dialogue line at a time."""
 
 from __future__ import annotations
 

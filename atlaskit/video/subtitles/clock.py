@@ -1,4 +1,4 @@
-"""Clock times as subtitle files write them, such as `01:02:03,450`, to seconds."""
+"""Parses clock times of subtitle files, such as `01:02:03,450`, to seconds."""
 
 from __future__ import annotations
 

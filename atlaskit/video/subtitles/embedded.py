@@ -1,4 +1,4 @@
-"""Text tracks inside video files: mov_text in MP4; SubRip, ASS and WebVTT in MKV and WebM."""
+"""Reads text tracks inside MP4, MKV and WebM files (mov_text, SubRip, ASS, WebVTT)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subtitle formats that `read_subtitles` knows, by suffix. A new format is one entry here."""
+"""FORMATS: the parser of each subtitle format, by file suffix. A new format is one entry here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two JSON forms in which LongVideoBench distributes subtitles.
+"""Parses the two JSON forms in which LongVideoBench distributes subtitles.
 
 One has "start", "end" and "line", the other "timestamp" and "text". A null end means that the line
 lasts until the end of the video.

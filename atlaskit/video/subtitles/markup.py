@@ -1,4 +1,4 @@
-"""From subtitle markup to plain text."""
+"""Removes tags, entities, ASS comments and drawings: subtitle markup to plain text."""
 
 from __future__ import annotations
 

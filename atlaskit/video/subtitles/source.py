@@ -1,4 +1,4 @@
-"""What a caller may give as the subtitles of a video."""
+"""`SubtitleSource`: the type of what a caller may pass as subtitles, and how it is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SRT and WebVTT.
+"""The project's own parser of SRT and WebVTT.
 
 pysubs2 is not used for these formats: it takes karaoke text for a line of times, ends a text at a
 WebVTT identifier or note that belongs to the next one, and reads a negative time as a positive one.

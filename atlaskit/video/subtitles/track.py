@@ -1,4 +1,6 @@
-"""The subtitle lines of a video, and how lines of a source are placed on its time axis."""
+"""`Line` and `Subtitles`: the lines of a video, and how a source's lines are placed on its time
+axis.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of the kit's objects when one is the last line of a cell: static HTML.
+"""`attach`: gives the kit's classes their static HTML display in notebooks (`_repr_html_`).
 
 Lower packages do not know this one. A notebook looks for the method `_repr_html_`, and `attach`,
 which `import atlaskit` calls, sets it on every class in REPRS. So no lower package imports this

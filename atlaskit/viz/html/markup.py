@@ -1,4 +1,4 @@
-"""HTML that is safe and renders anywhere: plain elements, tables with headers, alt texts.
+"""`Html`: escaped tags, tables, cards and images; text of unknown origin stays text.
 
 Only values of type `Html` were made here and are inserted as they are. Everything else is text and
 is escaped: characters of markup, and unprintable ones (controls, changes of direction) as

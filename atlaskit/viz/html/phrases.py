@@ -1,4 +1,4 @@
-"""Phrases that several displays share: counts, durations, intervals of a video."""
+"""Counts ("3 calls"), percentages, durations and intervals as text, for all displays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lanes over the time of a video, drawn as a small PNG.
+"""Draws lanes over the time of a video (evidence, dead zones, visits) as a small PNG.
 
 Lanes differ in position and name, not in colour alone. The image is black on white, whatever the
 theme of the page; its text is pixels.

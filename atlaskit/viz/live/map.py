@@ -1,4 +1,5 @@
-"""A small image of a run's root grid: dead cells, the cells that workers explore, and evidence.
+"""`RunMap`: the small image of the root grid that a live display shows, with workers and evidence
+drawn in.
 
 The frames are read from the cache, or decoded once; the changing parts are drawn over them. No
 meaning depends on colour alone: a worker's cell has its number, and evidence its label.

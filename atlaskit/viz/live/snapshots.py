@@ -1,4 +1,5 @@
-"""Immutable snapshots of a run after each of its events, for drawing.
+"""`Snapshot`: the state of a run after each event, made from the events alone, for displays and
+movies.
 
 Each snapshot follows from the one before and an event. So a run in progress and a run that is drawn
 from its trace look the same. This module does not draw.

@@ -1,4 +1,4 @@
-"""A thread that draws a run while it happens, at most a few times a second, and always its end.
+"""`DrawingThread`: draws a run from a queue of events, a few times a second and at its end.
 
 The threads of the search only put events into a queue. The pause between two drawings grows with
 the time that one takes, so that drawing takes at most a fifth of the time. A run that ends at once,

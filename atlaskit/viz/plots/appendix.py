@@ -1,4 +1,4 @@
-"""Figures that document one run from start to end, as the paper's appendix does.
+"""`before_after`, `trace_log` and `scratchpad`: one run as in the paper's appendix.
 
 They show the root grid before and after, the exploration log, and the scratchpad. Frames come from
 the cache; one that is no longer there is decoded again.

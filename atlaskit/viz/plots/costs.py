@@ -1,4 +1,4 @@
-"""Figures of what questions cost, and of why answers are wrong."""
+"""Figures of tokens by role and of failure modes (`tokens_by_role`, `failure_modes`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the geometry of grids, whatever the video."""
+"""Figure of the seconds a cell spans at each depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of how a model was trained."""
+"""Figure of nano's learning curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a run as text: each round's probe, visits and review (paper's exploration trace)."""
+"""`log`: the run as lines of text, round by round (paper's exploration trace)."""
 
 from __future__ import annotations
 

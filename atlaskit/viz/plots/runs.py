@@ -1,4 +1,4 @@
-"""Figures of one run, made from its result."""
+"""Figures of one run: path, rounds, and what was explored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The style that all figures share, and how figures are written to files."""
+"""Colours, sizes and labels of all figures, and `save` (PNG and SVG)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of many questions, made from the tables of `evaluate`."""
+"""Figures of evaluation tables: `against_duration`, `depth_budget`, `against_spread`."""
 
 from __future__ import annotations
 

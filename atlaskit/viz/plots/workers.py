@@ -1,4 +1,4 @@
-"""Figures of how much faster a search is with more workers, made from the tables of `scaling`."""
+"""Figures of seconds and speedup against the number of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The style and script that show a run step by step, for the exported page and the notebook widget.
+"""Joins the CSS and JavaScript of the walkthrough for the page and for the widget.
 
 They are small files, each of which uses those before it, joined to one text. So neither form loads
 anything: the policy of the page names the hash of a single script, and the widget's module has no

@@ -1,4 +1,4 @@
-"""Which steps of a run found which evidence."""
+"""`FindingSteps`: which step found which evidence."""
 
 from __future__ import annotations
 

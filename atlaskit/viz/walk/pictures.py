@@ -1,4 +1,4 @@
-"""The images of a run, each once: drawn again from the video, or read from the cache without it.
+"""`Pictures`: the images of a run, drawn again from the video or read from the cache by key.
 
 Nothing is drawn before it is requested. With the video, an image is the run's own or none at all
 (`replay` checks it). Without, it is what the cache holds under the key that the trace names; a

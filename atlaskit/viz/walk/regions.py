@@ -1,4 +1,4 @@
-"""The tree of the regions that a run explored: opened grids, those with evidence, dead zones."""
+"""The tree of explored regions in the walkthrough: opened grids, evidence, dead zones."""
 
 from __future__ import annotations
 

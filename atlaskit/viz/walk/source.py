@@ -1,4 +1,4 @@
-"""A run as the walkthrough reads it, whether given as a result, as a trace, or as a file of either.
+"""`RunSource`: a run read from a result, a trace or a file of either, without trusting it.
 
 A file may come from elsewhere. Its trace tells the question, the answer and the evidence; without
 the video, its duration follows from the grids that the trace names.

@@ -1,4 +1,4 @@
-"""Each event of a run as a step of the walkthrough: request, reply, changes of memory, and cost.
+"""Each event as a step of the walkthrough in plain JSON: request, reply, memory, cost.
 
 The values are plain JSON. Text in them is one line (`html.markup.plain_text`) and only shown; the
 rest is what steps are filtered by: agent, action, region, and evidence.

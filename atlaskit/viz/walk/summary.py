@@ -1,4 +1,4 @@
-"""What the walkthrough shows beside the steps: answer, evidence with links to steps, regions.
+"""What the walkthrough shows beside the steps: answer, choices, evidence with links, regions.
 
 The values are plain JSON; text in them is one line, and only shown.
 """

@@ -1,4 +1,4 @@
-"""The connection of a Python object with its page in the notebook: messages over one anywidget.
+"""The Python side of a widget's page: messages over one anywidget, and the static picture above it.
 
 The state of the widget, which notebooks store, holds no content: the page requests it when it is
 drawn. A static picture is published above the widget, as an output of its own. The page hides the

@@ -1,4 +1,4 @@
-"""The kernel's side of a page that shows runs: it sends summaries, steps, and requested images.
+"""Sends the summaries, steps and requested images of runs to a widget's page, on its own threads.
 
 Threads of its own do this, so that the first steps of a run of thousands of events arrive at once,
 and the rest in batches. Images of a step that is no longer shown are not drawn. None is held here.

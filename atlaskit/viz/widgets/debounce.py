@@ -1,4 +1,4 @@
-"""A single-thread executor that runs only the newest pending job."""
+"""`Debouncer`: a thread that runs only the newest pending job."""
 
 from __future__ import annotations
 

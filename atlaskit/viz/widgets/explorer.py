@@ -1,4 +1,4 @@
-"""A widget to explore a video: cells open into finer grids, down to single frames.
+"""`GridExplorer`: the widget in which cells open into finer grids, down to single frames.
 
 A thread draws only what is requested; a newer click replaces an older one whose image is not ready.
 A second thread draws the grid that the pointer or the focus rests on, which is likely to be next,

@@ -1,4 +1,5 @@
-"""Locations in a video that the explorer can show, and what its page shows beside the image.
+"""`Location` and `Marks`: where the explorer is, where it can go, and what its page shows beside
+the image.
 
 A location is a state of the environment: a grid is reached by Expand, a frame by Zoom, and the time
 before or after a cell by Investigate; the environment's legal set says which cells can be opened.

@@ -1,4 +1,4 @@
-"""A widget with the rows of an evaluation: sort and filter them, and step through a row's run."""
+"""`RunTable`: the widget with the rows of an evaluation; a row opens its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A widget to step through a run, or through two runs of one question side by side.
+"""`TraceViewer`: the widget that steps through one run, or two side by side.
 
 It shows the same steps as the exported page (`walk`), with the same scripts.
 """

@@ -1,4 +1,4 @@
-"""How the oracle answers a question from the wanted events that it has found."""
+"""The oracle's answer to a question, from the wanted events that are in its evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle under the baselines: single views, sampled frames, captions and text."""
+"""The oracle's replies to the calls of the baselines: frames, captions, text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeatable random mistakes of the oracle."""
+"""`Chances`: the oracle's random mistakes (`miss`, `confuse`), the same for the same call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class `Oracle`: it passes each call to the function that answers it."""
+"""`Oracle`: the simulated model; it passes each call to the function that answers it."""
 
 from __future__ import annotations
 

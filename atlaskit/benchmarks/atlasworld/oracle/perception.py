@@ -1,4 +1,6 @@
-"""What the oracle recognises: the wanted events of a question in views, cells and evidence."""
+"""`Perception`: which wanted events the oracle recognises in a view, a cell, a frame or
+evidence.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates of the tokens that a call would cost a model."""
+"""`estimated_usage`: estimates the tokens of a call from its text and its images."""
 
 from __future__ import annotations
 
