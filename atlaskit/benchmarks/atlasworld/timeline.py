@@ -1,5 +1,5 @@
 """`Script`: the scenes, world events and spoken lines of a synthetic video, its rules and its JSON
-form.
+form (the manifest).
 
 Pure data: the parts of a script, the rules that a valid one follows, and its JSON form. This module
 does not know how scripts are drawn from a seed, nor pixels, files or questions. Every time is a

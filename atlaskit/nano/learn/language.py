@@ -1,5 +1,5 @@
-"""The language model's forward pass over groups of examples with a shared prefix, tokenization and
-losses.
+"""The language model's forward pass over groups of examples with a shared prefix, their texts and
+images as tokens, and the losses.
 
 Examples come in groups with a common prefix. The forward pass computes the prefix once; each
 example attends to the prefix and to itself.

@@ -1,4 +1,5 @@
-"""The display of a run in a notebook: one output that is updated in place.
+"""The live display of a run in a notebook, updated in place: the map, a row for the master and each
+worker, the latest evidence.
 
 It is a plain IPython display with an id, which every frontend supports, and not a widget. So the
 saved notebook, also papermill's copy, holds the result as static HTML.
@@ -27,7 +28,7 @@ from atlaskit.viz.live.snapshots import Snapshot
 
 MAP_PX = 480
 """Width and height of the map in pixels."""
-MAX_EVIDENCE, MAX_VISITS = 6, 16
+MAX_EVIDENCE, MAX_WORKER_ROWS = 6, 16
 """Most evidence frames, the latest, and most workers that are listed while a run is in progress."""
 JPEG_QUALITY = 80
 
@@ -101,9 +102,9 @@ def _agent_rows(snapshot: Snapshot) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = [("Master", "whole video", untrusted(snapshot.master or "starts"))]
     rows += [
         (f"Worker {worker}", span_text(visit.interval_s), untrusted(visit.activity))
-        for worker, visit in visits[:MAX_VISITS]
+        for worker, visit in visits[:MAX_WORKER_ROWS]
     ]
-    return rows if len(visits) <= MAX_VISITS else [*rows, (f"{len(visits) - MAX_VISITS} more", "", "")]
+    return rows if len(visits) <= MAX_WORKER_ROWS else [*rows, (f"{len(visits) - MAX_WORKER_ROWS} more", "", "")]
 
 
 def _evidence_row(item: Evidence) -> tuple[object, ...]:
