@@ -1,4 +1,4 @@
-"""`ten_hour`: puts each video of a benchmark into ten hours of others (paper §4.1).
+"""`ten_hour`: puts the video of each case into ten hours of others (paper §4.1).
 
 No file is copied. A variant is a playlist, so frames of its parts come from the cache if a run
 about the part alone has cached them.
@@ -70,7 +70,7 @@ def ten_hour(
     """
     own = list(cases)
     if not own:
-        raise InputError("cases must hold at least one case; got none.")
+        raise InputError("ten_hour needs at least one case; got none.")
     if not 0 < duration_s < math.inf:
         raise InputError(f"duration_s must be a positive number of seconds; got {duration_s!r:.40}.")
     openers = {case.video: case.opened for case in [*own, *(among or ())]}

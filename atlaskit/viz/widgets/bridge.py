@@ -1,5 +1,5 @@
-"""`connect`: carries messages between a widget and its page, over one anywidget, and shows the static
-picture above it; the widget's own class handles its messages.
+"""`connect`: carries messages between a widget and its page, over one anywidget, and shows the
+static picture above it; the widget's own class handles its messages.
 
 The state of the widget, which notebooks store, holds no content: the page requests it when it is
 drawn. A static picture is published above the widget, as an output of its own. The page hides the
