@@ -1,4 +1,4 @@
-"""Checks of cases and settings of `evaluate` before the first question is asked, so that a typo costs no call."""
+"""Checks of the cases and settings of `evaluate` before the first question, so typos cost no call."""
 
 from __future__ import annotations
 
