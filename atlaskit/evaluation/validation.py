@@ -1,4 +1,4 @@
-"""Checks of the cases and settings of `evaluate` before the first question, so typos cost no call."""
+"""Checks of cases and settings of `evaluate` before the first question, so typos cost no call."""
 
 from __future__ import annotations
 
