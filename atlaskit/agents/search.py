@@ -125,7 +125,7 @@ def ask(
         raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = resolve_strategy(traversal)
     observer = RunObserver(video, store, show, on_event)
-    return _answer(video, asked, vlm, limits, grids, mode, store, strategy, Meter(budget), threads or workers, observer)
+    return _answer(video, asked, vlm, limits, grids, mode, store, strategy, budget, threads or workers, observer)
 
 
 def _answer(
@@ -137,7 +137,7 @@ def _answer(
     mode: CacheMode,
     store: Cache,
     strategy: Strategy | None,
-    meter: Meter,
+    budget: Budget,
     threads: int,
     observer: RunObserver,
 ) -> Result:
@@ -146,6 +146,7 @@ def _answer(
     model = CallLog(mode.open(vlm, watched))
     remember_video(video, watched)
     atlas = grids.open(video, watched)
+    meter = Meter(budget)  # its clock starts here: opening the video is not part of the run
     search = Search(
         master=Master(atlas, model, question, meter.deadline_s, meter.cancel),
         dispatcher=Dispatcher(Worker(atlas, model, question, observer.on_event).explore, threads, meter.cancel),

@@ -53,6 +53,10 @@ class Assignment:
             raise InputError(f'The traversal of an assignment must be "dfs" or "bfs"; got {self.traversal!r:.80}.')
 
 
+Sortie = Assignment
+"""The name of `Assignment` in 0.1.0, for strategies that were written for it."""
+
+
 class Strategy(Protocol):
     """Any function that plans a round."""
 
