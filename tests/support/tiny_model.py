@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import Idefics3Config, Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "atlaskit" / "nano" / "learn"))
-from tokenizer import write_processor
+from tokenizer import write_processor_config
 
 IMAGE_PX, PATCH_PX, SHUFFLE = 512, 32, 2
 CONTEXT = 32768
@@ -104,7 +104,7 @@ def make(folder: Path, seed: int = 0) -> None:
     """Write the model: processor, tokenizer and weights."""
     folder.mkdir(parents=True, exist_ok=True)
     tokens = (IMAGE_PX // PATCH_PX // SHUFFLE) ** 2
-    write_processor(folder, IMAGE_PX, IMAGE_PX, tokens)  # one tile
+    write_processor_config(folder, IMAGE_PX, IMAGE_PX, tokens)  # one tile
     write_weights(folder, write_tokenizer(folder), seed)
 
 
