@@ -1,5 +1,5 @@
-"""`Search`: the rounds of a run (paper §3.2): probe, parallel workers, merge, review; and when it
-stops.
+"""`Search`: the rounds of a run (paper §3.2): probe, parallel workers, merge, review,
+what each of the master's calls adds to the trace, and when it stops.
 
 Three promises rest on this module:
 

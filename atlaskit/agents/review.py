@@ -1,5 +1,5 @@
-"""Reads the reply to a review: is the evidence sufficient, what to erase, where to search next
-(paper §3.2).
+"""Reads the reply to a review: is the evidence sufficient (exactly one choice proven), what to
+erase, where to search next (paper §3.2).
 
 The functions take the validated answer of a review: each choice weighed, the labels to erase, and a
 conclusion, which either declares the evidence sufficient or names where to search next.

@@ -1,4 +1,5 @@
-"""`write_script`: draws a script from a seed (scenes, objects, motions, spoken lines).
+"""`write_script`: draws a script from a seed (scenes, objects, motions, spoken lines and
+how long each takes to say).
 
 One seed always gives the same script. This module does not know pixels, files or questions.
 `Script` itself checks that a script is valid.
@@ -231,7 +232,7 @@ def _draw_lines(
     for scene in scenes:
         text = rng.choice((*PLACE_LINES[scene.place], *CALM_LINES))
         scene_first, scene_last = round(scene.start_s * fps), round(scene.end_s * fps)
-        length = _reading_frames(text, fps)
+        length = _spoken_frames(text, fps)
         first = rng.randint(scene_first, max(scene_first, scene_last - length))
         is_free = all(first + length < start or end < first for start, end, *_ in lines)
         if rng.random() < 0.7 and first + length <= scene_last and is_free:
@@ -258,7 +259,7 @@ def _draw_event_lines(
     return lines
 
 
-def _reading_frames(text: str, fps: int) -> int:
+def _spoken_frames(text: str, fps: int) -> int:
     """Return the time needed to read a line aloud, in frames."""
     return round((1.2 + 0.035 * len(text)) * fps)
 
@@ -276,6 +277,6 @@ def _draw_line_span(
     after = min([(part_first + part_frames) / fps, *(other.start_s for other in events[number + 1 :][:1])])
     low, high = math.ceil((before + event.start_s) / 2 * fps), math.floor((event.end_s + after) / 2 * fps)
     middle = math.floor((event.start_s + event.end_s) / 2 * fps)
-    length = min(_reading_frames(text, fps), high - low)
+    length = min(_spoken_frames(text, fps), high - low)
     first = rng.randint(max(low, middle - length + 1), min(middle, high - length))
     return first, first + length

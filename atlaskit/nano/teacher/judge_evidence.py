@@ -1,4 +1,4 @@
-"""The teacher's thought about evidence: what each item shows, and the answer.
+"""The teacher's thought about evidence: what each item shows, counts in words, and the answer.
 
 "Of blue star0, red circle1: [A] red circle1+[B] white star-. [A] red circle1": the number of a
 choice follows its words, so the model finds it after the same words. Keywords carry the mark that

@@ -1,5 +1,5 @@
-"""`scan_view`: writes the teacher's thought about a view, cell by cell, with the candidates that
-follow.
+"""`scan_view`: writes the teacher's thought about a view, cell by cell, with the candidates
+(cells to open) that follow.
 
 The thought makes the search easy to learn. Every sign in it follows from the text before it; no
 sign depends on a later cell: "0-1-2red~circle~+2/.3red~circle~^4blue,circle~-".

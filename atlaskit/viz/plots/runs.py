@@ -1,4 +1,4 @@
-"""Figures of one run: path, rounds, and what was explored."""
+"""Figures of one run: path, rounds (each visit's actions in short), and what was explored."""
 
 from __future__ import annotations
 

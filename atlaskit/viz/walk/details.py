@@ -1,4 +1,4 @@
-"""The texts of a step's panel: title, request, rows of the reply, changes of memory."""
+"""The texts of a step's panel in the walkthrough: title, request, reply, changes of memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The oracle as worker (paper §3.2): the next action in a region."""
+"""The oracle as worker (paper §3.2): the next action in a region, which cell to expand, mark
+or add.
+"""
 
 from __future__ import annotations
 
