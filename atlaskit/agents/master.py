@@ -10,7 +10,7 @@ from typing import Any
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
 from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad, gaps
+from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.render import Sheet
@@ -104,9 +104,7 @@ class Master:
 
     def sheet(self, scratchpad: Scratchpad) -> Sheet:
         """Return the image of the evidence: at most MAX_SHEET_ITEMS items, the most confident."""
-        return Sheet(
-            self.atlas.video, scratchpad.surest(MAX_SHEET_ITEMS), self.atlas.cell, self.atlas.fit, self.atlas.cache
-        )
+        return self.atlas.sheet(scratchpad)
 
     def _complete(
         self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int

@@ -19,7 +19,7 @@ from atlaskit.environment.actions import Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.image import WIDEST_PX, LazyImage
-from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Evidence, Scratchpad
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.render import Sheet, View
 from atlaskit.environment.tiles import Fit
@@ -233,13 +233,13 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
 
 
 def _sheet(recorded: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
-    shown = scratchpad.surest(MAX_SHEET_ITEMS)
+    sheet = atlas.sheet(scratchpad)
+    shown = sheet.scratchpad
     if tuple(recorded.labels) != shown.labels:
         actual, expected = ", ".join(recorded.labels)[:80], ", ".join(shown.labels)[:80]
         raise InputError(f"its sheet shows the evidence {actual!r}, but the scratchpad then held {expected!r}.")
     for item in shown:
         atlas.video.check_time(item.timestamp_s)
-    sheet = Sheet(atlas.video, shown, atlas.cell, atlas.fit, atlas.cache)
     if max(sheet.size) > WIDEST_SHEET_PX:
         raise InputError(f"its sheet would be {max(sheet.size)} pixels wide; the limit is {WIDEST_SHEET_PX}.")
     return sheet
