@@ -216,8 +216,7 @@ def test_the_sheet_shows_the_most_confident_evidence(
     world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A scratchpad may have any size, but a prompt may not."""
-    monkeypatch.setattr("atlaskit.agents.master.MAX_SHEET_ITEMS", 64)
-    monkeypatch.setattr("atlaskit.runs.replay.MAX_SHEET_ITEMS", 64)
+    monkeypatch.setattr("atlaskit.environment.atlas.MAX_SHEET_ITEMS", 64)
     sheets: list[int] = []
 
     def add_everything(request: Request, answer: dict[str, Any]) -> dict[str, Any]:

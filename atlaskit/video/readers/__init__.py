@@ -37,6 +37,9 @@ class Reader(ABC):
     """(width, height) in pixels as the video is shown: upright, and with square pixels."""
     origin_s: float
     """The container's time of the first frame: embedded subtitles count in that time."""
+    start_s: float
+    """The container's time at which its earliest stream starts: a player calls it 0, and a subtitle
+    file counts from it. Less than `origin_s` where sound comes before the first frame."""
     frames_decoded: int = 0
     """Number of frames decoded so far, including those decoded only to reach others."""
 

@@ -45,7 +45,8 @@ class DecordReader(Reader):
         self._path, self._lock, self._scaler = path, threading.Lock(), VideoReformatter()
         self._reference = PyAVReader(path)
         self.duration_s, self.readable_s = self._reference.duration_s, self._reference.readable_s
-        self.fps, self.size, self.origin_s = self._reference.fps, self._reference.size, self._reference.origin_s
+        self.fps, self.size = self._reference.fps, self._reference.size
+        self.origin_s, self.start_s = self._reference.origin_s, self._reference.start_s
         if self.readable_s < self.duration_s:
             raise self._refusal("the file is truncated")
         try:

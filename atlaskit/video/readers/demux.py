@@ -27,7 +27,7 @@ from atlaskit.video.readers.container import (
     shown_size,
     tick_length,
 )
-from atlaskit.video.readers.duration import first_frame, measure_length
+from atlaskit.video.readers.duration import earliest_start, first_frame, measure_length
 from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, frame_end_of, has_gap, is_misplaced
 from atlaskit.video.readers.orientation import rotation_of
 from atlaskit.video.readers.steps import DecodeStep, PacketId, StepPlan
@@ -57,6 +57,7 @@ class Demuxer:
         fps: Frames per second, on average.
         tick: Length of a tick in seconds.
         origin: Presentation time of the first frame, in ticks.
+        start: The container's time at which its earliest stream starts, in seconds.
         end: When the video ends, in seconds after its first frame.
         readable_end: When its readable part ends; less than `end` in a truncated file.
         is_unordered: Whether packets do not give the presentation times of their frames. AVI stores
@@ -88,6 +89,7 @@ class Demuxer:
         self.fps, self._frame_ticks = float(1 / frame_length(stream)), int(frame_length(stream) / self.tick)
         self._is_at_start = False
         try:
+            self.start = earliest_start(self._container)
             self.origin, delay = first_frame(self._container, stream)
             self.end, self.readable_end = measure_length(self._container, stream, self.origin)
         except DECODE_ERRORS as error:

@@ -12,6 +12,16 @@ from atlaskit.errors import VideoError
 from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, frame_length, tick_length
 
 
+def earliest_start(container: InputContainer) -> Fraction:
+    """Return the container's time, in seconds, at which its earliest stream starts."""
+    starts = [
+        stream.start_time * stream.time_base
+        for stream in container.streams
+        if stream.start_time is not None and stream.time_base is not None
+    ]
+    return min(starts, default=Fraction(0))
+
+
 def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
     """Return the tick at which the first frame is shown, and how much earlier it is decoded.
 

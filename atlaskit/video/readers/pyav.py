@@ -48,6 +48,7 @@ class PyAVReader(Reader):
         self.duration_s, self.readable_s = float(self._demuxer.end), float(self._demuxer.readable_end)
         self.fps, self.size = self._demuxer.fps, self._demuxer.size
         self.origin_s = float(self._demuxer.origin * self._demuxer.tick)
+        self.start_s = min(self.origin_s, float(self._demuxer.start))
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
         self._breaks: dict[int, StreamBreak] = {}
