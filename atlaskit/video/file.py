@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import tempfile
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import DamagedVideo, FrameError, VideoError
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.readers import Pixels, Reader
@@ -15,6 +19,8 @@ from atlaskit.video.video import Video
 
 ReaderName = Literal["pyav", "decord"]
 """Which library decodes a file."""
+COPIES = "streams"
+"""Name of the folder in a cache's directory that holds the stream copies."""
 
 
 class VideoFile(Video):
@@ -26,6 +32,8 @@ class VideoFile(Video):
         reader: Which library decodes the file.
         fingerprint: Identifies the content where it is known by other means, such as the script
             that a synthetic video was rendered from; None to hash the file.
+        cache: Where the video stream of a file without a reliable index is copied; None for
+            `./cache`.
 
     Raises:
         VideoError: The file cannot be opened as a video.
@@ -33,11 +41,16 @@ class VideoFile(Video):
     """
 
     def __init__(
-        self, path: Path, subtitles: SubtitleSource = None, reader: ReaderName = "pyav", fingerprint: str | None = None
+        self,
+        path: Path,
+        subtitles: SubtitleSource = None,
+        reader: ReaderName = "pyav",
+        fingerprint: str | None = None,
+        cache: Cache | None = None,
     ) -> None:
         _check_file(path)
         self.path, self.name = path, path.name
-        self._reader = _open_reader(path, reader)
+        self._reader = _open_reader(path, reader, copies_folder(cache))
         self.duration_s, self.fps, self.size = self._reader.duration_s, self._reader.fps, self._reader.size
         self.fingerprint = fingerprint or file_fingerprint(path)
         if self._reader.readable_s < self.duration_s:
@@ -67,15 +80,30 @@ class VideoFile(Video):
         return self._reader.keyframes_around(time_s, until_s)
 
 
-def _open_reader(path: Path, name: ReaderName) -> Reader:
+def _open_reader(path: Path, name: ReaderName, copies: Path) -> Reader:
     # Each reader is imported where it is used, so that `import atlaskit` stays light.
     if name == "pyav":
         from atlaskit.video.readers.pyav import PyAVReader
 
-        return PyAVReader(path)
+        return PyAVReader(path, copies)
     from atlaskit.video.readers.decord import DecordReader
 
-    return DecordReader(path)
+    return DecordReader(path, copies)
+
+
+def copies_folder(cache: Cache | None) -> Path:
+    """Return the folder of a cache that holds stream copies. It need not exist."""
+    if cache is None:
+        return Path("cache").absolute() / COPIES
+    return (cache.directory or _temporary_folder()) / COPIES
+
+
+@lru_cache(maxsize=1)
+def _temporary_folder() -> Path:
+    """Return a folder that is removed when this process ends, for caches in memory."""
+    folder = tempfile.TemporaryDirectory(prefix="atlaskit-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 def _check_file(path: Path) -> None:

@@ -16,6 +16,7 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.readers import Pixels
+from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError)
 """What PyAV raises for a damaged file."""
@@ -53,11 +54,6 @@ def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
         raise VideoError(f"{path} is not a video that can be read, or it is truncated ({reason(error)}).") from error
     if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
         raise VideoError(f"{path} is not a video: its format is {container.format.long_name or container.format.name}.")
-    if container.format.name == "mpeg":
-        raise VideoError(
-            f"{path} is an MPEG program stream, which cannot be searched exactly: "
-            f"convert it with `ffmpeg -i {path.name} -c copy {path.stem}.mkv`."
-        )
     return container, _video_stream(container, path)
 
 
@@ -71,6 +67,14 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
     return stream
+
+
+def codec_of(stream: VideoStream) -> Codec:
+    """Return what a decoder of a stream needs to know."""
+    context = stream.codec_context
+    # PyAV 18.0 has no field_order.
+    known = {name: getattr(context, name, None) for name in CODEC_SETTINGS}
+    return Codec(context.codec.name, {name: value for name, value in known.items() if value is not None})
 
 
 def container_kind(container: InputContainer) -> str:

@@ -4,23 +4,21 @@ out.
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from av.codec import codecs_available
-from av.packet import Packet
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
-from av.video.stream import VideoStream
 
 from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient, scale_frame
 from atlaskit.video.readers.demux import Demuxer
+from atlaskit.video.readers.sources import Codec, VideoPacket
 from atlaskit.video.readers.steps import DecodeStep, PacketId, packet_id
 from atlaskit.video.readers.targets import Targets
 
@@ -71,9 +69,9 @@ class Decoder:
     """
 
     def __init__(self, demuxer: Demuxer, threads: int) -> None:
-        self._context = _create_context(demuxer, threads)
-        self._can_skip, self._rotation = demuxer.is_skippable, demuxer.rotation
-        self._unordered: list[int] | None = [] if demuxer.is_unordered else None
+        self._codec, self._threads = demuxer.source.codec, threads
+        self._context = _create_context(self._codec, threads)
+        self._can_skip, self._rotation = demuxer.is_skippable, demuxer.source.rotation
         self._scaler = VideoReformatter()
         self._new_frames = 0
         self._dts_of: dict[int, int | None] = {}
@@ -137,15 +135,20 @@ class Decoder:
         if step.is_target and packet.pts is not None:
             self._targets.add(packet.pts)
         self._check(packet, step.is_damaged)
+        self._follow(step.codec)
         self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
         if packet.pts is not None:
             self._dts_of[packet.pts] = packet.dts
-            if self._unordered is not None:
-                heapq.heappush(self._unordered, packet.pts)
         self._decode(packet)
         self.position = packet_id(packet)
 
-    def _check(self, packet: Packet[VideoStream], is_damaged: bool) -> None:
+    def _follow(self, codec: Codec) -> None:
+        """Begin a new decoder where the stream goes on with another codec."""
+        if codec is not self._codec:
+            self._decode(None)
+            self._codec, self._context = codec, _create_context(codec, self._threads)
+
+    def _check(self, packet: VideoPacket, is_damaged: bool) -> None:
         """Raise DecodeError for a packet that need not be tried."""
         known = self._breaks.get(self._keyframe) if self._keyframe is not None else None
         if known and packet.dts is not None and packet.dts > known.dts:
@@ -155,7 +158,7 @@ class Decoder:
         if time.monotonic() - self._progress_s > STALL_S:
             raise DecodeError(f"no frame in {STALL_S:g} s", is_lasting=False)
 
-    def _decode(self, packet: Packet[VideoStream] | None) -> None:
+    def _decode(self, packet: VideoPacket | None) -> None:
         """Decode a packet, or flush the decoder if it is None, and keep the requested frames."""
         try:
             frames = self._context.decode(packet)
@@ -166,8 +169,6 @@ class Decoder:
         for frame in frames:
             self._new_frames += 1
             self._progress_s = time.monotonic()
-            if self._unordered:
-                frame.pts = heapq.heappop(self._unordered)
             if frame.is_corrupt:
                 raise self._error("a damaged frame", frame.pts)
             self._keep_target(frame)
@@ -199,22 +200,18 @@ class Decoder:
         return DecodeError(why, StreamBreak(self._keyframe, dts, why))
 
 
-def _create_context(demuxer: Demuxer, threads: int) -> VideoCodecContext:
+def _create_context(codec: Codec, threads: int) -> VideoCodecContext:
     """Return a codec context with `threads` threads; with 0, FFmpeg chooses their number."""
-    template = demuxer.stream.codec_context
-    preferred = PREFERRED_DECODERS.get(template.codec.name, "")
-    context = VideoCodecContext.create(preferred if preferred in codecs_available else template.codec.name, "r")
+    preferred = PREFERRED_DECODERS.get(codec.name, "")
+    context = VideoCodecContext.create(preferred if preferred in codecs_available else codec.name, "r")
     assert isinstance(context, VideoCodecContext)
-    for name in (
-        *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
-        *("color_range", "colorspace", "color_primaries", "color_trc"),
-    ):
-        if (value := getattr(template, name, None)) is not None:  # PyAV 18.0 has no field_order
-            setattr(context, name, value)
+    for name, value in codec.settings.items():
+        setattr(context, name, value)
     context.thread_type, context.thread_count = "AUTO", threads
     # A decoder with several threads may return a frame before it marks it as damaged. So it stops
     # at the slightest fault; then each frame is decoded by a single thread, whose verdict is
-    # reliable.
-    strict = {} if threads == 1 else {"err_detect": "explode"}
+    # reliable. FFmpeg guesses from the frames before whether an MPEG-4 frame may end with a few
+    # idle bits; a verdict must not depend on them, so the single thread always lets them pass.
+    strict = {"err_detect": "explode"} if threads != 1 else {"bug": "no_padding"} if codec.name == "mpeg4" else {}
     context.options = {"max_pixels": str(LARGEST_FRAME_PX)} | strict
     return context

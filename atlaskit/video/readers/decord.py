@@ -41,9 +41,9 @@ class DecordReader(Reader):
         InputError: decord is not installed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, copies: Path) -> None:
         self._path, self._lock, self._scaler = path, threading.Lock(), VideoReformatter()
-        self._reference = PyAVReader(path)
+        self._reference = PyAVReader(path, copies)
         self.duration_s, self.readable_s = self._reference.duration_s, self._reference.readable_s
         self.fps, self.size = self._reference.fps, self._reference.size
         self.origin_s, self.start_s = self._reference.origin_s, self._reference.start_s

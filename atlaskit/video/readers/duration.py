@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
+from typing import NamedTuple
 
 from av.container import InputContainer
+from av.stream import Discard
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
@@ -48,13 +50,24 @@ def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, in
     return shown, delay
 
 
-def measure_length(container: InputContainer, stream: VideoStream, origin_ticks: int) -> tuple[Fraction, Fraction]:
-    """Return when the video ends, and when its readable part ends.
+class Length(NamedTuple):
+    """When a video ends. Seconds count from its first frame."""
 
-    Both are in seconds after the first frame. Takes one seek if the container can seek, and a pass
-    over the packets if it cannot.
+    end: Fraction
+    """End of the longest stream, in seconds: the last frame stays until then."""
+    readable: Fraction
+    """End of the readable part, in seconds; less than `end` in a truncated file."""
+    last_frame: int
+    """When the last frame's own duration ends, in ticks of the container's time."""
+
+
+def measure_length(container: InputContainer, stream: VideoStream, origin_ticks: int) -> Length:
+    """Return when the video ends.
+
+    Takes one seek if the container can seek, and a pass over the packets if it cannot.
     """
     tick = tick_length(stream)
+    read_through = _read_through(container, stream) if is_without_cues(container, stream) else Fraction(0)
     start = Fraction(container.start_time or 0, 1_000_000)
     declared = (stream.duration or 0) * tick
     if container_kind(container) == "avi":  # FFmpeg shortens the duration to what is there, but not the frame count
@@ -65,13 +78,39 @@ def measure_length(container: InputContainer, stream: VideoStream, origin_ticks:
     promised = length + min(start, Fraction(0))
     origin, slack = origin_ticks * tick, 1 + promised / 100
     # Frames are shown in another order than they are stored in: two seconds cover the last one.
-    ends = _last_ends(container, stream, max(length + start - 2, origin))
-    if ends is None or promised - max(ends) > slack:
+    ends = _last_ends(container, stream, max(read_through or length + start, origin + 2) - 2)
+    if ends is None or promised - ends.any > slack:
         ends = _last_ends(container, stream, _last_readable(container, stream, origin, promised))
-    readable = ends[0] - origin if ends else Fraction(0)
-    if ends is None or promised - max(ends) > slack:  # truncated: every stream stops before the end
-        return max(declared or promised - max(origin, Fraction(0)), readable), readable
-    return readable, readable
+    readable = ends.video - origin if ends else Fraction(0)
+    last_frame = int((readable + origin) / tick)
+    if ends is None or promised - ends.any > slack:  # truncated: every stream stops before the end
+        return Length(max(declared or promised - max(origin, Fraction(0)), readable), readable, last_frame)
+    longest = ends.any - origin
+    return Length(longest, longest, last_frame)
+
+
+def is_without_cues(container: InputContainer, stream: VideoStream) -> bool:
+    """Tell whether a file just opened is a Matroska file that is indexed only as it is read."""
+    return container_kind(container) == "matroska" and len(stream.index_entries) <= 1
+
+
+def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
+    """Read a file to its end, so that FFmpeg indexes it once; return when its last frame is shown.
+
+    Without this, FFmpeg reads the file to its end at every seek.
+    """
+    last = 0
+    others = [other for other in container.streams if other is not stream and hasattr(other, "discard")]
+    before = [other.discard for other in others]
+    for other in others:
+        other.discard = Discard.all
+    with suppress(*DECODE_ERRORS):
+        for packet in container.demux(stream):
+            if packet.pts is not None and packet.pts > last:
+                last = packet.pts
+    for other, discard in zip(others, before, strict=True):
+        other.discard = discard
+    return last * tick_length(stream)
 
 
 def _last_readable(container: InputContainer, stream: VideoStream, low: Fraction, high: Fraction) -> Fraction:
@@ -83,10 +122,17 @@ def _last_readable(container: InputContainer, stream: VideoStream, low: Fraction
     return max(low - 1, Fraction(0))
 
 
+class _Ends(NamedTuple):
+    """The end of the last video packet, and that of the last packet of any stream, in seconds."""
+
+    video: Fraction
+    any: Fraction
+
+
 def _last_ends(
     container: InputContainer, stream: VideoStream, start: Fraction, packets: int = 0
-) -> tuple[Fraction, Fraction] | None:
-    """Return the end of the last video packet and that of the last packet of any stream.
+) -> _Ends | None:
+    """Return the ends of the last packets.
 
     Packets are read from the keyframe at `start` on, up to the end of the file, the first damage,
     or so many video `packets`. Returns None if there is no video packet.
@@ -99,6 +145,8 @@ def _last_ends(
             if packet.pts is None or packet.time_base is None or packet.is_corrupt:
                 continue
             is_video = packet.stream is stream
+            if not is_video and packet.stream.type not in ("audio", "subtitle"):
+                continue  # a cover, or data
             length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
             end = packet.pts * packet.time_base + length
             if is_video:
@@ -107,4 +155,4 @@ def _last_ends(
             any_end = end if any_end is None else max(any_end, end)
             if count == packets != 0:
                 break
-    return None if video_end is None or any_end is None else (video_end, any_end)
+    return None if video_end is None or any_end is None else _Ends(video_end, any_end)

@@ -30,7 +30,13 @@ def is_misplaced(packet: Packet[VideoStream], stream: VideoStream, kind: str) ->
 
 
 def has_gap(
-    packets: Iterable[Packet[Any]], stream: VideoStream, kind: str, pts: int, tick: int, frame_ticks: int
+    packets: Iterable[Packet[Any]],
+    stream: VideoStream,
+    kind: str,
+    pts: int,
+    tick: int,
+    frame_ticks: int,
+    last_end: float,
 ) -> bool:
     """Tell whether packets are lost between the frame shown at `pts` and the tick `tick`.
 
@@ -44,6 +50,8 @@ def has_gap(
         pts: Presentation time of the last frame before a possible gap.
         tick: A later tick.
         frame_ticks: Duration of a frame that does not give its own.
+        last_end: When the last frame of the file ends: that one stays until the longest stream
+            ends. Infinity for a truncated file.
     """
     previous_end: int | None = None
     frame_end = block = None
@@ -61,7 +69,7 @@ def has_gap(
             # The frames of one block ("lacing") all have the block's position.
             previous_end = (previous_end if previous_end and packet.pos == block else packet.pos) + packet.size
             block = packet.pos
-    return frame_end is not None and tick >= frame_end  # the file ends before `tick`
+    return frame_end is not None and tick >= frame_end and frame_end < last_end  # the file cannot be read further
 
 
 def frame_end_of(packet: Packet[Any], frame_ticks: int) -> int:

@@ -7,13 +7,10 @@ decoded frame, but the size of a video must be known before any frame is decoded
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-CONTAINER_BOXES = {b"moov", b"trak"}
-DEEPEST_NESTING, MOST_BOXES = 4, 4096
-
+from atlaskit.video.readers.boxes import Box, boxes
 
 def rotation_of(path: Path, track_id: int) -> int:
     """Return by how many degrees counterclockwise a track's frames are rotated to be upright.
@@ -22,7 +19,8 @@ def rotation_of(path: Path, track_id: int) -> int:
     """
     try:
         with path.open("rb") as file:
-            headers = dict(_track_headers(file, 0, path.stat().st_size))
+            tracks = [box for box in boxes(file, 0, path.stat().st_size) if box.kind == b"tkhd"]
+            headers = dict(_track_header(file, box) for box in tracks)
     except (OSError, struct.error):
         return 0
     a, b, c, d = headers.get(track_id, (1, 0, 0, 1))
@@ -30,28 +28,9 @@ def rotation_of(path: Path, track_id: int) -> int:
     return rotations.get((a, b, c, d), 0)
 
 
-def _track_headers(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield each track's id and the signs of its matrix's a, b, c, d (ISO 14496-12, 8.3.2)."""
-    for _ in range(MOST_BOXES):
-        if start + 8 > end:
-            return
-        file.seek(start)
-        size, kind = struct.unpack(">I4s", file.read(8))
-        header = 8
-        if size == 1:
-            (size,), header = struct.unpack(">Q", file.read(8)), 16
-        size = end - start if size == 0 else size
-        if size < header:
-            return
-        if kind in CONTAINER_BOXES and depth < DEEPEST_NESTING:
-            yield from _track_headers(file, start + header, min(start + size, end), depth + 1)
-        elif kind == b"tkhd":
-            yield _track_header(file)
-        start += size
-
-
-def _track_header(file: BinaryIO) -> tuple[int, tuple[int, ...]]:
-    """Return the id and the matrix signs of the track header at the file's position."""
+def _track_header(file: BinaryIO, box: Box) -> tuple[int, tuple[int, ...]]:
+    """Return a track's id and the signs of its matrix's a, b, c, d (ISO 14496-12, 8.3.2)."""
+    file.seek(box.start)
     version = file.read(4)[0:1]
     times = 16 if version == b"\x01" else 8
     file.seek(times, 1)

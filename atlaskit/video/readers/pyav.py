@@ -23,6 +23,7 @@ from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
 from atlaskit.video.readers.decoder import DecodeError, Decoder, StreamBreak
 from atlaskit.video.readers.demux import Demuxer
 from atlaskit.video.readers.open_files import note_use
+from atlaskit.video.readers.opening import open_source
 from atlaskit.video.readers.targets import Targets
 
 ASSUMED_GOP_S = 2.0
@@ -41,14 +42,15 @@ class PyAVReader(Reader):
         VideoError: The file is not a video that can be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, copies: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._demuxer = Demuxer(path)
-        self.duration_s, self.readable_s = float(self._demuxer.end), float(self._demuxer.readable_end)
-        self.fps, self.size = self._demuxer.fps, self._demuxer.size
-        self.origin_s = float(self._demuxer.origin * self._demuxer.tick)
-        self.start_s = min(self.origin_s, float(self._demuxer.start))
+        self._source = open_source(path, copies)
+        self._demuxer = Demuxer(self._source)
+        self.duration_s, self.readable_s = float(self._source.end), float(self._source.readable_end)
+        self.fps, self.size = self._source.fps, self._source.size
+        self.origin_s = float(self._source.origin * self._source.tick)
+        self.start_s = min(self.origin_s, float(self._source.start))
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
         self._breaks: dict[int, StreamBreak] = {}
@@ -93,8 +95,8 @@ class PyAVReader(Reader):
     # --- the file ---------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        if not self._demuxer.is_open:
-            self._demuxer.open()
+        if not self._source.is_open:
+            self._source.open()
         note_use(self)
 
     def close_if_idle(self) -> bool:
@@ -105,7 +107,7 @@ class PyAVReader(Reader):
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            self._demuxer.close()
+            self._source.close()
             self._paused = None
             return True
         finally:
@@ -124,9 +126,9 @@ class PyAVReader(Reader):
         return groups
 
     def _are_near(self, tick: int, later: int) -> bool:
-        gop, other = self._demuxer.gop_of(tick), self._demuxer.gop_of(later)
+        gop, other = self._source.gop_of(tick), self._source.gop_of(later)
         if gop is None or other is None:
-            return 0 <= (later - tick) * self._demuxer.tick <= ASSUMED_GOP_S
+            return 0 <= (later - tick) * self._source.tick <= ASSUMED_GOP_S
         return gop == other and tick <= later
 
     # --- jobs -------------------------------------------------------------------------------------

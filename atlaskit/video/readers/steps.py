@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile, islice
 from typing import NamedTuple
 
-from av.packet import Packet
-from av.video.stream import VideoStream
-
+from atlaskit.video.readers.sources import Codec, StreamPacket, VideoPacket
 from atlaskit.video.readers.targets import Targets
 
 CHUNK_BYTES = 16 << 20
@@ -27,7 +25,9 @@ class PacketId(NamedTuple):
 class DecodeStep(NamedTuple):
     """One packet on the way to the requested frames."""
 
-    packet: Packet[VideoStream]
+    packet: VideoPacket
+    codec: Codec
+    """What its decoder needs to know."""
     is_target: bool
     """Whether its frame was requested."""
     is_shown: bool
@@ -64,11 +64,12 @@ class StepPlan:
         if self._after and (self._after.pts or 0) < keyframe_pts:
             self._after = None
 
-    def add(self, packet: Packet[VideoStream], end: int, *, is_shown: bool, is_damaged: bool) -> None:
+    def add(self, found: StreamPacket, end: int) -> None:
         """Add the next packet, whose frame is shown until the tick `end`."""
+        packet, codec, is_shown, is_damaged = found
         self._targets.add(packet, is_shown, end)
         may_skip = packet.pts is not None and is_shown and packet.pts < self._targets.wanted[-1]
-        self._held.append(DecodeStep(packet, False, is_shown, may_skip, is_damaged))
+        self._held.append(DecodeStep(packet, codec, False, is_shown, may_skip, is_damaged))
 
     def settle(self) -> bool:
         """Move settled packets into the chunk; return True once it has received all targets."""
@@ -101,17 +102,17 @@ class StepPlan:
         chunk, self._chunk, self._chunk_bytes = self._chunk, [], 0
         return chunk
 
-    def take_tail(self, following: Iterable[Packet[VideoStream]], count: int) -> list[DecodeStep]:
+    def take_tail(self, following: Iterable[StreamPacket], count: int) -> list[DecodeStep]:
         """Return the chunk and `count` more packets: those held back, then `following`."""
         steps: Iterator[DecodeStep] = iter(())
         if count:
-            steps = chain(self._held, (DecodeStep(packet, False, True, False) for packet in following))
+            steps = chain(self._held, (DecodeStep(found.packet, found.codec, False, True, False) for found in following))
         if self._after is not None:  # the decoder has already passed the last target
             steps = islice(dropwhile(lambda step: packet_id(step.packet) != self._after, steps), 1, None)
         self._chunk += (step._replace(may_skip=False) for step in islice(steps, count))
         return self.take_chunk()
 
 
-def packet_id(packet: Packet[VideoStream]) -> PacketId:
+def packet_id(packet: VideoPacket) -> PacketId:
     """Return what identifies a packet in its file."""
     return PacketId(packet.pts, packet.pos, packet.size)

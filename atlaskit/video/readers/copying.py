@@ -1,0 +1,330 @@
+"""Makes a stream copy: one pass over a file, in which each packet gets the time it is shown at."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import Enum
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from av.bitstream import BitStreamFilterContext
+from av.container import InputContainer
+from av.packet import Packet
+from av.stream import Discard
+from av.video.stream import VideoStream
+
+from atlaskit.errors import VideoError, reason
+from atlaskit.video.readers.container import (
+    DECODE_ERRORS,
+    codec_of,
+    container_kind,
+    frame_length,
+    is_transient,
+    shown_size,
+    tick_length,
+)
+from atlaskit.video.readers.duration import earliest_start
+from atlaskit.video.readers.sources import Codec, VideoPacket
+from atlaskit.video.readers.stream_copy import (
+    CODEC_SHIFT,
+    DAMAGED,
+    HIDDEN,
+    KEYFRAME,
+    PACKET,
+    CopyWriter,
+    Description,
+    StoredCodec,
+    Table,
+)
+from atlaskit.video.readers.timeline import LONGEST_STEP_S, PacketTimes, SoundClock, Timeline, continuous, paced, presented
+
+SMALLEST_VOP = 8
+"""An MPEG-4 packet of at most so many bytes holds no picture: the one before it stands."""
+VOP = re.compile(rb"\x00\x00\x01\xb6(.)", re.DOTALL)
+"""Start of an MPEG-4 picture; the highest two bits that follow are its type: I, P, B or S."""
+PICTURE = re.compile(rb"\x00\x00\x01\x00.(.)", re.DOTALL)
+"""Start of an MPEG-1 or MPEG-2 picture; the middle three bits are its type: 1 is I, 2 P, 3 B."""
+PADDING = bytes(16)
+"""Some encoders pad MPEG-4 pictures with zeros, which FFmpeg takes for damage."""
+DIRAC_END = 13
+"""Bytes of a Dirac packet that holds no picture, such as the end of the sequence."""
+NEAR_JOINT = 4
+"""Packets on either side of a joint that FFmpeg may take for damaged."""
+REPEATED = 32
+"""Packets that are fed once more after the last one: see `_reordered`."""
+
+
+MPEG_WRAP = 1 << 33
+"""The clock of a transport stream starts anew at this tick."""
+
+
+class Times(Enum):
+    """What the times of a file's packets mean."""
+
+    GIVEN = "given"
+    """Each packet tells when its frame is shown."""
+    DECODED = "decoded"
+    """A packet tells at most when it is decoded; the bit stream of H.264 and HEVC tells the rest."""
+    SHOWN = "shown"
+    """Each packet tells when its frame is shown, and the container takes that for when it is decoded."""
+    PACKED = "packed"
+    """MPEG-4 pictures in the order of decoding, two of them in some packets (DivX, Xvid)."""
+    PACED = "paced"
+    """MPEG-1 and MPEG-2 pictures in the order of decoding, of which not all have a time."""
+
+
+def make_copy(container: InputContainer, stream: VideoStream, path: Path, times: Times, target: Path) -> None:
+    """Copy the packets of a stream to `target`.
+
+    Args:
+        container: The file, just opened.
+        stream: Its video stream.
+        path: The file, for messages.
+        times: What the times of its packets mean.
+        target: The file to write.
+
+    Raises:
+        VideoError: The file holds no video packet or cannot be read, or `target` cannot be written.
+    """
+    writer = None
+    try:
+        writer = CopyWriter(target)
+        pass_ = _Pass(container, stream, path, times)
+        pass_.run(writer)
+        if not len(pass_.times):
+            raise VideoError(f"{path} holds no video frame: is the file whole?")
+        writer.finish(*pass_.result())
+    except OSError as error:
+        raise VideoError(
+            f"The video stream of {path} cannot be copied to {target.parent} ({reason(error)}): "
+            "make room there, or name a cache in another directory."
+        ) from error
+    finally:
+        if writer is not None:
+            writer.discard()
+
+
+class _Pass:
+    """One pass over a file."""
+
+    def __init__(self, container: InputContainer, stream: VideoStream, path: Path, times: Times) -> None:
+        self._container, self._stream, self._path, self._meaning = container, stream, path, times
+        self._tick, self._frame_ticks = tick_length(stream), max(1, int(frame_length(stream) / tick_length(stream)))
+        self._start = earliest_start(container)
+        self._codecs: list[Codec] = [codec_of(stream)]
+        self._codec = 0
+        self.times = PacketTimes()
+        self._sounds: dict[int, SoundClock] = {}
+        self._offsets, self._sizes, self._flags = array("q"), array("i"), array("i")
+        self._positions = array("q")
+        self._types = bytearray()
+
+    def run(self, writer: CopyWriter) -> None:
+        """Read the file to its end, or to the first place that cannot be passed."""
+        from tqdm.auto import tqdm  # here, so that `import atlaskit` stays light
+
+        name = self._path.name
+        with tqdm(
+            total=self._path.stat().st_size,
+            unit="B",
+            unit_scale=True,
+            desc=f"{name} has no reliable index: its video stream is copied to the cache, once",
+        ) as bar:
+            for packet in self._filtered(self._video_packets(bar)):
+                self._add(packet, writer)
+            bar.update(bar.total - bar.n)
+
+    def _video_packets(self, bar: tqdm) -> Iterator[VideoPacket]:
+        try:
+            for packet in self._container.demux():
+                if packet.pos is not None and packet.pos > bar.n:
+                    bar.update(packet.pos - bar.n)
+                if packet.stream is self._stream:
+                    if packet.size:
+                        yield packet
+                elif packet.stream.type in ("audio", "subtitle") and packet.pts is not None and packet.time_base:
+                    clock = self._sounds.setdefault(packet.stream.index, SoundClock())
+                    length_s = (packet.duration or 0) * packet.time_base
+                    clock.add(packet.pts * packet.time_base, length_s, len(self.times))
+        except DECODE_ERRORS as error:
+            if is_transient(error):
+                raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
+
+    # --- times ------------------------------------------------------------------------------------
+
+    def _filtered(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
+        """Yield the packets so that each holds one picture and, if it can, tells when it is shown."""
+        if self._meaning is Times.DECODED and self._codecs[0].name in ("h264", "hevc"):
+            return self._reordered(packets)
+        if self._meaning is Times.PACKED:
+            return self._unpacked(packets)
+        if self._codecs[0].name == "dirac":
+            return self._scaled(packets)
+        return packets
+
+    def _scaled(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
+        """Yield the packets of a raw Dirac stream, which tell the number of a picture as its time."""
+        for packet in packets:
+            packet.pts = None if packet.pts is None else packet.pts * self._frame_ticks
+            packet.dts = None if packet.dts is None else packet.dts * self._frame_ticks
+            yield packet
+
+    def _unpacked(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
+        unpack = BitStreamFilterContext("mpeg4_unpack_bframes", self._stream)
+        for packet in packets:
+            yield from unpack.filter(packet)
+        yield from unpack.filter(None)
+
+    def _reordered(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
+        """Yield packets with the presentation times that FFmpeg reads from the order of their frames.
+
+        FFmpeg's filter loses count of the last frames of a stream. So the first packets are fed
+        once more at the end, as if the video began anew, and what comes of them is dropped.
+        """
+        reorder = BitStreamFilterContext("dts2pts", self._stream)
+        first: list[tuple[bytes, bool]] = []
+        fed = yielded = 0
+        for packet in packets:
+            packet.dts = fed * self._frame_ticks if packet.dts is None or packet.pts is None else packet.dts
+            packet.pts = None
+            last_dts = packet.dts
+            if len(first) < REPEATED:
+                first.append((bytes(packet), packet.is_keyframe))
+            fed += 1
+            for filtered in reorder.filter(packet):
+                yielded += 1
+                yield filtered
+        rounds = 0
+        while yielded < fed and rounds < 8 * REPEATED:
+            data, is_keyframe = first[rounds % len(first)]
+            rounds += 1
+            repeated: VideoPacket = Packet(data)
+            repeated.time_base, repeated.dts = self._tick, last_dts + rounds * self._frame_ticks
+            repeated.is_keyframe = is_keyframe
+            for filtered in reorder.filter(repeated):
+                yielded += 1
+                if yielded <= fed:
+                    yield filtered
+
+    def _add(self, packet: VideoPacket, writer: CopyWriter) -> None:
+        flags = 0
+        if packet.has_sidedata("new_extradata"):
+            self._change_codec(bytes(packet.get_sidedata("new_extradata")))
+        data: bytes | memoryview = memoryview(packet)
+        is_keyframe, is_hidden = packet.is_keyframe, packet.is_discard
+        if self._meaning is Times.PACKED:
+            data = bytes(data)
+            data = data.rstrip(b"\x00") if data.endswith(PADDING) else data
+            letter = vop_type(data)
+            is_keyframe, is_hidden = letter == "I", is_hidden or len(data) <= SMALLEST_VOP
+            self._types.append(ord(letter))
+        elif self._meaning is Times.PACED:
+            found = PICTURE.search(data)
+            self._types.append(ord(" IPB    "[found[1][0] >> 3 & 7] if found else "P"))
+        elif self._codecs[0].name == "vp8":
+            is_hidden = is_hidden or not data[0] & 0x10
+        elif self._codecs[0].name == "dirac":
+            is_hidden = len(data) <= DIRAC_END
+        flags = KEYFRAME * is_keyframe | HIDDEN * is_hidden | DAMAGED * packet.is_corrupt
+        self._flags.append(flags | self._codec << CODEC_SHIFT)
+        self._offsets.append(writer.write(data))
+        self._sizes.append(len(data))
+        self._positions.append(-1 if packet.pos is None else packet.pos)
+        pts = packet.dts if self._meaning is Times.SHOWN else packet.pts
+        self.times.add(pts, None if self._meaning is Times.SHOWN else packet.dts, packet.duration)
+
+    def _change_codec(self, extradata: bytes) -> None:
+        first = self._codecs[0]
+        codec = Codec(first.name, first.settings | {"extradata": extradata})
+        if codec not in self._codecs:
+            self._codecs.append(codec)
+        self._codec = self._codecs.index(codec)
+
+    # --- the result -------------------------------------------------------------------------------
+
+    def result(self) -> tuple[Table, Description]:
+        """Return the table and the description of the copy."""
+        timeline = self._timeline()
+        table = np.zeros(len(self.times), PACKET)
+        table["pts"], table["dts"] = timeline.pts, np.maximum.accumulate(timeline.dts)
+        duration = np.array(self.times.duration, np.int64)
+        table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
+        table["offset"], table["size"], table["flags"] = self._offsets, self._sizes, self._flags
+        for joint in timeline.joints:  # FFmpeg takes a joint for damage
+            table["flags"][max(0, joint.packet - NEAR_JOINT) : joint.packet + NEAR_JOINT] &= ~DAMAGED
+        if timeline.joints and self._codecs[0].name != "vp8":
+            # and what has an early time, for what an edit list hides
+            table["flags"][timeline.joints[0].packet :] &= ~HIDDEN
+        return table, self._description(timeline)
+
+    def _timeline(self) -> Timeline:
+        times = self.times
+        if self._meaning is Times.PACKED:
+            given = np.array(times.pts, np.int64)
+            decoded = given if (np.diff(given) > 0).all() else np.array(times.dts, np.int64)
+            times.dts = array("q", decoded.tolist())
+            times.pts = array("q", presented(bytes(self._types), decoded).tolist())
+        elif self._meaning is Times.PACED:
+            durations = np.array([duration or self._frame_ticks for duration in times.duration], np.int64)
+            decoded = paced(np.array(times.dts, np.int64), durations, self._tick)
+            times.dts = array("q", decoded.tolist())
+            times.pts = array("q", presented(bytes(self._types), decoded).tolist())
+        elif self._meaning is Times.SHOWN:
+            times.dts = array("q", sorted(times.pts))
+        return continuous(times, list(self._sounds.values()), self._tick, self._frame_ticks)
+
+    def _description(self, timeline: Timeline) -> Description:
+        settings = self._codecs[0].settings
+        coded = int(str(settings["width"])), int(str(settings["height"]))
+        joints = [
+            (self._positions[joint.packet], round(joint.shift * self._tick * 1_000_000)) for joint in timeline.joints
+        ]
+        return Description(
+            kind=container_kind(self._container),
+            size=shown_size(coded, self._stream.sample_aspect_ratio, 0),
+            rotation=0,
+            fps=float(1 / frame_length(self._stream)),
+            tick=_pair(self._tick),
+            frame_ticks=self._frame_ticks,
+            start=_pair(self._start),
+            end=_pair(timeline.end),
+            codecs=[StoredCodec.of(codec) for codec in self._codecs],
+            joints=joints,
+        )
+
+
+def _pair(value: Fraction) -> tuple[int, int]:
+    return value.numerator, value.denominator
+
+
+def vop_type(data: bytes) -> str:
+    """Return the type of the first MPEG-4 picture in a packet: I, P, B or S; P if there is none."""
+    found = VOP.search(data)
+    return "IPBS"[found[1][0] >> 6] if found else "P"
+
+
+def clock_breaks(container: InputContainer, stream: VideoStream, most: int | None = None) -> bool:
+    """Tell whether the decoding times of a file just opened go back, jump, or wrap.
+
+    Reads the packets of the video stream up to the first such place, or the first `most` of them.
+    """
+    for other in container.streams:
+        if other is not stream and hasattr(other, "discard"):
+            other.discard = Discard.all
+    longest = LONGEST_STEP_S / tick_length(stream)
+    wraps = container_kind(container) == "mpegts"
+    last: int | None = None
+    with suppress(*DECODE_ERRORS):
+        for packet in islice(container.demux(stream), most):
+            at = packet.dts if packet.dts is not None else packet.pts
+            if at is None:
+                continue
+            if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
+                return True
+            last = at
+    return False

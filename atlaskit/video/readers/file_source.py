@@ -1,0 +1,156 @@
+"""`FileSource`: the packets of a video stream, read in place by FFmpeg's demuxer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+from av.container import InputContainer
+from av.video.stream import VideoStream
+
+from atlaskit.errors import VideoError, reason
+from atlaskit.video.readers.container import (
+    DECODE_ERRORS,
+    codec_of,
+    container_kind,
+    frame_length,
+    open_container,
+    shown_size,
+    tick_length,
+)
+from atlaskit.video.readers.duration import earliest_start, first_frame, is_without_cues, measure_length
+from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, has_gap, is_misplaced
+from atlaskit.video.readers.orientation import rotation_of
+from atlaskit.video.readers.sources import PacketSource, StreamPacket, VideoPacket, check_unchanged, file_identity
+
+INDEX_REACH_S = 20.0
+"""A container's index says nothing about a time this far after its nearest entry."""
+
+
+class FileSource(PacketSource):
+    """The packets of a file whose container tells the time of every frame.
+
+    Raises:
+        VideoError: The file is not a video that can be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._identity = file_identity(path)
+        self._container: InputContainer
+        self._stream: VideoStream
+        self.open()
+        stream, codec = self._stream, self._stream.codec_context
+        if min(codec.width, codec.height) < 1:
+            raise VideoError(f"{path} does not give the size of its frames: is the file whole?")
+        self.kind = container_kind(self._container)
+        self.codec = codec_of(stream)
+        self.rotation = rotation_of(path, stream.id) if self.kind == "mov" else 0
+        self.size = shown_size((codec.width, codec.height), stream.sample_aspect_ratio, self.rotation)
+        self.tick = tick_length(stream)
+        self.fps, self.frame_ticks = float(1 / frame_length(stream)), int(frame_length(stream) / self.tick)
+        self._keeps_index = is_without_cues(self._container, stream)
+        try:
+            self.start = earliest_start(self._container)
+            self.origin, delay = first_frame(self._container, stream)
+            length = measure_length(self._container, stream, self.origin)
+        except DECODE_ERRORS as error:
+            raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
+        self.end, self.readable_end, self.last_end = length.end, length.readable, length.last_frame
+        self._is_at_start = False
+        self._index_delay = delay if self.kind == "mov" else 0  # the index of an MP4 holds decoding times
+
+    def open(self) -> None:
+        """Open the file, again or for the first time; raise VideoError if it has changed."""
+        check_unchanged(self.path, self._identity)
+        container, stream = open_container(self.path)
+        self.close()
+        self._container, self._stream, self.is_open, self._is_at_start = container, stream, True, True
+
+    def close(self) -> None:
+        """Close the file; `open` opens it again."""
+        if self.is_open:
+            self.is_open = False
+            self._container.close()
+
+    def gop_of(self, ticks: int) -> int | None:
+        """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown."""
+        entries, at = self._stream.index_entries, ticks - self._index_delay
+        nearest = entries.search_timestamp(at, any_frame=True) if len(entries) and self.kind != "mpegts" else -1
+        if nearest < 0 or at - entries[nearest].timestamp > INDEX_REACH_S / self.tick:
+            return None
+        return entries.search_timestamp(at)
+
+    def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[StreamPacket]:
+        """Yield all packets from a keyframe on that is shown at or before `ticks`.
+
+        A seek may land too late, since containers index decoding times and not presentation times,
+        or between keyframes. Frames that follow a keyframe in the file but are shown before it need
+        frames from before it. So a landing counts only if its first keyframe is shown at or before
+        `ticks`; otherwise the seek starts further back.
+        """
+        step = max(1, int(1 / self.tick))
+        start = ticks
+        while True:
+            from_start = start <= max(self.origin, self._stream.start_time or 0) or not self._seek(start)
+            if from_start:
+                self._rewind()
+            self._is_at_start = False
+            packets = self.following()
+            first = next((found for found in packets if found.packet.is_keyframe), None)
+            if first is None and from_start:
+                return
+            pts = first.packet.pts if first else None
+            if first is not None and (from_start or (pts is not None and pts <= ticks)):
+                if not is_earlier or from_start:
+                    yield from chain([first], packets)
+                    return
+                ticks, is_earlier = (pts or 0) - 1, False
+                start = ticks
+                continue
+            start, step = start - step, step * 2
+
+    def following(self) -> Iterator[StreamPacket]:
+        """Yield the packets after the last one that `packets_from` yielded."""
+        for packet in self._container.demux(self._stream):
+            if packet.size:
+                is_damaged = packet.is_corrupt or is_misplaced(packet, self._stream, self.kind)
+                yield StreamPacket(packet, self.codec, self._is_shown(packet), is_damaged)
+
+    def _seek(self, ticks: int) -> bool:
+        """Move to a keyframe near a tick; return False if the file cannot seek."""
+        self._is_at_start = False
+        with suppress(*DECODE_ERRORS):
+            self._container.seek(ticks, stream=self._stream, backward=True)
+            return True
+        return False
+
+    def _rewind(self) -> None:
+        """Move to the start of the file.
+
+        The file is opened again for that: some formats (AVI) refuse a seek to the start, and in
+        others (MPEG-TS) it lands on the second keyframe. But a Matroska file without cues is
+        indexed only as far as it was read, and would lose that.
+        """
+        if self._keeps_index and len(self._stream.index_entries):
+            self._is_at_start = self._seek(self._stream.index_entries[0].timestamp)
+        if not self._is_at_start:
+            self.open()
+
+    def _is_shown(self, packet: VideoPacket) -> bool:
+        """Tell whether a packet's frame is shown.
+
+        A VP8 frame may be decoded and never shown (RFC 6386, 9.1).
+        """
+        return not packet.is_discard and not (self.codec.name == "vp8" and not memoryview(packet)[0] & 0x10)
+
+    def has_gap(self, pts: int, tick: int) -> bool:
+        """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
+        if self.kind not in KINDS_WITH_GAPS:
+            return False
+        self._seek(pts)
+        last_end = math.inf if self.readable_end < self.end else self.last_end
+        return has_gap(self._container.demux(), self._stream, self.kind, pts, tick, self.frame_ticks, last_end)

@@ -1,0 +1,227 @@
+"""One clock for a stream whose times restart, jump or wrap: continuous times in the order of the
+file.
+
+Nothing is read here: the times of packets go in, other times come out.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_TIME = -(2**63)
+"""Stands for a time that a packet does not give."""
+LONGEST_STEP_S = 10
+"""A clock that goes on by more between two frames has jumped, unless sound fills the time between."""
+SLOWEST_FACTOR = 20
+"""…or unless frames were that rare before: a jump is that many times the usual step."""
+UNEVEN_S = Fraction(1)
+"""A stream that outlasts the picture of its part by more delays the next part."""
+INTERLEAVING = 64
+"""Packets of one moment lie within so many video packets in a file."""
+LONGEST_REORDER = 32
+"""Frames over which a codec reorders."""
+
+DRIFT_S = Fraction(1, 2)
+"""The times of a program stream are taken to be wrong by at most this much."""
+
+Ticks = NDArray[np.int64]
+
+
+class PacketTimes:
+    """The times of a video stream's packets, in the order of the file. Times are in ticks."""
+
+    def __init__(self) -> None:
+        self.pts, self.dts, self.duration = array("q"), array("q"), array("q")
+
+    def add(self, pts: int | None, dts: int | None, duration: int | None) -> None:
+        """Add the next packet."""
+        self.pts.append(NO_TIME if pts is None else pts)
+        self.dts.append(NO_TIME if dts is None else dts)
+        self.duration.append(duration or 0)
+
+    def __len__(self) -> int:
+        return len(self.pts)
+
+
+class Run(NamedTuple):
+    """Packets of another stream whose clock runs on without a break.
+
+    `first` and `last` count the video packets that precede them in the file; `end_s` is when the
+    latest of them ends, in the container's time.
+    """
+
+    first: int
+    last: int
+    end_s: Fraction
+
+
+class SoundClock:
+    """Follows the clock of one stream of sound, and cuts it into runs."""
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+        self._at_s = Fraction(0)
+
+    def add(self, at_s: Fraction, length_s: Fraction, video_packets: int) -> None:
+        """Add the next packet, which starts at `at_s` after so many video packets."""
+        end_s = at_s + length_s
+        if self._runs and 0 <= at_s - self._at_s <= LONGEST_STEP_S:
+            run = self._runs[-1]
+            self._runs[-1] = Run(run.first, video_packets, max(run.end_s, end_s))
+        else:
+            self._runs.append(Run(video_packets, video_packets, end_s))
+        self._at_s = at_s
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs so far, in the order of the file."""
+        return self._runs
+
+
+class Joint(NamedTuple):
+    """Where a new part of the file begins."""
+
+    packet: int
+    """Index of its first packet."""
+    shift: int
+    """Ticks to add to the container's times from there on."""
+
+
+class Timeline(NamedTuple):
+    """The times of packets on one clock, in ticks."""
+
+    pts: Ticks
+    dts: Ticks
+    joints: list[Joint]
+    end: Fraction
+    """When the longest stream ends, in seconds on that clock."""
+
+
+def continuous(times: PacketTimes, sounds: Sequence[SoundClock], tick: Fraction, frame_ticks: int) -> Timeline:
+    """Return the times of all packets on one clock that never goes back.
+
+    A part of the file begins where the decoding times go back, or forward by more than
+    LONGEST_STEP_S while no sound goes on. It is moved to where the part before it ends. A single
+    time that contradicts both its neighbours is replaced.
+
+    Args:
+        times: Of the video packets; at least one.
+        sounds: The clocks of the other streams.
+        tick: Length of a tick in seconds.
+        frame_ticks: Duration of a frame that does not give its own.
+    """
+    pts, dts, duration = (np.array(column, np.int64) for column in (times.pts, times.dts, times.duration))
+    duration[duration <= 0] = frame_ticks
+    _fill(pts, dts, frame_ticks)
+    runs = [run for sound in sounds for run in sound.runs]
+    starts = _starts(pts, dts, duration, runs, tick)
+    joints: list[Joint] = []
+    end = Fraction(0)
+    for first, after in zip(starts, [*starts[1:], len(pts)], strict=True):
+        part = slice(first, after)
+        shift = math.ceil(end / tick) - int(pts[part][:LONGEST_REORDER].min()) if first else 0
+        joints.append(Joint(first, shift))
+        pts[part] += shift
+        dts[part] += shift
+        end = _end_of_part(int((pts[part] + duration[part]).max()) * tick, first, after, len(pts), runs, shift * tick)
+    return Timeline(pts, dts, joints[1:], end)
+
+
+def _end_of_part(
+    video_end: Fraction, first: int, after: int, count: int, runs: Sequence[Run], shift_s: Fraction
+) -> Fraction:
+    """Return when a part, the packets `[first, after)`, ends: with its picture, or a longer stream."""
+    is_last = after == count
+    ends = [
+        run.end_s + shift_s
+        for run in runs
+        if first - INTERLEAVING <= run.first < after and (is_last or run.last <= after + INTERLEAVING)
+    ]
+    longest = max([video_end, *ends])
+    return longest if is_last or longest - video_end > UNEVEN_S else video_end
+
+
+def _fill(pts: Ticks, dts: Ticks, frame_ticks: int) -> None:
+    """Give every packet a decoding and a presentation time, in place."""
+    for index in np.flatnonzero(dts == NO_TIME):
+        if index:
+            dts[index] = dts[index - 1] + frame_ticks
+        else:
+            dts[index] = pts[index] if pts[index] != NO_TIME else 0
+    missing = pts == NO_TIME
+    pts[missing] = dts[missing]
+
+
+def _starts(pts: Ticks, dts: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction) -> list[int]:
+    """Return the indices at which parts begin; correct single wrong times in place."""
+    longest = int(LONGEST_STEP_S / tick)
+    starts = [0]
+    steps = np.diff(dts)
+    for index in np.flatnonzero((steps < 0) | (steps - duration[:-1] > longest)) + 1:
+        before = int(dts[index - 1])
+        step = int(dts[index]) - before
+        if 0 <= step <= longest + duration[index - 1]:
+            continue  # the time before it was the wrong one, and is corrected
+        following = int(dts[index + 1]) if index + 1 < len(dts) else None
+        if following is not None and 0 <= following - before <= longest + 2 * duration[index - 1]:
+            correction = min(before + int(duration[index - 1]), following) - int(dts[index])
+            dts[index] += correction
+            pts[index] += correction
+        elif step < 0 or not _is_still(int(index), dts, starts[-1], runs, tick):
+            starts.append(int(index))
+    return starts
+
+
+def _is_still(index: int, dts: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
+    """Tell whether the picture before a packet stands that long on purpose: sound goes on, or usual."""
+    at_s = int(dts[index]) * tick
+    if any(run.first < index <= run.last + INTERLEAVING and run.end_s >= at_s - LONGEST_STEP_S for run in runs):
+        return True
+    steps = index - 1 - part
+    usual = (int(dts[index - 1]) - int(dts[part])) / steps if steps else math.inf
+    return int(dts[index] - dts[index - 1]) < SLOWEST_FACTOR * usual
+
+
+def paced(dts: Ticks, duration: Ticks, tick: Fraction) -> Ticks:
+    """Return decoding times that follow from the durations of frames.
+
+    A program stream gives one time for several pictures, and FFmpeg may take it for that of another
+    picture. So the times of the container count only where they are further off than DRIFT_S.
+
+    Args:
+        dts: What the container gives, in ticks.
+        duration: Of each frame, in ticks.
+        tick: Length of a tick in seconds.
+    """
+    longest = int(DRIFT_S / tick)
+    times = dts.copy()
+    for index in range(1, len(dts)):
+        expected = times[index - 1] + duration[index - 1]
+        if dts[index] == NO_TIME or abs(int(dts[index]) - int(expected)) <= longest:
+            times[index] = expected
+    return times
+
+
+def presented(types: bytes, times: Ticks) -> Ticks:
+    """Return the presentation times of MPEG frames that are given in the order of decoding.
+
+    A B-frame is shown when it is decoded, every other when the next other one is decoded.
+
+    Args:
+        types: `B` or another letter for each packet.
+        times: When each is decoded, in ticks.
+    """
+    pts = times.copy()
+    others = [index for index, letter in enumerate(types) if letter != ord("B")]
+    for index, following in zip(others, others[1:], strict=False):
+        pts[index] = times[following]
+    if others:  # the last one is shown after all others
+        pts[others[-1]] = times[-1] + (times[-1] - times[-2] if len(times) > 1 else 1)
+    return pts
