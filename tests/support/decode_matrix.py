@@ -120,7 +120,7 @@ def encode_row(row: Row, folder: Path) -> Path:
                 options["x265-params"] += ":scenecut=0:keyint=-1"
         case "variable frame rate":
             settings["times"] = [index + index // 7 * 3 + index // 30 * 40 for index in range(FRAMES)]
-            settings["sound_s"] = 0.0 if row.container == "webm" else 14.0
+            settings["sound_s"] = sound_s(row)
         case "late start":
             settings["starts_at"] = 125
         case "edit list":
@@ -148,7 +148,7 @@ def encode_row(row: Row, folder: Path) -> Path:
         case "no duration":
             settings["container_options"] = {"live": "1"}
         case "ends before its sound":
-            settings["sound_s"] = 9.0
+            settings["sound_s"] = sound_s(row)
         case "cover art":
             settings["cover"] = True
         case "fragmented":
@@ -175,6 +175,13 @@ def _two_passes(whole: Path, path: Path, encoder: str) -> Path:
 
 def _full_range(stream: object) -> None:
     stream.codec_context.color_range = ColorRange.JPEG  # type: ignore[attr-defined]
+
+
+def sound_s(row: Row) -> float:
+    """Return the seconds of sound of a row: its last frame stays until the sound ends."""
+    if row.trait == "variable frame rate":
+        return 0.0 if row.container == "webm" else 14.0
+    return 9.0 if row.trait == "ends before its sound" else 0.0
 
 
 def rotation_of(row: Row) -> int:

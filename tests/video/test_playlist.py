@@ -82,10 +82,10 @@ def test_few_files_of_a_long_playlist_stay_open(
     for copy in copies:
         copy.write_bytes(clips[0].read_bytes())
     videos = [open_video(copy) for copy in copies]
-    assert sum(video._reader._demuxer.is_open for video in videos) == 2  # type: ignore[attr-defined]
+    assert sum(video._reader._source.is_open for video in videos) == 2  # type: ignore[attr-defined]
     times = [0.5 + 3 * part + second for part in range(6) for second in (0, 1)]
     assert [frame_number(frame) for frame in open_video(videos).frames(times)] == [12, 37] * 6
-    assert sum(video._reader._demuxer.is_open for video in videos) <= 2 + CORES  # type: ignore[attr-defined]
+    assert sum(video._reader._source.is_open for video in videos) <= 2 + CORES  # type: ignore[attr-defined]
 
 
 def test_clips_share_cached_frames_in_every_playlist(tmp_path: Path, clips: list[Path]) -> None:

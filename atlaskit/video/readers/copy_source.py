@@ -82,7 +82,11 @@ class CopySource(PacketSource):
     def _packet(self, index: int) -> StreamPacket:
         pts, dts, duration, offset, size, flags = self._copy.table[index].item()
         self._file.seek(offset)
-        packet: VideoPacket = Packet(self._file.read(size))
+        data = self._file.read(size)
+        # Not Packet(data): a decoder's thread frees that only with Python's lock, which the thread
+        # that closes the decoder holds while it waits for the other.
+        packet: VideoPacket = Packet(len(data))
+        packet.update(data)
         packet.time_base, packet.pts, packet.dts, packet.duration = self.tick, pts, dts, duration
         packet.is_keyframe = bool(flags & KEYFRAME)
         return StreamPacket(packet, self._codecs[flags >> CODEC_SHIFT], not flags & HIDDEN, bool(flags & DAMAGED))

@@ -170,9 +170,9 @@ class _Pass:
     def _scaled(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
         """Yield the packets of a raw Dirac stream, which tell the number of a picture as its time."""
         for packet in packets:
-            packet.pts = None if packet.pts is None else packet.pts * self._frame_ticks
-            packet.dts = None if packet.dts is None else packet.dts * self._frame_ticks
-            yield packet
+            if packet.pts is not None and packet.dts is not None and packet.size > DIRAC_END:
+                packet.pts, packet.dts = packet.pts * self._frame_ticks, packet.dts * self._frame_ticks
+                yield packet
 
     def _unpacked(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
         unpack = BitStreamFilterContext("mpeg4_unpack_bframes", self._stream)
@@ -228,8 +228,6 @@ class _Pass:
             self._types.append(ord(" IPB    "[found[1][0] >> 3 & 7] if found else "P"))
         elif self._codecs[0].name == "vp8":
             is_hidden = is_hidden or not data[0] & 0x10
-        elif self._codecs[0].name == "dirac":
-            is_hidden = len(data) <= DIRAC_END
         flags = KEYFRAME * is_keyframe | HIDDEN * is_hidden | DAMAGED * packet.is_corrupt
         self._flags.append(flags | self._codec << CODEC_SHIFT)
         self._offsets.append(writer.write(data))
