@@ -24,6 +24,14 @@ NOT_VIDEO = {"tty", "image2", "bin", "xbin", "adf", "idf", "hls", "dash", "conca
 """FFmpeg's names of formats that are text, an image, or a list of other files."""
 READ_TIMEOUT_S = 30.0
 """A file that returns no data for this long is given up."""
+OPTIONS = {"protocol_whitelist": "file", "fflags": "+genpts", "merge_pmt_versions": "1"}
+"""A hostile "video" may be a playlist of web addresses: only local files are opened. Some AVI files
+give only decoding times; with genpts, FFmpeg computes presentation times from them. A transport
+stream may number its streams anew in the middle; they stay the same streams."""
+LONG_PROBE = {"analyzeduration": "600000000", "probesize": "200000000"}
+"""Microseconds and bytes to search for the size of a picture, where the usual few do not show it."""
+MOST_OFF = 20
+"""A header's frame rate that exceeds by more what the times of packets show is not believed."""
 TRANSIENT_ERRNOS = {
     *(errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE),
     *(errno.ENOENT, errno.EACCES, errno.ESTALE, errno.ENODEV),
@@ -45,16 +53,20 @@ def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
     Raises:
         VideoError: The file is not a video that can be decoded at exact times.
     """
-    # A hostile "video" may be a playlist of web addresses: only local files are opened. Some AVI
-    # files give only decoding times; with genpts, FFmpeg computes presentation times from them.
-    options = {"protocol_whitelist": "file", "fflags": "+genpts"}
-    try:
-        container = av.open(str(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
-    except DECODE_ERRORS as error:
-        raise VideoError(f"{path} is not a video that can be read, or it is truncated ({reason(error)}).") from error
+    container = _open(path, OPTIONS)
+    if any(stream.codec_context and not stream.codec_context.width for stream in container.streams.video):
+        container.close()
+        container = _open(path, OPTIONS | LONG_PROBE)
     if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
         raise VideoError(f"{path} is not a video: its format is {container.format.long_name or container.format.name}.")
     return container, _video_stream(container, path)
+
+
+def _open(path: Path, options: dict[str, str]) -> InputContainer:
+    try:
+        return av.open(str(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
+    except DECODE_ERRORS as error:
+        raise VideoError(f"{path} is not a video that can be read, or it is truncated ({reason(error)}).") from error
 
 
 def _video_stream(container: InputContainer, path: Path) -> VideoStream:
@@ -90,7 +102,10 @@ def tick_length(stream: VideoStream) -> Fraction:
 
 def frame_length(stream: VideoStream) -> Fraction:
     """Return the mean duration in seconds of one frame."""
-    rate = stream.average_rate or stream.guessed_rate
+    rate, guess = stream.average_rate, stream.guessed_rate
+    # FFmpeg divides the number of frames by a duration that some headers get wrong.
+    if guess and (not rate or rate > MOST_OFF * guess):
+        rate = guess
     return 1 / Fraction(rate) if rate else Fraction(1, 25)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Discard
 from av.video.stream import VideoStream
+from numpy.typing import NDArray
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.readers.container import (
@@ -41,7 +42,7 @@ from atlaskit.video.readers.stream_copy import (
     StoredCodec,
     Table,
 )
-from atlaskit.video.readers.timeline import LONGEST_STEP_S, PacketTimes, SoundClock, Timeline, continuous, paced, presented
+from atlaskit.video.readers.timeline import LONGEST_STEP_S, PacketTimes, SoundClock, Timeline, continuous, decoded, paced, presented
 
 SMALLEST_VOP = 8
 """An MPEG-4 packet of at most so many bytes holds no picture: the one before it stands."""
@@ -55,6 +56,11 @@ DIRAC_END = 13
 """Bytes of a Dirac packet that holds no picture, such as the end of the sequence."""
 NEAR_JOINT = 4
 """Packets on either side of a joint that FFmpeg may take for damaged."""
+RAW = {
+    *("mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "evc", "obu", "dirac", "vc1", "cavsvideo"),
+    *("avs2", "avs3", "mjpeg", "dnxhd", "apv", "rawvideo"),
+}
+"""FFmpeg's names of formats that hold a stream and nothing else: no index, and most of them no times."""
 REPEATED = 32
 """Packets that are fed once more after the last one: see `_reordered`."""
 
@@ -71,7 +77,9 @@ class Times(Enum):
     DECODED = "decoded"
     """A packet tells at most when it is decoded; the bit stream of H.264 and HEVC tells the rest."""
     SHOWN = "shown"
-    """Each packet tells when its frame is shown, and the container takes that for when it is decoded."""
+    """Each packet tells when its frame is shown, and FFmpeg guesses when it is decoded."""
+    SWAPPED = "swapped"
+    """Each packet tells when its frame is shown, and FFmpeg takes that for when it is decoded."""
     PACKED = "packed"
     """MPEG-4 pictures in the order of decoding, two of them in some packets (DivX, Xvid)."""
     PACED = "paced"
@@ -114,7 +122,11 @@ class _Pass:
 
     def __init__(self, container: InputContainer, stream: VideoStream, path: Path, times: Times) -> None:
         self._container, self._stream, self._path, self._meaning = container, stream, path, times
-        self._tick, self._frame_ticks = tick_length(stream), max(1, int(frame_length(stream) / tick_length(stream)))
+        self._tick = tick_length(stream)
+        # Of a raw stream, FFmpeg gives 25 frames per second as the average, whatever the stream says.
+        is_raw = container_kind(container) in RAW
+        length = 1 / Fraction(stream.guessed_rate) if is_raw and stream.guessed_rate else frame_length(stream)
+        self._frame_ticks = max(1, round(length / self._tick))
         self._start = earliest_start(container)
         self._codecs: list[Codec] = [codec_of(stream)]
         self._codec = 0
@@ -233,8 +245,13 @@ class _Pass:
         self._offsets.append(writer.write(data))
         self._sizes.append(len(data))
         self._positions.append(-1 if packet.pos is None else packet.pos)
-        pts = packet.dts if self._meaning is Times.SHOWN else packet.pts
-        self.times.add(pts, None if self._meaning is Times.SHOWN else packet.dts, packet.duration)
+        pts = packet.dts if self._meaning is Times.SWAPPED else packet.pts
+        self.times.add(pts, packet.dts, packet.duration)
+
+    def _rate(self, timeline: Timeline) -> float:
+        """Return the number of frames per second, on average."""
+        length = (int(timeline.pts.max()) - int(timeline.pts.min())) * self._tick
+        return float((len(timeline.pts) - 1) / length if length > 0 else 1 / (self._frame_ticks * self._tick))
 
     def _change_codec(self, extradata: bytes) -> None:
         first = self._codecs[0]
@@ -258,23 +275,49 @@ class _Pass:
         if timeline.joints and self._codecs[0].name != "vp8":
             # and what has an early time, for what an edit list hides
             table["flags"][timeline.joints[0].packet :] &= ~HIDDEN
+        starts = [joint.packet for joint in timeline.joints]
+        for start, after in pairwise([*starts, len(table)]):
+            self._hide_start(table["flags"][start:after])
         return table, self._description(timeline)
 
+    @staticmethod
+    def _hide_start(flags: NDArray[np.int32]) -> None:
+        """Hide the pictures before the first keyframe of a part: they need ones that are not there.
+
+        The last picture of the part before stands in their place. A part without keyframes is
+        decoded as it is.
+        """
+        keyframes = np.flatnonzero(flags & KEYFRAME)
+        if len(keyframes):
+            flags[: keyframes[0]] |= HIDDEN
+
+    def _put_in_order(self) -> None:
+        """Put the packets of a transport stream into the order in which they begin in the file.
+
+        FFmpeg returns the last packet of a stream that goes on under another number at the very end.
+        """
+        positions = np.array(self._positions, np.int64)
+        known = np.maximum.accumulate(np.where(positions >= 0, np.arange(len(positions)), 0))
+        order = np.argsort(positions[known], kind="stable")
+        if container_kind(self._container) == "mpegts" and (np.diff(order) < 0).any():
+            for column in (*self.times.columns, self._offsets, self._sizes, self._flags, self._positions):
+                column[:] = array(column.typecode, np.array(column)[order].tolist())
+
     def _timeline(self) -> Timeline:
+        self._put_in_order()
         times = self.times
-        if self._meaning is Times.PACKED:
-            given = np.array(times.pts, np.int64)
-            decoded = given if (np.diff(given) > 0).all() else np.array(times.dts, np.int64)
-            times.dts = array("q", decoded.tolist())
-            times.pts = array("q", presented(bytes(self._types), decoded).tolist())
+        if self._meaning in (Times.SHOWN, Times.SWAPPED):
+            times.dts = array("q", decoded(np.array(times.pts, np.int64), self._tick).tolist())
+        elif self._meaning is Times.PACKED:
+            if (np.diff(np.array(times.pts, np.int64)) >= 0).all():
+                times.dts = times.pts
         elif self._meaning is Times.PACED:
-            durations = np.array([duration or self._frame_ticks for duration in times.duration], np.int64)
-            decoded = paced(np.array(times.dts, np.int64), durations, self._tick)
-            times.dts = array("q", decoded.tolist())
-            times.pts = array("q", presented(bytes(self._types), decoded).tolist())
-        elif self._meaning is Times.SHOWN:
-            times.dts = array("q", sorted(times.pts))
-        return continuous(times, list(self._sounds.values()), self._tick, self._frame_ticks)
+            duration = np.array([ticks or self._frame_ticks for ticks in times.duration], np.int64)
+            times.dts = array("q", paced(np.array(times.dts, np.int64), duration, self._tick).tolist())
+        timeline = continuous(times, list(self._sounds.values()), self._tick, self._frame_ticks)
+        if self._types:
+            timeline = timeline._replace(pts=presented(bytes(self._types), timeline.dts))
+        return timeline
 
     def _description(self, timeline: Timeline) -> Description:
         settings = self._codecs[0].settings
@@ -286,7 +329,7 @@ class _Pass:
             kind=container_kind(self._container),
             size=shown_size(coded, self._stream.sample_aspect_ratio, 0),
             rotation=0,
-            fps=float(1 / frame_length(self._stream)),
+            fps=self._rate(timeline),
             tick=_pair(self._tick),
             frame_ticks=self._frame_ticks,
             start=_pair(self._start),

@@ -14,6 +14,14 @@ from atlaskit.errors import VideoError
 from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, frame_length, tick_length
 
 
+TOLERATED_S = 1
+"""Decoding times that go back by less, in seconds, are taken to be rounded."""
+
+
+class ClockBreak(Exception):
+    """The times of a file start anew in its middle."""
+
+
 def earliest_start(container: InputContainer) -> Fraction:
     """Return the container's time, in seconds, at which its earliest stream starts."""
     starts = [
@@ -98,8 +106,12 @@ def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
     """Read a file to its end, so that FFmpeg indexes it once; return when its last frame is shown.
 
     Without this, FFmpeg reads the file to its end at every seek.
+
+    Raises:
+        ClockBreak: The times of the file start anew.
     """
     last = 0
+    last_dts: int | None = None
     others = [other for other in container.streams if other is not stream and hasattr(other, "discard")]
     before = [other.discard for other in others]
     for other in others:
@@ -108,6 +120,10 @@ def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
         for packet in container.demux(stream):
             if packet.pts is not None and packet.pts > last:
                 last = packet.pts
+            if packet.dts is not None:
+                if last_dts is not None and packet.dts < last_dts - TOLERATED_S / tick_length(stream):
+                    raise ClockBreak
+                last_dts = packet.dts
     for other, discard in zip(others, before, strict=True):
         other.discard = discard
     return last * tick_length(stream)

@@ -14,19 +14,15 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
 from atlaskit.video.fingerprint import file_fingerprint
-from atlaskit.video.readers.boxes import is_fragmented
+from atlaskit.video.readers.boxes import is_appended, is_fragmented
 from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, open_container
 from atlaskit.video.readers.copy_source import CopySource
-from atlaskit.video.readers.copying import Times, clock_breaks, make_copy, vop_type
+from atlaskit.video.readers.copying import RAW, Times, clock_breaks, make_copy, vop_type
+from atlaskit.video.readers.duration import ClockBreak
 from atlaskit.video.readers.file_source import FileSource
 from atlaskit.video.readers.sources import PacketSource
 from atlaskit.video.readers.stream_copy import copies_in, read_copy
 
-WITHOUT_INDEX = {
-    *("mpeg", "mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "evc", "obu", "dirac", "vc1", "cavsvideo"),
-    *("avs2", "avs3", "mjpeg", "dnxhd", "apv", "rawvideo"),
-}
-"""FFmpeg's names of formats that hold neither an index nor, most of them, times."""
 LIVE = {"mpegts", "flv", "ogg"}
 """Kinds that are recorded live, so that their clock may restart. So may that of a fragmented MP4."""
 REORDERING = {"h264", "hevc"}
@@ -53,7 +49,10 @@ def open_source(path: Path, copies: Path) -> PacketSource:
     finally:
         container.close()
     if times is None:
-        return FileSource(path)
+        try:
+            return FileSource(path)
+        except ClockBreak:
+            times = Times.SHOWN
     target = copies_in(copies) / f"{file_fingerprint(path)}.packets"
     copy = read_copy(target)
     if copy is None:
@@ -69,7 +68,7 @@ def open_source(path: Path, copies: Path) -> PacketSource:
 def _times_of(container: InputContainer, stream: VideoStream, path: Path, copies: Path) -> Times | None:
     """Return what the times of a file mean if it needs a copy; None if it can be read in place."""
     kind, codec = container_kind(container), stream.codec_context
-    if kind in WITHOUT_INDEX:
+    if kind in RAW or kind == "mpeg":
         if codec.name in ("mpeg1video", "mpeg2video"):
             return Times.PACED
         return Times.DECODED if kind in REORDERING else Times.GIVEN
@@ -77,8 +76,10 @@ def _times_of(container: InputContainer, stream: VideoStream, path: Path, copies
         return Times.PACKED
     if kind in ("avi", "asf") and codec.name in (*REORDERING, "mpeg4") and codec.has_b_frames:
         if kind == "asf" and clock_breaks(container, stream, most=SAMPLED_PACKETS):
-            return Times.SHOWN
+            return Times.SWAPPED
         return Times.DECODED if codec.name in REORDERING else None
+    if kind == "matroska" and is_appended(path):
+        return Times.SHOWN
     if kind in LIVE or (kind == "mov" and is_fragmented(path)):
         return None if _is_continuous(container, stream, path, copies) else Times.GIVEN
     return None

@@ -28,6 +28,8 @@ INTERLEAVING = 64
 LONGEST_REORDER = 32
 """Frames over which a codec reorders."""
 
+REORDER_S = Fraction(2)
+"""Frames are shown in another order than they are decoded in, but not earlier by more than this."""
 DRIFT_S = Fraction(1, 2)
 """The times of a program stream are taken to be wrong by at most this much."""
 
@@ -45,6 +47,11 @@ class PacketTimes:
         self.pts.append(NO_TIME if pts is None else pts)
         self.dts.append(NO_TIME if dts is None else dts)
         self.duration.append(duration or 0)
+
+    @property
+    def columns(self) -> tuple[array[int], array[int], array[int]]:
+        """Presentation times, decoding times and durations."""
+        return self.pts, self.dts, self.duration
 
     def __len__(self) -> int:
         return len(self.pts)
@@ -187,6 +194,24 @@ def _is_still(index: int, dts: Ticks, part: int, runs: Sequence[Run], tick: Frac
     steps = index - 1 - part
     usual = (int(dts[index - 1]) - int(dts[part])) / steps if steps else math.inf
     return int(dts[index] - dts[index - 1]) < SLOWEST_FACTOR * usual
+
+
+def decoded(pts: Ticks, tick: Fraction) -> Ticks:
+    """Return decoding times for frames whose presentation times alone are known.
+
+    Within a part of the file they are the presentation times in order, earlier by as much as it
+    takes to decode each frame before it is shown.
+
+    Args:
+        pts: In the order of decoding, in ticks.
+        tick: Length of a tick in seconds.
+    """
+    dts = pts.copy()
+    breaks = np.flatnonzero(np.diff(pts) < -int(REORDER_S / tick)) + 1
+    for part in np.split(np.arange(len(pts)), breaks):
+        ordered = np.sort(pts[part])
+        dts[part] = ordered - max(0, int((ordered - pts[part]).max()))
+    return dts
 
 
 def paced(dts: Ticks, duration: Ticks, tick: Fraction) -> Ticks:
