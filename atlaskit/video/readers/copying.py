@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
-from itertools import islice, pairwise
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,18 @@ from atlaskit.video.readers.stream_copy import (
     StoredCodec,
     Table,
 )
-from atlaskit.video.readers.timeline import LONGEST_STEP_S, PacketTimes, SoundClock, Timeline, continuous, decoded, paced, presented
+from atlaskit.video.readers.timeline import (
+    LONGEST_STEP_S,
+    NO_TIME,
+    PacketTimes,
+    SoundClock,
+    Timeline,
+    continuous,
+    decoded,
+    in_slots,
+    paced,
+    presented,
+)
 
 SMALLEST_VOP = 8
 """An MPEG-4 packet of at most so many bytes holds no picture: the one before it stands."""
@@ -135,6 +146,7 @@ class _Pass:
         self._offsets, self._sizes, self._flags = array("q"), array("i"), array("i")
         self._positions = array("q")
         self._types = bytearray()
+        self._decoded, self._slots = array("q"), array("q")
 
     def run(self, writer: CopyWriter) -> None:
         """Read the file to its end, or to the first place that cannot be passed."""
@@ -193,35 +205,31 @@ class _Pass:
         yield from unpack.filter(None)
 
     def _reordered(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        """Yield packets with the presentation times that FFmpeg reads from the order of their frames.
+        """Yield packets whose presentation time counts frames: FFmpeg reads it from the bit stream.
 
         FFmpeg's filter loses count of the last frames of a stream. So the first packets are fed
         once more at the end, as if the video began anew, and what comes of them is dropped.
         """
         reorder = BitStreamFilterContext("dts2pts", self._stream)
-        first: list[tuple[bytes, bool]] = []
+        first: list[bytes] = []
         fed = yielded = 0
         for packet in packets:
-            packet.dts = fed * self._frame_ticks if packet.dts is None or packet.pts is None else packet.dts
-            packet.pts = None
-            last_dts = packet.dts
             if len(first) < REPEATED:
-                first.append((bytes(packet), packet.is_keyframe))
+                first.append(bytes(packet))
+            self._decoded.append(NO_TIME if packet.dts is None else packet.dts)
+            packet.dts, packet.pts = fed * self._frame_ticks, None
             fed += 1
             for filtered in reorder.filter(packet):
                 yielded += 1
                 yield filtered
-        rounds = 0
-        while yielded < fed and rounds < 8 * REPEATED:
-            data, is_keyframe = first[rounds % len(first)]
-            rounds += 1
+        for number, data in enumerate(islice(cycle(first), 8 * REPEATED)):
             repeated: VideoPacket = Packet(data)
-            repeated.time_base, repeated.dts = self._tick, last_dts + rounds * self._frame_ticks
-            repeated.is_keyframe = is_keyframe
-            for filtered in reorder.filter(repeated):
+            repeated.time_base, repeated.dts = self._tick, (fed + number) * self._frame_ticks
+            for filtered in islice(reorder.filter(repeated), fed - yielded):
                 yielded += 1
-                if yielded <= fed:
-                    yield filtered
+                yield filtered
+            if yielded == fed:
+                return
 
     def _add(self, packet: VideoPacket, writer: CopyWriter) -> None:
         flags = 0
@@ -245,8 +253,13 @@ class _Pass:
         self._offsets.append(writer.write(data))
         self._sizes.append(len(data))
         self._positions.append(-1 if packet.pos is None else packet.pos)
-        pts = packet.dts if self._meaning is Times.SWAPPED else packet.pts
-        self.times.add(pts, packet.dts, packet.duration)
+        pts, dts = packet.pts, packet.dts
+        if self._decoded:  # the times count frames
+            self._slots.append((dts if pts is None else pts) // self._frame_ticks)
+            pts, dts = None, self._decoded[len(self.times)]
+        elif self._meaning is Times.SWAPPED:
+            pts = dts
+        self.times.add(pts, dts, packet.duration)
 
     def _rate(self, timeline: Timeline) -> float:
         """Return the number of frames per second, on average."""
@@ -307,16 +320,18 @@ class _Pass:
         self._put_in_order()
         times = self.times
         if self._meaning in (Times.SHOWN, Times.SWAPPED):
-            times.dts = array("q", decoded(np.array(times.pts, np.int64), self._tick).tolist())
+            times.dts = array("q", decoded(np.array(times.pts, np.int64), self._frame_ticks).tolist())
         elif self._meaning is Times.PACKED:
             if (np.diff(np.array(times.pts, np.int64)) >= 0).all():
                 times.dts = times.pts
-        elif self._meaning is Times.PACED:
+        elif self._meaning is Times.PACED or (self._decoded and container_kind(self._container) == "mpeg"):
             duration = np.array([ticks or self._frame_ticks for ticks in times.duration], np.int64)
             times.dts = array("q", paced(np.array(times.dts, np.int64), duration, self._tick).tolist())
         timeline = continuous(times, list(self._sounds.values()), self._tick, self._frame_ticks)
         if self._types:
             timeline = timeline._replace(pts=presented(bytes(self._types), timeline.dts))
+        elif self._slots:
+            timeline = timeline._replace(pts=in_slots(np.array(self._slots, np.int64), timeline.dts, self._frame_ticks))
         return timeline
 
     def _description(self, timeline: Timeline) -> Description:

@@ -145,9 +145,7 @@ class _Ends(NamedTuple):
     any: Fraction
 
 
-def _last_ends(
-    container: InputContainer, stream: VideoStream, start: Fraction, packets: int = 0
-) -> _Ends | None:
+def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction, packets: int = 0) -> _Ends | None:
     """Return the ends of the last packets.
 
     Packets are read from the keyframe at `start` on, up to the end of the file, the first damage,

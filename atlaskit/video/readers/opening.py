@@ -71,7 +71,8 @@ def _times_of(container: InputContainer, stream: VideoStream, path: Path, copies
     if kind in RAW or kind == "mpeg":
         if codec.name in ("mpeg1video", "mpeg2video"):
             return Times.PACED
-        return Times.DECODED if kind in REORDERING else Times.GIVEN
+        is_reordered = codec.name in REORDERING and (kind in REORDERING or codec.has_b_frames)
+        return Times.DECODED if is_reordered else Times.GIVEN
     if codec.name == "mpeg4" and _is_packed(container, stream):
         return Times.PACKED
     if kind in ("avi", "asf") and codec.name in (*REORDERING, "mpeg4") and codec.has_b_frames:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from atlaskit.video.readers.boxes import Box, boxes
 
+
 def rotation_of(path: Path, track_id: int) -> int:
     """Return by how many degrees counterclockwise a track's frames are rotated to be upright.
 

@@ -25,11 +25,9 @@ UNEVEN_S = Fraction(1)
 """A stream that outlasts the picture of its part by more delays the next part."""
 INTERLEAVING = 64
 """Packets of one moment lie within so many video packets in a file."""
-LONGEST_REORDER = 32
+LONGEST_REORDER = 16
 """Frames over which a codec reorders."""
 
-REORDER_S = Fraction(2)
-"""Frames are shown in another order than they are decoded in, but not earlier by more than this."""
 DRIFT_S = Fraction(1, 2)
 """The times of a program stream are taken to be wrong by at most this much."""
 
@@ -58,38 +56,41 @@ class PacketTimes:
 
 
 class Run(NamedTuple):
-    """Packets of another stream whose clock runs on without a break.
-
-    `first` and `last` count the video packets that precede them in the file; `end_s` is when the
-    latest of them ends, in the container's time.
-    """
+    """Packets of another stream whose clock runs on without a break, in the container's seconds."""
 
     first: int
+    """Number of video packets that precede the run in the file."""
     last: int
+    """Number of video packets that precede its last packet."""
+    start_s: Fraction
     end_s: Fraction
+
+    @property
+    def middle(self) -> float:
+        """Number of video packets that precede its middle."""
+        return (self.first + self.last) / 2
 
 
 class SoundClock:
-    """Follows the clock of one stream of sound, and cuts it into runs."""
+    """Follows the clock of one other stream, and cuts it into runs.
+
+    Attributes:
+        runs: The runs so far, in the order of the file.
+    """
 
     def __init__(self) -> None:
-        self._runs: list[Run] = []
+        self.runs: list[Run] = []
         self._at_s = Fraction(0)
 
     def add(self, at_s: Fraction, length_s: Fraction, video_packets: int) -> None:
         """Add the next packet, which starts at `at_s` after so many video packets."""
         end_s = at_s + length_s
-        if self._runs and 0 <= at_s - self._at_s <= LONGEST_STEP_S:
-            run = self._runs[-1]
-            self._runs[-1] = Run(run.first, video_packets, max(run.end_s, end_s))
+        if self.runs and 0 <= at_s - self._at_s <= LONGEST_STEP_S:
+            run = self.runs[-1]
+            self.runs[-1] = run._replace(last=video_packets, end_s=max(run.end_s, end_s))
         else:
-            self._runs.append(Run(video_packets, video_packets, end_s))
+            self.runs.append(Run(video_packets, video_packets, at_s, end_s))
         self._at_s = at_s
-
-    @property
-    def runs(self) -> list[Run]:
-        """The runs so far, in the order of the file."""
-        return self._runs
 
 
 class Joint(NamedTuple):
@@ -149,7 +150,7 @@ def _end_of_part(
     ends = [
         run.end_s + shift_s
         for run in runs
-        if first - INTERLEAVING <= run.first < after and (is_last or run.last <= after + INTERLEAVING)
+        if first <= run.middle < after + is_last and (is_last or run.last <= after + INTERLEAVING)
     ]
     longest = max([video_end, *ends])
     return longest if is_last or longest - video_end > UNEVEN_S else video_end
@@ -188,15 +189,16 @@ def _starts(pts: Ticks, dts: Ticks, duration: Ticks, runs: Sequence[Run], tick: 
 
 def _is_still(index: int, dts: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
     """Tell whether the picture before a packet stands that long on purpose: sound goes on, or usual."""
-    at_s = int(dts[index]) * tick
-    if any(run.first < index <= run.last + INTERLEAVING and run.end_s >= at_s - LONGEST_STEP_S for run in runs):
+    from_s, until_s = int(dts[index - 1]) * tick + LONGEST_STEP_S, int(dts[index]) * tick - LONGEST_STEP_S
+    near = [run for run in runs if run.first - INTERLEAVING <= index <= run.last + INTERLEAVING]
+    if any(run.start_s <= from_s and run.end_s >= until_s for run in near):
         return True
     steps = index - 1 - part
     usual = (int(dts[index - 1]) - int(dts[part])) / steps if steps else math.inf
     return int(dts[index] - dts[index - 1]) < SLOWEST_FACTOR * usual
 
 
-def decoded(pts: Ticks, tick: Fraction) -> Ticks:
+def decoded(pts: Ticks, frame_ticks: int) -> Ticks:
     """Return decoding times for frames whose presentation times alone are known.
 
     Within a part of the file they are the presentation times in order, earlier by as much as it
@@ -204,10 +206,10 @@ def decoded(pts: Ticks, tick: Fraction) -> Ticks:
 
     Args:
         pts: In the order of decoding, in ticks.
-        tick: Length of a tick in seconds.
+        frame_ticks: Usual duration of a frame.
     """
     dts = pts.copy()
-    breaks = np.flatnonzero(np.diff(pts) < -int(REORDER_S / tick)) + 1
+    breaks = np.flatnonzero(np.diff(pts) < -LONGEST_REORDER * frame_ticks) + 1
     for part in np.split(np.arange(len(pts)), breaks):
         ordered = np.sort(pts[part])
         dts[part] = ordered - max(0, int((ordered - pts[part]).max()))
@@ -250,3 +252,16 @@ def presented(types: bytes, times: Ticks) -> Ticks:
     if others:  # the last one is shown after all others
         pts[others[-1]] = times[-1] + (times[-1] - times[-2] if len(times) > 1 else 1)
     return pts
+
+
+def in_slots(slots: Ticks, times: Ticks, frame_ticks: int) -> Ticks:
+    """Return the presentation times of frames of which it is known how many are decoded before.
+
+    Args:
+        slots: For each packet, the number of frames that are decoded before its own is shown.
+        times: When each is decoded, in ticks.
+        frame_ticks: Duration of a frame, in ticks.
+    """
+    last = len(times) - 1
+    beyond = np.maximum(slots - last, 0)
+    return times[np.clip(slots, 0, last)] + beyond * frame_ticks
