@@ -29,7 +29,7 @@ OPTIONS = {"protocol_whitelist": "file", "fflags": "+genpts", "merge_pmt_version
 give only decoding times; with genpts, FFmpeg computes presentation times from them. A transport
 stream may number its streams anew in the middle; they stay the same streams."""
 LONG_PROBE = {"analyzeduration": "600000000", "probesize": "200000000"}
-"""Microseconds and bytes to search for the size of a picture, where the usual few do not show it."""
+"""Microseconds and bytes to search for the size of a picture that the usual few do not show."""
 MOST_OFF = 20
 """A header's frame rate that exceeds by more what the times of packets show is not believed."""
 TRANSIENT_ERRNOS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 from av.packet import Packet
@@ -85,7 +85,7 @@ class CopySource(PacketSource):
         data = self._file.read(size)
         # Not Packet(data): a decoder's thread frees that only with Python's lock, which the thread
         # that closes the decoder holds while it waits for the other.
-        packet: VideoPacket = Packet(len(data))
+        packet = cast("VideoPacket", Packet(len(data)))
         packet.update(data)
         packet.time_base, packet.pts, packet.dts, packet.duration = self.tick, pts, dts, duration
         packet.is_keyframe = bool(flags & KEYFRAME)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterator
-from contextlib import suppress
-from enum import Enum
 from fractions import Fraction
-from itertools import cycle, islice, pairwise
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from av.bitstream import BitStreamFilterContext
 from av.container import InputContainer
-from av.packet import Packet
-from av.stream import Discard
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.video.readers.bitstream import (
+    SMALLEST_VOP,
+    counted,
+    picture_type,
+    scaled,
+    unpacked,
+    unpadded,
+    vop_type,
+)
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     codec_of,
@@ -42,9 +46,8 @@ from atlaskit.video.readers.stream_copy import (
     StoredCodec,
     Table,
 )
+from atlaskit.video.readers.survey import RAW, REORDERING, Times
 from atlaskit.video.readers.timeline import (
-    LONGEST_STEP_S,
-    NO_TIME,
     PacketTimes,
     SoundClock,
     Timeline,
@@ -55,46 +58,11 @@ from atlaskit.video.readers.timeline import (
     presented,
 )
 
-SMALLEST_VOP = 8
-"""An MPEG-4 packet of at most so many bytes holds no picture: the one before it stands."""
-VOP = re.compile(rb"\x00\x00\x01\xb6(.)", re.DOTALL)
-"""Start of an MPEG-4 picture; the highest two bits that follow are its type: I, P, B or S."""
-PICTURE = re.compile(rb"\x00\x00\x01\x00.(.)", re.DOTALL)
-"""Start of an MPEG-1 or MPEG-2 picture; the middle three bits are its type: 1 is I, 2 P, 3 B."""
-PADDING = bytes(16)
-"""Some encoders pad MPEG-4 pictures with zeros, which FFmpeg takes for damage."""
-DIRAC_END = 13
-"""Bytes of a Dirac packet that holds no picture, such as the end of the sequence."""
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
 NEAR_JOINT = 4
 """Packets on either side of a joint that FFmpeg may take for damaged."""
-RAW = {
-    *("mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "evc", "obu", "dirac", "vc1", "cavsvideo"),
-    *("avs2", "avs3", "mjpeg", "dnxhd", "apv", "rawvideo"),
-}
-"""FFmpeg's names of formats that hold a stream and nothing else: no index, and most of them no times."""
-REPEATED = 32
-"""Packets that are fed once more after the last one: see `_reordered`."""
-
-
-MPEG_WRAP = 1 << 33
-"""The clock of a transport stream starts anew at this tick."""
-
-
-class Times(Enum):
-    """What the times of a file's packets mean."""
-
-    GIVEN = "given"
-    """Each packet tells when its frame is shown."""
-    DECODED = "decoded"
-    """A packet tells at most when it is decoded; the bit stream of H.264 and HEVC tells the rest."""
-    SHOWN = "shown"
-    """Each packet tells when its frame is shown, and FFmpeg guesses when it is decoded."""
-    SWAPPED = "swapped"
-    """Each packet tells when its frame is shown, and FFmpeg takes that for when it is decoded."""
-    PACKED = "packed"
-    """MPEG-4 pictures in the order of decoding, two of them in some packets (DivX, Xvid)."""
-    PACED = "paced"
-    """MPEG-1 and MPEG-2 pictures in the order of decoding, of which not all have a time."""
 
 
 def make_copy(container: InputContainer, stream: VideoStream, path: Path, times: Times, target: Path) -> None:
@@ -134,7 +102,7 @@ class _Pass:
     def __init__(self, container: InputContainer, stream: VideoStream, path: Path, times: Times) -> None:
         self._container, self._stream, self._path, self._meaning = container, stream, path, times
         self._tick = tick_length(stream)
-        # Of a raw stream, FFmpeg gives 25 frames per second as the average, whatever the stream says.
+        # FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
         is_raw = container_kind(container) in RAW
         length = 1 / Fraction(stream.guessed_rate) if is_raw and stream.guessed_rate else frame_length(stream)
         self._frame_ticks = max(1, round(length / self._tick))
@@ -170,7 +138,7 @@ class _Pass:
                     bar.update(packet.pos - bar.n)
                 if packet.stream is self._stream:
                     if packet.size:
-                        yield packet
+                        yield cast("VideoPacket", packet)
                 elif packet.stream.type in ("audio", "subtitle") and packet.pts is not None and packet.time_base:
                     clock = self._sounds.setdefault(packet.stream.index, SoundClock())
                     length_s = (packet.duration or 0) * packet.time_base
@@ -182,54 +150,13 @@ class _Pass:
     # --- times ------------------------------------------------------------------------------------
 
     def _filtered(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        """Yield the packets so that each holds one picture and, if it can, tells when it is shown."""
-        if self._meaning is Times.DECODED and self._codecs[0].name in ("h264", "hevc"):
-            return self._reordered(packets)
+        """Yield the packets so that each holds one picture, and tells its time if it can."""
+        codec = self._codecs[0].name
+        if self._meaning is Times.DECODED and codec in REORDERING:
+            return counted(packets, self._stream, self._frame_ticks, self._decoded)
         if self._meaning is Times.PACKED:
-            return self._unpacked(packets)
-        if self._codecs[0].name == "dirac":
-            return self._scaled(packets)
-        return packets
-
-    def _scaled(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        """Yield the packets of a raw Dirac stream, which tell the number of a picture as its time."""
-        for packet in packets:
-            if packet.pts is not None and packet.dts is not None and packet.size > DIRAC_END:
-                packet.pts, packet.dts = packet.pts * self._frame_ticks, packet.dts * self._frame_ticks
-                yield packet
-
-    def _unpacked(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        unpack = BitStreamFilterContext("mpeg4_unpack_bframes", self._stream)
-        for packet in packets:
-            yield from unpack.filter(packet)
-        yield from unpack.filter(None)
-
-    def _reordered(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        """Yield packets whose presentation time counts frames: FFmpeg reads it from the bit stream.
-
-        FFmpeg's filter loses count of the last frames of a stream. So the first packets are fed
-        once more at the end, as if the video began anew, and what comes of them is dropped.
-        """
-        reorder = BitStreamFilterContext("dts2pts", self._stream)
-        first: list[bytes] = []
-        fed = yielded = 0
-        for packet in packets:
-            if len(first) < REPEATED:
-                first.append(bytes(packet))
-            self._decoded.append(NO_TIME if packet.dts is None else packet.dts)
-            packet.dts, packet.pts = fed * self._frame_ticks, None
-            fed += 1
-            for filtered in reorder.filter(packet):
-                yielded += 1
-                yield filtered
-        for number, data in enumerate(islice(cycle(first), 8 * REPEATED)):
-            repeated: VideoPacket = Packet(data)
-            repeated.time_base, repeated.dts = self._tick, (fed + number) * self._frame_ticks
-            for filtered in islice(reorder.filter(repeated), fed - yielded):
-                yielded += 1
-                yield filtered
-            if yielded == fed:
-                return
+            return unpacked(packets, self._stream)
+        return scaled(packets, self._frame_ticks) if codec == "dirac" else packets
 
     def _add(self, packet: VideoPacket, writer: CopyWriter) -> None:
         flags = 0
@@ -238,14 +165,12 @@ class _Pass:
         data: bytes | memoryview = memoryview(packet)
         is_keyframe, is_hidden = packet.is_keyframe, packet.is_discard
         if self._meaning is Times.PACKED:
-            data = bytes(data)
-            data = data.rstrip(b"\x00") if data.endswith(PADDING) else data
+            data = unpadded(bytes(data))
             letter = vop_type(data)
             is_keyframe, is_hidden = letter == "I", is_hidden or len(data) <= SMALLEST_VOP
             self._types.append(ord(letter))
         elif self._meaning is Times.PACED:
-            found = PICTURE.search(data)
-            self._types.append(ord(" IPB    "[found[1][0] >> 3 & 7] if found else "P"))
+            self._types.append(ord(picture_type(bytes(data))))
         elif self._codecs[0].name == "vp8":
             is_hidden = is_hidden or not data[0] & 0x10
         flags = KEYFRAME * is_keyframe | HIDDEN * is_hidden | DAMAGED * packet.is_corrupt
@@ -255,7 +180,7 @@ class _Pass:
         self._positions.append(-1 if packet.pos is None else packet.pos)
         pts, dts = packet.pts, packet.dts
         if self._decoded:  # the times count frames
-            self._slots.append((dts if pts is None else pts) // self._frame_ticks)
+            self._slots.append((pts if pts is not None else dts or 0) // self._frame_ticks)
             pts, dts = None, self._decoded[len(self.times)]
         elif self._meaning is Times.SWAPPED:
             pts = dts
@@ -307,7 +232,7 @@ class _Pass:
     def _put_in_order(self) -> None:
         """Put the packets of a transport stream into the order in which they begin in the file.
 
-        FFmpeg returns the last packet of a stream that goes on under another number at the very end.
+        Where a stream goes on under another number, FFmpeg returns its last packet at the very end.
         """
         positions = np.array(self._positions, np.int64)
         known = np.maximum.accumulate(np.where(positions >= 0, np.arange(len(positions)), 0))
@@ -356,31 +281,3 @@ class _Pass:
 
 def _pair(value: Fraction) -> tuple[int, int]:
     return value.numerator, value.denominator
-
-
-def vop_type(data: bytes) -> str:
-    """Return the type of the first MPEG-4 picture in a packet: I, P, B or S; P if there is none."""
-    found = VOP.search(data)
-    return "IPBS"[found[1][0] >> 6] if found else "P"
-
-
-def clock_breaks(container: InputContainer, stream: VideoStream, most: int | None = None) -> bool:
-    """Tell whether the decoding times of a file just opened go back, jump, or wrap.
-
-    Reads the packets of the video stream up to the first such place, or the first `most` of them.
-    """
-    for other in container.streams:
-        if other is not stream and hasattr(other, "discard"):
-            other.discard = Discard.all
-    longest = LONGEST_STEP_S / tick_length(stream)
-    wraps = container_kind(container) == "mpegts"
-    last: int | None = None
-    with suppress(*DECODE_ERRORS):
-        for packet in islice(container.demux(stream), most):
-            at = packet.dts if packet.dts is not None else packet.pts
-            if at is None:
-                continue
-            if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
-                return True
-            last = at
-    return False

@@ -13,7 +13,6 @@ from av.video.stream import VideoStream
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, frame_length, tick_length
 
-
 TOLERATED_S = 1
 """Decoding times that go back by less, in seconds, are taken to be rounded."""
 

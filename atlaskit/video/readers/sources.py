@@ -1,4 +1,4 @@
-"""`PacketSource`: the packets of one video stream, from its file or from a stream copy in the cache.
+"""`PacketSource`: the packets of one video stream, from its file or from its stream copy.
 
 A source gives the facts of the stream and its packets from a keyframe on. It decodes nothing.
 """

@@ -10,6 +10,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 NO_TIME = -(2**63)
 """Stands for a time that a packet does not give."""
 LONGEST_STEP_S = 10
-"""A clock that goes on by more between two frames has jumped, unless sound fills the time between."""
+"""A clock that goes on by more between two frames has jumped, unless sound goes on meanwhile."""
 SLOWEST_FACTOR = 20
 """…or unless frames were that rare before: a jump is that many times the usual step."""
 UNEVEN_S = Fraction(1)
@@ -145,7 +146,7 @@ def continuous(times: PacketTimes, sounds: Sequence[SoundClock], tick: Fraction,
 def _end_of_part(
     video_end: Fraction, first: int, after: int, count: int, runs: Sequence[Run], shift_s: Fraction
 ) -> Fraction:
-    """Return when a part, the packets `[first, after)`, ends: with its picture, or a longer stream."""
+    """Return when the part `[first, after)` ends: with its picture, or with a longer stream."""
     is_last = after == count
     ends = [
         run.end_s + shift_s
@@ -177,18 +178,25 @@ def _starts(pts: Ticks, dts: Ticks, duration: Ticks, runs: Sequence[Run], tick: 
         step = int(dts[index]) - before
         if 0 <= step <= longest + duration[index - 1]:
             continue  # the time before it was the wrong one, and is corrected
+        if step < 0 and index - 2 >= starts[-1] and dts[index] >= dts[index - 2]:
+            _move(pts, dts, int(index) - 1, min(int(dts[index - 2] + duration[index - 2]), int(dts[index])))
+            continue
         following = int(dts[index + 1]) if index + 1 < len(dts) else None
         if following is not None and 0 <= following - before <= longest + 2 * duration[index - 1]:
-            correction = min(before + int(duration[index - 1]), following) - int(dts[index])
-            dts[index] += correction
-            pts[index] += correction
+            _move(pts, dts, int(index), min(before + int(duration[index - 1]), following))
         elif step < 0 or not _is_still(int(index), dts, starts[-1], runs, tick):
             starts.append(int(index))
     return starts
 
 
+def _move(pts: Ticks, dts: Ticks, index: int, to: int) -> None:
+    """Give a packet another decoding time; it is shown as much later as before."""
+    pts[index] += to - dts[index]
+    dts[index] = to
+
+
 def _is_still(index: int, dts: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
-    """Tell whether the picture before a packet stands that long on purpose: sound goes on, or usual."""
+    """Tell whether a picture stands on purpose: sound goes on, or pictures are always that rare."""
     from_s, until_s = int(dts[index - 1]) * tick + LONGEST_STEP_S, int(dts[index]) * tick - LONGEST_STEP_S
     near = [run for run in runs if run.first - INTERLEAVING <= index <= run.last + INTERLEAVING]
     if any(run.start_s <= from_s and run.end_s >= until_s for run in near):
@@ -247,7 +255,7 @@ def presented(types: bytes, times: Ticks) -> Ticks:
     """
     pts = times.copy()
     others = [index for index, letter in enumerate(types) if letter != ord("B")]
-    for index, following in zip(others, others[1:], strict=False):
+    for index, following in pairwise(others):
         pts[index] = times[following]
     if others:  # the last one is shown after all others
         pts[others[-1]] = times[-1] + (times[-1] - times[-2] if len(times) > 1 else 1)
@@ -264,4 +272,5 @@ def in_slots(slots: Ticks, times: Ticks, frame_ticks: int) -> Ticks:
     """
     last = len(times) - 1
     beyond = np.maximum(slots - last, 0)
-    return times[np.clip(slots, 0, last)] + beyond * frame_ticks
+    shown: Ticks = times[np.clip(slots, 0, last)] + beyond * frame_ticks
+    return shown

@@ -1,4 +1,4 @@
-"""Promise 13 on files whose clock restarts, jumps, overlaps or wraps, and on files without an index."""
+"""Promise 13 on files whose clock restarts, jumps or wraps, and on files without an index."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def number_at(video: object, time_s: float) -> int:
 
 
 def upright_number(frame: object) -> int:
-    """Return the number of a frame; one of the other size lies between grey bars, or fills the frame."""
+    """Return the number of a frame that may lie between grey bars."""
     number = frame_number(frame)  # type: ignore[arg-type]
     if number >= 0:
         return number
