@@ -40,7 +40,11 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"the answer is {wanted}")
     parser.add_argument(
-        "--subtitles", metavar="FILE", help="SRT, VTT, ASS or JSON file, or embedded for the track inside the video"
+        "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
+    )
+    parser.add_argument("--language", help="language of the embedded track: en, eng or English")
+    parser.add_argument(
+        "--subtitles-track", metavar="TRACK", help="the embedded track: its number from 0, or its title"
     )
     parser.add_argument(
         "--model",
@@ -87,7 +91,14 @@ def _ask(options: argparse.Namespace) -> int:
     if options.movie:
         movie.check_path(options.movie)  # before any model call is paid
     cache = Cache(options.cache)
-    video = open_video(options.video, options.subtitles, fingerprint=options.fingerprint, cache=cache)
+    video = open_video(
+        options.video,
+        options.subtitles,
+        fingerprint=options.fingerprint,
+        cache=cache,
+        subtitles_track=options.subtitles_track,
+        language=options.language,
+    )
     if options.k is not None:
         Grid(0.0, video.duration_s, options.k)  # check K before looking for a model
     vlm = VLM(*options.model) if options.model else _local_model(cache, options.replay)

@@ -33,7 +33,7 @@ class OfflineVideo(Video):
     ) -> None:
         self.name, self.duration_s, self.fps = facts.name, facts.duration_s, facts.fps
         self.size, self.fingerprint, self.subtitles = (facts.size[0], facts.size[1]), fingerprint, subtitles
-        self.path, self._reader = path, reader
+        self.lead_s, self.path, self._reader = facts.lead_s, path, reader
         self._file: Video | None = None
         self._lock = threading.Lock()
 
@@ -63,10 +63,12 @@ class OfflineVideo(Video):
                 f"The file of {self.name} is missing ({where}), and a frame of it is needed that is not in the cache: "
                 f"open the video with its file."
             )
-        known = None if CONTENT_HASH.fullmatch(self.fingerprint) else self.fingerprint
-        file = VideoFile(self.path, None, self._reader, known)
-        found = file.fingerprint, file.duration_s, file.size
-        if found != (self.fingerprint, self.duration_s, self.size):
+        is_hash = CONTENT_HASH.fullmatch(self.fingerprint)
+        file = VideoFile(self.path, None, self._reader, None if is_hash else self.fingerprint)
+        # A hash of the content is certain, even if the cache holds a length that an earlier version
+        # measured.
+        is_other = file.fingerprint != self.fingerprint if is_hash else file.duration_s != self.duration_s
+        if is_other or file.size != self.size:
             raise VideoError(f"{self.path} is another video than the one that the cache knows: give the original file.")
         return file
 
@@ -109,7 +111,7 @@ def recall_video(
     if isinstance(source, Sequence) and not isinstance(source, str):
         return _recall_listed(facts, source, subtitles, reader, cache)
     assert not isinstance(subtitles, Sequence) or isinstance(subtitles, str)
-    lines = load_subtitles(subtitles, facts.duration_s)
+    lines = load_subtitles(subtitles, facts.duration_s, facts.lead_s)
     if facts.parts:
         return _PlaylistRecall(reader, cache).recall(facts, lines)
     return OfflineVideo(facts, fingerprint, lines, None if source is None else Path(source), reader)
@@ -131,7 +133,7 @@ def _recall_listed(
         known = cached_facts(part, cache)
         if known is None or known.parts:
             return VideoFile(Path(path), lines, reader)
-        return OfflineVideo(known, part, load_subtitles(lines, known.duration_s), Path(path), reader)
+        return OfflineVideo(known, part, load_subtitles(lines, known.duration_s, known.lead_s), Path(path), reader)
 
     return open_playlist(sources, subtitles, recall)
 

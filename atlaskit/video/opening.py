@@ -30,13 +30,15 @@ def open_video(
     reader: ReaderName = "pyav",
     fingerprint: str | None = None,
     cache: Cache | None = None,
+    subtitles_track: int | str | None = None,
+    language: str | None = None,
 ) -> Video:
     """Open a video file, or a list of them as one video that plays one after the other.
 
     Args:
         source: A file, a list of files and open videos, or None for a video that `cache` knows.
-        subtitles: A subtitle file (SRT, WebVTT, ASS or LongVideoBench JSON), "embedded" for the
-            track inside the video file, a track that was read before, or None. For a list of
+        subtitles: A subtitle file (see `read_subtitles` for the formats), "embedded" for a track
+            inside the video file, a track that was read before, or None. For a list of
             videos: one for the whole, or a list with one (or None) for each; the lines of the parts
             are joined.
         reader: Which library decodes: "pyav" or "decord".
@@ -45,7 +47,12 @@ def open_video(
             cached, and may be missing until then. The video has the lines that it was last asked
             about with if neither source nor subtitles are given, or if `subtitles` is "embedded"
             and the file is missing.
-        cache: Where to look up `fingerprint`; None for `./cache`.
+        cache: Where to look up `fingerprint`, and where the video stream of a file without a
+            reliable index is copied; None for `./cache`.
+        subtitles_track: Which track "embedded" reads: its number from 0, or its title. See
+            `video.subtitle_tracks`.
+        language: The language of the track that "embedded" reads: a code of two or three letters,
+            or an English name. None for that of the default track.
 
     Raises:
         VideoError: The video cannot be opened, or its content is not that of `fingerprint`.
@@ -66,7 +73,8 @@ def open_video(
         recalled = None
         if fingerprint is not None:
             recalled = recall_video(fingerprint, source, subtitles, reader, cache or default_cache())
-        video = recalled or _open_files(source, subtitles, reader)
+        options: dict[str, Any] = {"cache": cache, "subtitles_track": subtitles_track, "language": language}
+        video = recalled or _open_files(source, subtitles, reader, options)
     if fingerprint not in (None, video.fingerprint):
         found, expected = video.fingerprint[:12], str(fingerprint)[:12]
         raise VideoError(
@@ -75,15 +83,17 @@ def open_video(
     return video
 
 
-def _open_files(source: str | Path | Sequence[VideoSource] | None, subtitles: Any, reader: ReaderName) -> Video:
+def _open_files(
+    source: str | Path | Sequence[VideoSource] | None, subtitles: Any, reader: ReaderName, options: dict[str, Any]
+) -> Video:
     if source is None:
         raise VideoError(
             "The cache knows no video of this fingerprint: give its file, or import the recording of a run that asked "
             "about it."
         )
     if isinstance(source, (str, Path)):
-        return VideoFile(Path(source), subtitles, reader)
-    return open_playlist(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader))
+        return VideoFile(Path(source), subtitles, reader, **options)
+    return open_playlist(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader, **options))
 
 
 def _check_source(source: object, subtitles: object) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.readers import CORES, Pixels
-from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.subtitles import Subtitles, SubtitleTrack
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -43,6 +43,8 @@ class Video(ABC):
         size: (width, height) in pixels as the video is shown: upright and with square pixels.
         fingerprint: A hash of the content: equal for equal videos, wherever their files lie.
         subtitles: All lines of the video.
+        lead_s: Seconds of the container's time before the first frame: a subtitle file counts from
+            its start.
     """
 
     name: str
@@ -51,11 +53,17 @@ class Video(ABC):
     size: tuple[int, int]
     fingerprint: str
     subtitles: Subtitles
+    lead_s: float = 0.0
 
     @property
     def frames_decoded(self) -> int:
         """Number of frames decoded so far, including those decoded only to reach others."""
         return 0
+
+    @property
+    def subtitle_tracks(self) -> list[SubtitleTrack]:
+        """The subtitle tracks inside the video's file, with number, language and title."""
+        return []
 
     @abstractmethod
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:

@@ -1,10 +1,10 @@
-"""Parses clock times of subtitle files, such as `01:02:03,450`, to seconds."""
+"""Parses clock times, such as `01:02:03,450` in a subtitle file, to seconds."""
 
 from __future__ import annotations
 
 import re
 
-CLOCK = r"(-?)(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2})(?:[.,]\s?(\d{1,9}))?"
+CLOCK = r"(-?)(?:(\d{1,6})\s?:\s?)?(\d{1,2})\s?:\s?(\d{1,2})(?:(?:\s?[.,]\s?|:(?=\d{3}(?!\d)))(\d{1,9}))?"
 """A regular expression for one time; its five groups are the arguments of `clock_seconds`."""
 _TIME = re.compile(rf"\s*{CLOCK}\s*", re.ASCII)
 
