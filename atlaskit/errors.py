@@ -17,7 +17,7 @@
     └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.
-Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning and CacheWarning.
+Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning, CacheWarning.
 
 A message states the rule, the value received, and what to do, in one or two sentences.
 """

@@ -17,18 +17,16 @@ from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
-from atlaskit.models.serving.server import USUAL_PORT
+from atlaskit.models.named import LOCAL_SERVER
 from atlaskit.video.opening import open_video
 from atlaskit.viz import movie, walk
-
-LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 
 
 def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `ask` subcommand to the parser."""
     parser = commands.add_parser("ask", help="ask a question about a video")
     parser.set_defaults(run=_ask)
-    parser.add_argument("video", type=Path, help="a video file")
+    parser.add_argument("video", help="a video file")
     parser.add_argument("question", help="the question, as one argument")
     parser.add_argument(
         "--choice",

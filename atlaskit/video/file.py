@@ -13,6 +13,7 @@ from typing import Literal
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
 from atlaskit.video.fingerprint import file_fingerprint
+from atlaskit.video.names import no_such_file
 from atlaskit.video.readers import Pixels, Reader
 from atlaskit.video.subtitles import SubtitleSource, SubtitleTrack, load_subtitles, read_embedded, subtitle_tracks
 from atlaskit.video.video import Video
@@ -130,7 +131,7 @@ def _temporary_folder() -> Path:
 def _check_file(path: Path) -> None:
     try:
         if not path.exists():
-            raise VideoError(f"There is no file {path}.")
+            raise VideoError(no_such_file(path))
         if path.is_dir():
             raise VideoError(f"{path} is a directory: name the video file in it.")
         if not path.is_file():

@@ -4,6 +4,7 @@ missing frames.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ class OfflineVideo(Video):
 
 def recall_video(
     fingerprint: str,
-    source: str | Path | Sequence[VideoSource] | None,
+    source: str | os.PathLike[str] | Sequence[VideoSource] | None,
     subtitles: SubtitleSource | Sequence[SubtitleSource],
     reader: ReaderName,
     cache: Cache,
@@ -128,7 +129,7 @@ def _recall_listed(
     if len(facts.parts) != len(sources):
         return None
 
-    def recall(path: str | Path, lines: SubtitleSource, index: int) -> Video:
+    def recall(path: str | os.PathLike[str], lines: SubtitleSource, index: int) -> Video:
         part = facts.parts[index]
         known = cached_facts(part, cache)
         if known is None or known.parts:

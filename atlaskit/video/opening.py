@@ -7,6 +7,7 @@ the file.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import Any, get_args
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, VideoError, printable
 from atlaskit.video.file import ReaderName, VideoFile
+from atlaskit.video.names import local_path
 from atlaskit.video.offline import recall_video
-from atlaskit.video.playlist import VideoSource, check_no_subtitles, open_playlist
+from atlaskit.video.playlist import AnyVideo, VideoSource, check_no_subtitles, open_playlist
 from atlaskit.video.subtitles import SubtitleSource
 from atlaskit.video.video import Video
 
@@ -24,7 +26,7 @@ FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
 
 
 def open_video(
-    source: VideoSource | Sequence[VideoSource] | None = None,
+    source: AnyVideo | None = None,
     subtitles: SubtitleSource | Sequence[SubtitleSource] = None,
     *,
     reader: ReaderName = "pyav",
@@ -36,7 +38,8 @@ def open_video(
     """Open a video file, or a list of them as one video that plays one after the other.
 
     Args:
-        source: A file, a list of files and open videos, or None for a video that `cache` knows.
+        source: A file (its path or `file://` URL), a list of files and open videos, or None for a
+            video that `cache` knows.
         subtitles: A subtitle file (see `read_subtitles` for the formats), "embedded" for a track
             inside the video file, a track that was read before, or None. For a list of
             videos: one for the whole, or a list with one (or None) for each; the lines of the parts
@@ -70,11 +73,12 @@ def open_video(
         video = source
     else:
         _check_source(source, subtitles)
+        named: str | os.PathLike[str] | Sequence[VideoSource] | None = _named(source)
         recalled = None
         if fingerprint is not None:
-            recalled = recall_video(fingerprint, source, subtitles, reader, cache or default_cache())
+            recalled = recall_video(fingerprint, named, subtitles, reader, cache or default_cache())
         options: dict[str, Any] = {"cache": cache, "subtitles_track": subtitles_track, "language": language}
-        video = recalled or _open_files(source, subtitles, reader, options)
+        video = recalled or _open_files(named, subtitles, reader, options)
     if fingerprint not in (None, video.fingerprint):
         found, expected = video.fingerprint[:12], str(fingerprint)[:12]
         raise VideoError(
@@ -83,25 +87,51 @@ def open_video(
     return video
 
 
+def as_video(source: AnyVideo, cache: Cache | None = None) -> Video:
+    """Return a video that a caller gave, opened if it is a file or a list of files.
+
+    Args:
+        source: A file, a list of files and open videos, or an open video.
+        cache: See `open_video`.
+
+    Raises:
+        VideoError: The video cannot be opened.
+        InputError: `source` is none of these.
+    """
+    return source if isinstance(source, Video) else open_video(source, cache=cache)
+
+
 def _open_files(
-    source: str | Path | Sequence[VideoSource] | None, subtitles: Any, reader: ReaderName, options: dict[str, Any]
+    source: str | os.PathLike[str] | Sequence[VideoSource] | None,
+    subtitles: Any,
+    reader: ReaderName,
+    options: dict[str, Any],
 ) -> Video:
     if source is None:
         raise VideoError(
             "The cache knows no video of this fingerprint: give its file, or import the recording of a run that asked "
             "about it."
         )
-    if isinstance(source, (str, Path)):
+    if isinstance(source, (str, os.PathLike)):
         return VideoFile(Path(source), subtitles, reader, **options)
     return open_playlist(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader, **options))
 
 
+def _named(source: Any) -> Any:
+    """Return a source with paths in place of the names that a person typed."""
+    if source is None or isinstance(source, Video):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return local_path(source)
+    return [part if isinstance(part, Video) else local_path(part) for part in source]
+
+
 def _check_source(source: object, subtitles: object) -> None:
     """Raise InputError for a wrong type of source, or several subtitles for one file."""
-    if isinstance(source, (str, Path)):
+    if isinstance(source, (str, os.PathLike)):
         if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
             raise InputError("One video file takes one subtitle file, not a list of them.")
     elif source is not None and (
-        not isinstance(source, Sequence) or not all(isinstance(part, (str, Path, Video)) for part in source)
+        not isinstance(source, Sequence) or not all(isinstance(part, (str, os.PathLike, Video)) for part in source)
     ):
         raise InputError(f"A video is a file, or a list of files and open videos; got {source!r:.80}.")

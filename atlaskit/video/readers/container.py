@@ -15,6 +15,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.video.names import media_url
 from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
@@ -64,7 +65,7 @@ def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
 
 def _open(path: Path, options: dict[str, str]) -> InputContainer:
     try:
-        return av.open(str(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
+        return av.open(media_url(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
     except DECODE_ERRORS as error:
         raise VideoError(f"{path} is not a video that can be read, or it is truncated ({reason(error)}).") from error
 

@@ -53,7 +53,7 @@ def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, in
         if not packet.is_discard:
             shown = packet.pts if shown is None else min(shown, packet.pts)
     if shown is None:
-        raise VideoError(f"{container.name} holds no video frame: is the file whole?")
+        raise VideoError(f"{container.name.removeprefix('file:')} holds no video frame: is the file whole?")
     return shown, delay
 
 

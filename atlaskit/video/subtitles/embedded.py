@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from atlaskit.errors import AtlasError, SubtitleError, printable, reason
+from atlaskit.video.names import media_url
 from atlaskit.video.subtitles.files import track_of
 from atlaskit.video.subtitles.languages import same_language
 from atlaskit.video.subtitles.markup import plain_ass_text, plain_text
@@ -114,7 +115,7 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
 
     try:
         # A hostile "video" may be a playlist of web addresses: only local files are opened.
-        with av.open(str(path), metadata_errors="replace", options={"protocol_whitelist": "file"}) as container:
+        with av.open(media_url(path), metadata_errors="replace", options={"protocol_whitelist": "file"}) as container:
             if FILE_LISTS & set(container.format.name.split(",")):
                 raise SubtitleError(f"{path} is a list of other files: name a video file.")
             yield container

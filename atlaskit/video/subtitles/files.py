@@ -95,7 +95,8 @@ def track_of(
         if outside:
             first = outside[0]
             warnings.warn(
-                f"{len(outside)} of {count} lines of {name} {why}; the first, at {first.start_s:.1f} s: {printable(first.text, 60)!r}.",
+                f"{len(outside)} of {count} lines of {name} {why}; "
+                f"the first, at {first.start_s:.1f} s: {printable(first.text, 60)!r}.",
                 SubtitleWarning,
                 stacklevel=4,
             )
