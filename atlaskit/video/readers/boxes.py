@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-CONTAINER_BOXES = {b"moov", b"trak"}
+CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
 EBML = b"\x1a\x45\xdf\xa3"
 """First bytes of a Matroska file."""
-DEEPEST_NESTING, MOST_BOXES = 4, 4096
+DEEPEST_NESTING, MOST_BOXES = 6, 4096
 
 
 class Box(NamedTuple):

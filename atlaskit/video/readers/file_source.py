@@ -21,7 +21,14 @@ from atlaskit.video.readers.container import (
     shown_size,
     tick_length,
 )
-from atlaskit.video.readers.duration import earliest_start, first_frame, is_without_cues, measure_length
+from atlaskit.video.readers.duration import (
+    RARE_RATE,
+    checked_rate,
+    earliest_start,
+    first_frame,
+    is_without_cues,
+    measure_length,
+)
 from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, has_gap, is_misplaced
 from atlaskit.video.readers.orientation import rotation_of
 from atlaskit.video.readers.sources import PacketSource, StreamPacket, VideoPacket, check_unchanged, file_identity
@@ -51,7 +58,11 @@ class FileSource(PacketSource):
         self.rotation = rotation_of(path, stream.id) if self.kind == "mov" else 0
         self.size = shown_size((codec.width, codec.height), stream.sample_aspect_ratio, self.rotation)
         self.tick = tick_length(stream)
-        self.fps, self.frame_ticks = float(1 / frame_length(stream)), int(frame_length(stream) / self.tick)
+        rate = checked_rate(self._container, stream, path)
+        self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
+        if 1 / frame_length(stream) > RARE_RATE:  # packets were read to check it
+            self.open()
+            stream = self._stream
         self._keeps_index = is_without_cues(self._container, stream)
         try:
             self.start = earliest_start(self._container)
