@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-CONTAINER_BOXES = {b"moov", b"trak"}
+CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
 EBML = b"\x1a\x45\xdf\xa3"
 """First bytes of a Matroska file."""
-DEEPEST_NESTING, MOST_BOXES = 4, 4096
+DEEPEST_NESTING, MOST_BOXES = 6, 4096
 
 
 class Box(NamedTuple):
@@ -39,6 +39,23 @@ def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]
         if kind in CONTAINER_BOXES and depth < DEEPEST_NESTING:
             yield from boxes(file, box.start, box.end, depth + 1)
         start += size
+
+
+def has_several_descriptions(path: Path) -> bool:
+    """Tell whether a track of an MP4 or MOV file has several sample descriptions.
+
+    Its samples then need several decoders.
+    """
+    try:
+        with path.open("rb") as file:
+            for box in boxes(file, 0, path.stat().st_size):
+                if box.kind == b"stsd":
+                    file.seek(box.start + 4)
+                    if struct.unpack(">I", file.read(4))[0] > 1:
+                        return True
+    except (OSError, struct.error):
+        pass
+    return False
 
 
 def is_fragmented(path: Path) -> bool:
