@@ -101,14 +101,14 @@ def orientation_of(path: Path, kind: str, track_id: int, number: int) -> Orienta
 def _posed(projection: Projection) -> Orientation:
     """Return the orientation of a projection's pose, with FFmpeg's reading of it.
 
-    A flat picture can only be rolled, and mirrored by a yaw of half a turn.
+    A flat picture can only be mirrored, by a yaw of half a turn, and then rolled.
     """
     yaw, pitch, roll = projection
     is_mirrored = abs(yaw) == HALF_TURN
     if pitch or (yaw and not is_mirrored) or not -HALF_TURN <= roll <= HALF_TURN:
         return UPRIGHT
     cosine, sine, sign = math.cos(math.radians(roll)), math.sin(math.radians(roll)), -1 if is_mirrored else 1
-    return Matrix(sign * cosine, -sine, sign * sine, cosine).orientation()
+    return Matrix(sign * cosine, -sign * sine, sine, cosine).orientation()
 
 
 def _display_matrix(file: BinaryIO, size: int, track_id: int) -> Matrix:
