@@ -24,7 +24,8 @@ from atlaskit.environment.tiles import Fit, read_tiles
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
-from atlaskit.video.video import LETTERBOX, SAMPLINGS, Sampling, Video
+from atlaskit.video.readers import LETTERBOX
+from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Labels = Literal["none", "index", "time"]
 """What is burned into the corner of a cell: nothing, its index, or the time of its frame."""

@@ -15,9 +15,9 @@ import numpy as np
 
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.fingerprint import playlist_fingerprint
-from atlaskit.video.readers import TIME_STEP_S, Pixels
+from atlaskit.video.readers import LETTERBOX, TIME_STEP_S, Pixels
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
-from atlaskit.video.video import LETTERBOX, Video, read_frames
+from atlaskit.video.video import Video, read_frames
 
 VideoSource: TypeAlias = "str | os.PathLike[str] | Video"
 """A video file, or a video that is open."""

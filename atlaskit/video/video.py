@@ -26,8 +26,6 @@ Sampling = Literal["midpoint", "keyframe", "auto"]
 """Which frame represents an interval: see `Video.moment`."""
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
-LETTERBOX = (128, 128, 128)
-"""Colour beside a frame that does not fill its cell. Not black, which marks dead cells only."""
 LARGEST_SIDE_PX = 16384
 LONG_CELL_GOPS = 4
 """With `sampling="auto"`, a keyframe represents an interval of at least this many GOPs."""

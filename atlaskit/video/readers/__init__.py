@@ -18,6 +18,10 @@ from atlaskit.errors import FrameError
 Pixels = NDArray[np.uint8]
 """One frame, (height, width, 3), RGB."""
 
+LETTERBOX = (128, 128, 128)
+"""Colour beside a picture that does not fill its place, and behind a transparent one. Not black,
+which marks dead cells only."""
+
 TIME_STEP_S = 1e-6
 """Tolerance of times: a frame's own time, rounded to a float, still finds that frame."""
 

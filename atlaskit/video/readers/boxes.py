@@ -41,6 +41,23 @@ def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]
         start += size
 
 
+def has_several_descriptions(path: Path) -> bool:
+    """Tell whether a track of an MP4 or MOV file has several sample descriptions.
+
+    Its samples then need several decoders.
+    """
+    try:
+        with path.open("rb") as file:
+            for box in boxes(file, 0, path.stat().st_size):
+                if box.kind == b"stsd":
+                    file.seek(box.start + 4)
+                    if struct.unpack(">I", file.read(4))[0] > 1:
+                        return True
+    except (OSError, struct.error):
+        pass
+    return False
+
+
 def is_fragmented(path: Path) -> bool:
     """Tell whether an MP4 or MOV file consists of fragments, each with times of its own."""
     try:

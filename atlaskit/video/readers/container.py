@@ -7,16 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
-import numpy as np
 from av.container import InputContainer
 from av.stream import Disposition
-from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.names import media_url
-from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.faults import ENCRYPTED, is_encrypted, what_it_is
 from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
@@ -124,27 +120,3 @@ def frame_length(stream: VideoStream) -> Fraction:
     if guess and (not rate or rate > MOST_OFF * guess):
         rate = guess
     return 1 / Fraction(rate) if rate else Fraction(1, 25)
-
-
-def scale_frame(scaler: VideoReformatter, frame: VideoFrame, size: tuple[int, int]) -> Pixels:
-    """Return a frame as RGB pixels of a size (w, h). All readers scale with this function."""
-    return np.asarray(scaler.reformat(frame, *size, "rgb24", interpolation="AREA").to_ndarray(), np.uint8)
-
-
-def shown_size(coded: tuple[int, int], aspect: Fraction | None, rotation: int) -> tuple[int, int]:
-    """Return the size (w, h) at which a video is shown: upright and with square pixels.
-
-    No side is shorter than in the encoded frames.
-
-    Args:
-        coded: (width, height) of the encoded frames.
-        aspect: Width of a pixel over its height; None if unknown.
-        rotation: Degrees by which frames are rotated before they are shown.
-    """
-    width, height = coded
-    aspect = Fraction(aspect) if aspect and Fraction(1, 20) < aspect < 20 else Fraction(1)
-    if aspect > 1:
-        width = round(width * aspect)
-    else:
-        height = round(height / aspect)
-    return (height, width) if rotation in (90, 270) else (width, height)

@@ -11,6 +11,7 @@ import numpy as np
 from av.packet import Packet
 
 from atlaskit.errors import VideoError
+from atlaskit.video.readers.orientation import Orientation
 from atlaskit.video.readers.sources import PacketSource, StreamPacket, VideoPacket, check_unchanged, file_identity
 from atlaskit.video.readers.stream_copy import (
     CODEC_SHIFT,
@@ -28,7 +29,8 @@ class CopySource(PacketSource):
     def __init__(self, path: Path, copy: StreamCopy) -> None:
         self.path, self._identity, self._copy = path, file_identity(path), copy
         told, table = copy.description, copy.table
-        self.kind, self.size, self.rotation, self.fps = told.kind, told.size, told.rotation, told.fps
+        self.kind, self.size, self.fps = told.kind, told.size, told.fps
+        self.orientation = Orientation(*told.orientation)
         self.tick, self.frame_ticks, self.start = fraction(told.tick), told.frame_ticks, fraction(told.start)
         self._codecs = [codec.codec() for codec in told.codecs]
         self.codec = self._codecs[0]

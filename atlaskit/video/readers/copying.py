@@ -30,10 +30,11 @@ from atlaskit.video.readers.container import (
     container_kind,
     frame_length,
     is_transient,
-    shown_size,
     tick_length,
 )
 from atlaskit.video.readers.duration import earliest_start
+from atlaskit.video.readers.orientation import orientation_of
+from atlaskit.video.readers.picture import shown_size
 from atlaskit.video.readers.sources import Codec, VideoPacket
 from atlaskit.video.readers.stream_copy import (
     CODEC_SHIFT,
@@ -265,10 +266,14 @@ class _Pass:
         joints = [
             (self._positions[joint.packet], round(joint.shift * self._tick * 1_000_000)) for joint in timeline.joints
         ]
+        kind = container_kind(self._container)
+        orientation = orientation_of(
+            self._path, kind, self._stream.id, self._container.streams.video.index(self._stream)
+        )
         return Description(
-            kind=container_kind(self._container),
-            size=shown_size(coded, self._stream.sample_aspect_ratio, 0),
-            rotation=0,
+            kind=kind,
+            size=shown_size(coded, self._stream.sample_aspect_ratio, orientation),
+            orientation=orientation,
             fps=self._rate(timeline),
             tick=_pair(self._tick),
             frame_ticks=self._frame_ticks,

@@ -15,6 +15,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
+from atlaskit.video.readers.orientation import Orientation
 
 VideoPacket: TypeAlias = "Packet[VideoStream]"
 
@@ -56,7 +57,7 @@ class PacketSource(ABC):
         kind: Family of the file's format: "mov", "matroska", "avi", "mpegts", …
         codec: What a decoder needs to know.
         size: (width, height) in pixels as the video is shown.
-        rotation: Degrees counterclockwise by which frames are rotated to be upright.
+        orientation: How frames are turned and mirrored to be upright.
         fps: Frames per second, on average.
         tick: Length of a tick in seconds.
         frame_ticks: Duration of a frame that does not give its own, in ticks.
@@ -72,7 +73,7 @@ class PacketSource(ABC):
     kind: str
     codec: Codec
     size: tuple[int, int]
-    rotation: int
+    orientation: Orientation
     fps: float
     tick: Fraction
     frame_ticks: int

@@ -66,7 +66,7 @@ class Description(BaseModel):
 
     kind: str
     size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
-    rotation: int
+    orientation: tuple[Annotated[int, Field(ge=0, le=3)], bool]
     fps: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     tick: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
     frame_ticks: Annotated[int, Field(ge=1)]
