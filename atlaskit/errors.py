@@ -17,7 +17,8 @@
     └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.
-Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning, CacheWarning.
+Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning, SpeechWarning,
+CacheWarning.
 
 A message states the rule, the value received, and what to do, in one or two sentences.
 """
@@ -77,6 +78,10 @@ class DamagedVideo(UserWarning):
 
 class SubtitleWarning(UserWarning):
     """Lines of a track are not shown, or not at the time that their source gives."""
+
+
+class SpeechWarning(UserWarning):
+    """Something that a speech model may have heard is not among the lines of a video."""
 
 
 class CacheWarning(UserWarning):

@@ -15,6 +15,7 @@ from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.names import no_such_file
 from atlaskit.video.readers import Pixels, Reader
+from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import SubtitleSource, SubtitleTrack, load_subtitles, read_embedded, subtitle_tracks
 from atlaskit.video.video import Video
 
@@ -100,6 +101,14 @@ class VideoFile(Video):
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
         self.check_time(time_s)
         return self._reader.keyframes_around(time_s, until_s)
+
+    def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
+        """Return one of the sound tracks of the file. See `Video.open_sound`."""
+        reader = self._reader
+        lead_s = reader.origin_s - reader.start_s
+        sound = Sound(self.path, reader.start_s, lead_s, self.duration_s, reader.joints, audio_track, language)
+        sound.track()
+        return sound
 
 
 def _open_reader(path: Path, name: ReaderName, copies: Path) -> Reader:

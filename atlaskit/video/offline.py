@@ -16,6 +16,7 @@ from atlaskit.video.file import ReaderName, VideoFile
 from atlaskit.video.playlist import Playlist, VideoSource, open_playlist, paths_of
 from atlaskit.video.readers import Pixels
 from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
+from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
 from atlaskit.video.video import Video
 
@@ -50,6 +51,12 @@ class OfflineVideo(Video):
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the keyframes around a time; raise VideoError if the file is missing or wrong."""
         return self._open().keyframes_around(time_s, until_s)
+
+    def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
+        """Return a sound track of the file; raise VideoError if the file is missing or wrong."""
+        if self.path is None or not self.path.exists():
+            raise VideoError(f"The file of {self.name} is missing: open the video with it to hear its sound.")
+        return self._open().open_sound(audio_track, language)
 
     def _open(self) -> Video:
         with self._lock:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from atlaskit.errors import FrameError, InputError
+from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.readers import CORES, Pixels
+from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import Subtitles, SubtitleTrack
 
 if TYPE_CHECKING:
@@ -133,6 +134,20 @@ class Video(ABC):
         if sampling == "auto" and (after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s)):
             return middle_s
         return min(inside, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
+
+    def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
+        """Return one of the sound tracks of the video's file. Nothing is decoded yet.
+
+        Args:
+            audio_track: Its number among the sound tracks, from 0. None: by language, or the track
+                that the file marks as the default one.
+            language: Of several tracks, the one in this language, by ISO 639 code or English name.
+
+        Raises:
+            VideoError: The video is not one file, or has no sound.
+            InputError: There is no such track.
+        """
+        raise VideoError(f"{self.name} is not a video file with sound: there is nothing to transcribe.")
 
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the video whose file has the frame at a time, and the second in that video.

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from atlaskit.errors import AtlasError, SubtitleError, printable, reason
+from atlaskit.video.languages import same_language
 from atlaskit.video.names import media_url
 from atlaskit.video.subtitles.files import track_of
-from atlaskit.video.subtitles.languages import same_language
 from atlaskit.video.subtitles.markup import plain_ass_text, plain_text
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite
 

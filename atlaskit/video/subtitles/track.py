@@ -12,9 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 from typing import NamedTuple
 
 from atlaskit.errors import InputError
+from atlaskit.video.subtitles.writing import write_srt
 
 LAST_LINE_S = 5.0
 """Duration of a line without an end that neither a next line nor the end of the video cuts off."""
@@ -85,6 +87,22 @@ class Subtitles:
         # All lines before `first` have ended by start_s; no line from `last` on has begun by end_s.
         first, last = bisect_right(latest_ends, start_s), bisect_left(starts, end_s)
         return tuple(line for line in self.lines[first:last] if start_s < line.end_s)
+
+    def save(self, path: str | Path, *, starts_at_s: float = 0.0) -> None:
+        """Write the track as an SRT file, from which `open_video` reads the same lines.
+
+        Times are rounded to milliseconds. The file appears only once it is complete.
+
+        Args:
+            path: A file that ends in .srt; an existing one is replaced.
+            starts_at_s: Second of the file's time at which the video begins; see `read_subtitles`.
+
+        Raises:
+            InputError: The path does not end in .srt, the track is empty, or the file cannot be
+                written.
+        """
+        check_finite("starts_at_s", starts_at_s)
+        write_srt(path, [(line.start_s + starts_at_s, line.end_s + starts_at_s, line.text) for line in self.lines])
 
     @cached_property
     def as_json(self) -> str:

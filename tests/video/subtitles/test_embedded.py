@@ -189,7 +189,7 @@ def test_a_track_is_chosen_by_number_or_title(tmp_path: Path) -> None:
     assert [str(track) for track in open_video(path).subtitle_tracks] == ["0: eng", "1: ger 'Untertitel'"]
     with pytest.raises(SubtitleError, match="no subtitle track 7: choose from 0: eng; 1: ger 'Untertitel'"):
         open_video(path, "embedded", subtitles_track=7)
-    with pytest.raises(InputError, match="language must be a code or a name"):
+    with pytest.raises(InputError, match="A language is a code or a name"):
         open_video(path, "embedded", language="gibberish")
     with pytest.raises(InputError, match='give subtitles="embedded"'):
         open_video(path, language="en")
