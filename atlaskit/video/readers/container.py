@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+from av.codec import codecs_available
 from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream
@@ -99,7 +100,12 @@ def codec_of(stream: VideoStream) -> Codec:
     context = stream.codec_context
     # PyAV 18.0 has no field_order.
     known = {name: getattr(context, name, None) for name in CODEC_SETTINGS}
-    return Codec(context.codec.name, {name: value for name, value in known.items() if value is not None})
+    # FFmpeg's own decoder of VP9 leaves out transparency, and shows what lies beneath.
+    name = context.codec.name
+    tags = {key.lower(): value for key, value in stream.metadata.items()}
+    is_transparent = name == "vp9" and tags.get("alpha_mode") == "1"
+    name = "libvpx-vp9" if is_transparent and "libvpx-vp9" in codecs_available else name
+    return Codec(name, {key: value for key, value in known.items() if value is not None})
 
 
 def container_kind(container: InputContainer) -> str:

@@ -1,0 +1,183 @@
+"""Colours: the right matrix and range, palettes, and HDR as SDR."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from support.pictures import COLOURS, LYING, QUICK, bars, coded, colours_in, encode, numbers, palette, write_palette_avi
+
+import atlaskit as ak
+from atlaskit.video.readers.colour import FROM_BT2020, HLG, PQ, PQ_PEAK, REFERENCE_WHITE, ToSDR
+
+SMALL, HD, UPRIGHT_HD, PAL = (96, 64), (1280, 64), (96, 640), (720, 576)
+UNTAGGED = 2
+
+
+def _shown(path: Path) -> np.ndarray:
+    return colours_in(ak.open_video(path).frames([0.01])[0])
+
+
+@pytest.mark.parametrize("is_full", [False, True], ids=["limited", "full"])
+@pytest.mark.parametrize("matrix", [1, 4, 5, 6, 7, 9])
+@pytest.mark.parametrize(("suffix", "pix_fmt"), [("mp4", "yuv420p"), ("mkv", "yuv444p10le")])
+def test_a_tagged_matrix_is_obeyed(tmp_path: Path, matrix: int, is_full: bool, suffix: str, pix_fmt: str) -> None:
+    path = tmp_path / f"tagged.{suffix}"
+    encode(path, "libx264", pix_fmt, [coded(bars(SMALL), pix_fmt, matrix, is_full=is_full)], **QUICK)
+    assert np.abs(_shown(path) - COLOURS).max() <= 4
+
+
+@pytest.mark.parametrize(("size", "matrix"), [(SMALL, 5), (PAL, 5), (HD, 1), (UPRIGHT_HD, 1)])
+def test_an_untagged_matrix_follows_from_the_size(tmp_path: Path, size: tuple[int, int], matrix: int) -> None:
+    """Small frames are in BT.601, large ones in BT.709."""
+    frame = coded(bars(size), "yuv420p", matrix, tag=UNTAGGED)
+    frame.color_range = 0
+    path = encode(tmp_path / "untagged.mkv", "libx264", "yuv420p", [frame], **QUICK)
+    assert np.abs(_shown(path) - COLOURS).max() <= 4
+
+
+def test_an_untagged_matrix_follows_from_the_primaries(tmp_path: Path) -> None:
+    grey = np.repeat(np.arange(8, dtype=np.uint8) * 36, SMALL[0] // 8)[None, :, None].repeat(SMALL[1], 0).repeat(3, 2)
+    frame = coded(np.ascontiguousarray(grey), "yuv444p", 9, tag=UNTAGGED, primaries=9)
+    path = encode(tmp_path / "untagged.mkv", "libx264", "yuv444p", [frame], **QUICK)
+    assert np.abs(_shown(path) - np.arange(8)[:, None] * 36).max() <= 2
+
+
+@pytest.mark.parametrize("tag", [3, 10, 14])
+def test_a_matrix_that_ffmpeg_cannot_convert_is_shown_all_the_same(tmp_path: Path, tag: int) -> None:
+    frame = coded(bars(SMALL), "yuv444p", 5, tag=tag)
+    path = encode(tmp_path / "odd.mkv", "ffv1", "yuv444p", [frame])
+    assert np.abs(_shown(path) - COLOURS).max() <= 40
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "pix_fmt"),
+    [
+        ("raw.avi", "rawvideo", "bgr24"),
+        ("raw.nut", "rawvideo", "nv12"),
+        ("raw.mov", "rawvideo", "uyvy422"),
+        ("deep.mkv", "ffv1", "yuv422p12le"),
+        ("deeper.mkv", "ffv1", "gbrp16le"),
+        ("rgb.mp4", "libx264rgb", "rgb24"),
+        ("v210.mov", "v210", "yuv422p10le"),
+        ("high.avi", "rawvideo", "rgb555le"),
+        ("lossless.avi", "huffyuv", "bgra"),
+    ],
+)
+def test_pixel_formats(tmp_path: Path, name: str, codec: str, pix_fmt: str) -> None:
+    frame = coded(bars(SMALL), pix_fmt, tag=0 if "rgb" in pix_fmt else None)
+    path = encode(tmp_path / name, codec, pix_fmt, [frame], **(QUICK if "264" in codec else {}))
+    assert np.abs(_shown(path) - COLOURS).max() <= (10 if "555" in pix_fmt else 4)
+
+
+@pytest.mark.parametrize(("pix_fmt", "codec"), [("gray", "rawvideo"), ("gray", "ffv1"), ("gray16le", "ffv1")])
+def test_grey_formats(tmp_path: Path, pix_fmt: str, codec: str) -> None:
+    ramp = np.repeat(np.arange(8, dtype=np.uint8) * 36, 12)[None, :, None].repeat(64, 0).repeat(3, 2)
+    frame = coded(np.ascontiguousarray(ramp), pix_fmt, is_full=True)
+    path = encode(tmp_path / ("grey.avi" if codec == "rawvideo" else "grey.mkv"), codec, pix_fmt, [frame])
+    assert np.abs(_shown(path) - np.arange(8)[:, None] * 36).max() <= 2
+
+
+# --- palettes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changes", [(), (10, 20)], ids=["one palette", "three palettes"])
+def test_a_palette_stands_until_the_next(tmp_path: Path, changes: tuple[int, ...]) -> None:
+    """Each frame has its palette, alone, among others, backwards and after a seek back."""
+    path = write_palette_avi(tmp_path / "palette.avi", 30, changes)
+    times = [index / 25 + 0.001 for index in range(30)]
+    expected = [palette(sum(index >= change for change in changes))[numbers(index)] for index in range(30)]
+    assert np.array_equal(ak.open_video(path).frames(times), expected)
+    video = ak.open_video(path)
+    for index in (25, 15, 5, 29, 19, 20, 9, 10, 0):
+        assert np.array_equal(video.frames([times[index]])[0], expected[index]), index
+        assert np.array_equal(ak.open_video(path).frames([times[index]])[0], expected[index]), index
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [
+        *(("film.mov", "smc"), ("film.avi", "msrle"), ("film.avi", "zmbv"), ("film.mov", "png")),
+        *(("film.avi", "rawvideo"), ("film.mov", "rawvideo"), ("film.nut", "rawvideo")),
+        *(("film.gif", "gif"), ("film.apng", "apng")),
+    ],
+)
+def test_palette_codecs(tmp_path: Path, name: str, codec: str) -> None:
+    frames = []
+    for index in range(30):
+        frame = av.VideoFrame(*LYING, "pal8")
+        stride = frame.planes[0].line_size
+        np.frombuffer(frame.planes[0], np.uint8).reshape(-1, stride)[: LYING[1], : LYING[0]] = numbers(index)
+        opaque = np.full((256, 1), 255, np.uint8)
+        np.frombuffer(frame.planes[1], np.uint8)[:1024] = np.hstack([palette(0)[:, ::-1], opaque]).ravel()
+        frames.append(frame)
+    path = encode(tmp_path / name, codec, "pal8", frames)
+    for index in (0, 7, 13, 29):
+        assert np.array_equal(ak.open_video(path).frames([index / 25 + 0.001])[0], palette(0)[numbers(index)])
+
+
+# --- HDR ------------------------------------------------------------------------------------------
+
+
+def _pq(nits: np.ndarray) -> np.ndarray:
+    m1, m2, c1, c2, c3 = 2610 / 16384, 2523 / 32, 3424 / 4096, 2413 / 128, 2392 / 128
+    power = (nits / PQ_PEAK) ** m1
+    return ((c1 + c2 * power) / (1 + c3 * power)) ** m2
+
+
+def _ramp(values: np.ndarray) -> np.ndarray:
+    """Return bars of values from 0 to 1, (n, 3), as a picture of 16 bits."""
+    wide = np.rint(np.repeat(values, 24, axis=0) * 65535).astype(np.uint16)
+    return np.ascontiguousarray(np.broadcast_to(wide, (64, *wide.shape)))
+
+
+def _hdr(path: Path, values: np.ndarray, transfer: int) -> np.ndarray:
+    frame = coded(_ramp(values), "yuv444p10le", 9, primaries=9, transfer=transfer)
+    codec, options = ("libx265", {"x265-params": "log-level=none:crf=2", "preset": "ultrafast"})
+    encode(path, codec, "yuv444p10le", [frame], **options)
+    return colours_in(ak.open_video(path).frames([0.01])[0], len(values))
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
+@pytest.mark.parametrize("transfer", [PQ, HLG])
+def test_hdr_greys_stay_grey_and_apart(tmp_path: Path, transfer: int, suffix: str) -> None:
+    """Greys keep their order up to the brightest; reference white is bright, and black is black."""
+    nits = np.array([0, 1, 10, 50, 100, 203, 400, 1000, 2000, 4000, 10_000])
+    values = _pq(nits) if transfer == PQ else np.linspace(0, 1, 11)
+    shown = _hdr(tmp_path / f"hdr.{suffix}", np.repeat(values[:, None], 3, axis=1), transfer)
+    assert np.ptp(shown, axis=1).max() <= 1
+    assert (np.diff(shown[:, 0]) > 0).all()
+    assert shown[0, 0] <= 1
+    assert shown[-1, 0] >= 254
+    if transfer == PQ:
+        assert 200 <= shown[5, 0] <= 225
+        assert shown[7, 0] <= 248
+
+
+def test_hdr_colours_below_the_knee_are_those_of_bt709(tmp_path: Path) -> None:
+    """Colours of BT.709, coded in BT.2020 and PQ, come out as sRGB codes them."""
+    colours = np.array([(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0, 1, 1), (0.5, 0.2, 0.1), (0.1, 0.4, 0.3)])
+    nits = 60 * np.maximum(colours @ np.linalg.inv(np.array(FROM_BT2020)).T, 0)
+    light = 60 / REFERENCE_WHITE * colours
+    srgb = 255 * np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    assert np.abs(_hdr(tmp_path / "hdr.mp4", _pq(nits), PQ) - srgb).max() <= 4
+
+
+def test_bt2020_in_sdr_keeps_greys_and_widens_colours(tmp_path: Path) -> None:
+    greys = np.repeat(np.linspace(0, 1, 8)[:, None], 3, axis=1)
+    values = np.concatenate([greys, [(0.6, 0.3, 0.3)]])
+    shown = _hdr(tmp_path / "wide.mp4", values, 14)
+    assert np.abs(shown[:8] - 255 * greys).max() <= 2
+    red, green, _ = shown[8]
+    assert red > 0.6 * 255 + 5
+    assert green < 0.3 * 255 - 5
+
+
+@pytest.mark.parametrize("transfer", [PQ, HLG, 0])
+def test_every_grey_stays_exactly_grey(transfer: int) -> None:
+    values = np.repeat(np.arange(1 << 16, dtype=np.uint16), 3).reshape(256, 256, 3)
+    shown = ToSDR(transfer, FROM_BT2020).apply(values).reshape(-1, 3).astype(int)
+    assert (shown == shown[:, :1]).all()
+    assert (np.diff(shown[:, 0]) >= 0).all()
