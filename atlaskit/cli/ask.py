@@ -40,20 +40,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     kinds = parser.add_mutually_exclusive_group()
     for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"the answer is {wanted}")
-    parser.add_argument(
-        "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
-    )
-    parser.add_argument(
-        "--transcribe",
-        nargs=2,
-        metavar=("URL", "NAME"),
-        help="let a speech model write the subtitles: its OpenAI-compatible endpoint and its name; "
-        "they are cached, and saved in the current folder as NAME-OF-THE-VIDEO.srt",
-    )
-    parser.add_argument("--language", help="language of the embedded track, or that is spoken: en, eng or English")
-    parser.add_argument(
-        "--subtitles-track", metavar="TRACK", help="the embedded track: its number from 0, or its title"
-    )
+    _add_subtitle_options(parser)
     parser.add_argument(
         "--model",
         nargs=2,
@@ -90,6 +77,23 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
     add_grid_options(parser)
     parser.set_defaults(k=None, cell=None)  # the preset of the model
+
+
+def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
+    )
+    parser.add_argument(
+        "--transcribe",
+        nargs=2,
+        metavar=("URL", "NAME"),
+        help="let a speech model write the subtitles: its OpenAI-compatible endpoint and its name; "
+        "they are cached, and saved in the current folder as NAME-OF-THE-VIDEO.srt",
+    )
+    parser.add_argument("--language", help="language of the embedded track, or that is spoken: en, eng or English")
+    parser.add_argument(
+        "--subtitles-track", metavar="TRACK", help="the embedded track: its number from 0, or its title"
+    )
 
 
 def _opened(options: argparse.Namespace, cache: Cache) -> Video:
