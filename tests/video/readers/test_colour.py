@@ -141,7 +141,7 @@ def _hdr(path: Path, values: np.ndarray, transfer: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("transfer", [PQ, HLG])
-def test_hdr_greys_stay_grey_and_apart(tmp_path: Path, transfer: int, suffix: str) -> None:
+def test_hdr_greys_stay_grey_and_apart(tmp_path: Path, transfer: int) -> None:
     """Greys keep their order up to the brightest; reference white is bright, and black is black."""
     nits = np.array([0, 1, 10, 50, 100, 203, 400, 1000, 2000, 4000, 10_000])
     values = _pq(nits) if transfer == PQ else np.linspace(0, 1, 11)
