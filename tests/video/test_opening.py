@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.media import make_video
 from support.model_doubles import Counting
+from support.speaking import speaking_video
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import asked_key, lines_key, video_key
 from atlaskit.environment.render import view
-from atlaskit.errors import InputError, SubtitleError, VideoError
+from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
 from atlaskit.video.records import parse_facts, parse_lines, remember_video
@@ -220,3 +221,23 @@ def test_any_bytes_can_be_parsed_as_facts_and_lines(entry: bytes) -> None:
     assert parse_facts(entry) is None
     lines = parse_lines(entry)
     assert lines is None or lines_key(lines.fingerprint)
+
+
+@pytest.mark.parametrize("suffix", [".mkv", ".ts", ".mp4"])
+def test_a_subtitle_file_counts_from_the_earliest_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """Where the picture starts 3 s after the sound, the line of second 4 is shown with second 1."""
+    monkeypatch.chdir(tmp_path)
+    codec = {".mkv": "pcm_s16le", ".ts": "mp2", ".mp4": "alac"}[suffix]
+    path = speaking_video(tmp_path / f"late{suffix}", [], 8, picture_from_s=3.0, codec=codec)
+    rows = (f"{n + 1}\n00:00:0{n},000 --> 00:00:0{n},999\nsecond {n}\n" for n in range(8))
+    (tmp_path / "t.srt").write_text("\n".join(rows))
+    cache = Cache(tmp_path / "known")
+    with pytest.warns(SubtitleWarning, match="3 of 8 lines of t.srt end before the first frame"):
+        video = open_video(path, "t.srt", cache=cache)
+    assert [line.text for line in video.subtitles.between(1.3, 1.4)] == ["second 4"]
+    remember_video(video, cache)
+    with pytest.warns(SubtitleWarning):
+        recalled = open_video(path, "t.srt", fingerprint=video.fingerprint, cache=cache)
+    assert recalled.subtitles == video.subtitles and recalled.lead_s == pytest.approx(3.0, abs=0.1)

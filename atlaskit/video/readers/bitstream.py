@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import cycle, islice
 from typing import cast
 
@@ -14,7 +15,7 @@ from av.bitstream import BitStreamFilterContext
 from av.packet import Packet
 from av.video.stream import VideoStream
 
-from atlaskit.video.readers.container import tick_length
+from atlaskit.video.readers.container import DECODE_ERRORS, tick_length
 from atlaskit.video.readers.sources import VideoPacket
 from atlaskit.video.readers.timeline import NO_TIME
 
@@ -74,7 +75,8 @@ def counted(
 
     FFmpeg reads from the bit stream how many frames are decoded before a frame is shown. Its filter
     loses count of the last frames of a stream. So the first packets are fed once more at the end,
-    as if the video began anew, and what comes of them is dropped.
+    as if the video began anew, and what comes of them is dropped. A packet that is too damaged for
+    the filter is left out.
 
     Args:
         packets: The packets, in the order of decoding.
@@ -89,15 +91,20 @@ def counted(
         if len(first) < REPEATED:
             first.append(bytes(packet))
         packet.pts, packet.dts, given = None, len(dts) * frame_ticks, packet.dts
+        try:
+            found = cast("list[VideoPacket]", reorder.filter(packet))
+        except DECODE_ERRORS:  # so damaged that its order cannot be read: as if it were not there
+            continue
         dts.append(NO_TIME if given is None else given)
-        for filtered in cast("list[VideoPacket]", reorder.filter(packet)):
+        for filtered in found:
             yielded += 1
             yield filtered
     for number, data in enumerate(islice(cycle(first), 8 * REPEATED)):
         repeated = cast("VideoPacket", Packet(data))
         repeated.time_base, repeated.dts = tick_length(stream), (len(dts) + number) * frame_ticks
-        for filtered in islice(cast("list[VideoPacket]", reorder.filter(repeated)), len(dts) - yielded):
-            yielded += 1
-            yield filtered
+        with suppress(*DECODE_ERRORS):
+            for filtered in islice(cast("list[VideoPacket]", reorder.filter(repeated)), len(dts) - yielded):
+                yielded += 1
+                yield filtered
         if yielded == len(dts):
             return

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import av
 import numpy as np
 from av.container import InputContainer
 from av.video.stream import VideoStream
@@ -87,7 +88,9 @@ def make_copy(container: InputContainer, stream: VideoStream, path: Path, times:
         if not len(pass_.times):
             raise VideoError(f"{path} holds no video frame: is the file whole?")
         writer.finish(*pass_.result())
-    except OSError as error:
+    except DECODE_ERRORS as error:
+        if not isinstance(error, OSError) or isinstance(error, av.FFmpegError):
+            raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
         raise VideoError(
             f"The video stream of {path} cannot be copied to {target.parent} ({reason(error)}): "
             "make room there, or name a cache in another directory."

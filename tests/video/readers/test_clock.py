@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import av
 import pytest
 from support.media import SIZE, frame_number, make_video
 
@@ -257,3 +258,63 @@ def test_the_command_line_lists_and_removes_copies(
     assert main(["cache", "prune", "--kind", "streams"]) == 0 and "1 streams removed" in capsys.readouterr().out
     assert not list((tmp_path / "cache" / "streams").iterdir())
     assert number_at(open_video(path, cache=cache), 0.5) == 12, "it is made again"
+
+
+@pytest.mark.parametrize("suffix", [".avi", ".asf"])
+@pytest.mark.parametrize("codec", ["libx264", "mpeg4"])
+def test_frames_that_are_only_decoded_in_order_are_shown_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, suffix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    open_and_check(make_video(tmp_path / f"v{suffix}", codec, 85, size=SMALL, gop=20, bf="2"), 85)
+
+
+@pytest.mark.parametrize("suffix", [".mkv", ".mp4", ".nut"])
+def test_pictures_without_their_own_times_are_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """Some encoders of MPEG-4 write B-frames with times that count in the order of decoding."""
+    monkeypatch.chdir(tmp_path)
+    whole = make_video(tmp_path / "whole.mkv", "mpeg4", 85, size=SMALL, gop=20, bf="2")
+    path = tmp_path / f"v{suffix}"
+    with av.open(str(whole)) as source, av.open(str(path), "w") as target:
+        stream = source.streams.video[0]
+        copy = target.add_stream_from_template(stream)
+        for number, packet in enumerate(packet for packet in source.demux(stream) if packet.size):
+            packet.pts = packet.dts = number * 40
+            packet.duration, packet.stream = 40, copy
+            target.mux(packet)
+    open_and_check(path, 85)
+
+
+def open_and_check(path: Path, frames: int) -> None:
+    """Check every frame in one request, and some alone."""
+    video = open_video(path)
+    times = [(index + 0.5) / 25 for index in range(frames)]
+    assert [upright_number(frame) for frame in video.frames(times)] == list(range(frames))
+    for index in (frames - 1, 3, 40, 0, 21):
+        assert number_at(open_video(path), times[index]) == index
+
+
+def test_a_damaged_raw_stream_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = bytearray(make_video(tmp_path / "v.h264", frames=85, size=SMALL, gop=20, bf="2").read_bytes())
+    rng = random.Random(1)
+    for _ in range(12):
+        data[rng.randrange(2000, len(data))] ^= 1 << rng.randrange(8)
+    (tmp_path / "damaged.h264").write_bytes(data)
+    video = open_video(tmp_path / "damaged.h264")
+    found = video.try_frames([index / 25 + 0.01 for index in range(80)])
+    assert sum(not isinstance(frame, FrameError) for frame in found) > 20
+
+
+def test_a_part_that_begins_between_keyframes_shows_the_picture_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = part(tmp_path, ".ts", 0), part(tmp_path, ".ts", 1)
+    cut = len(second) * 6 // 10 // 188 * 188
+    (tmp_path / "cut.ts").write_bytes(first + second[cut:])
+    video = open_video(tmp_path / "cut.ts")
+    numbers = [number_at(video, time_s / 25) for time_s in range(round(video.duration_s * 25) - 1)]
+    assert numbers == sorted(numbers) and set(numbers) <= {*range(60), *range(100, 120)}
