@@ -7,6 +7,7 @@ from atlaskit import benchmarks, nano
 from atlaskit.agents import baselines, strategies
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
+from atlaskit.agents.speech import transcribe
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import (
@@ -28,6 +29,7 @@ from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.serving.server import serve
+from atlaskit.models.speech import ASR
 from atlaskit.runs import archive as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
@@ -41,6 +43,7 @@ html.attach()  # objects display themselves in notebooks
 live.attach()  # `ask(show=True)` draws a run while it happens
 
 __all__ = [
+    "ASR",
     "VLM",
     "AddToScratchpad",
     "Atlas",
@@ -74,6 +77,7 @@ __all__ = [
     "serve",
     "statistics",
     "strategies",
+    "transcribe",
     "view",
     "walk",
     "widgets",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 VERSIONS = {
@@ -23,6 +23,7 @@ VERSIONS = {
     "readable": 1,
     "reply": 4,
     "failure": 1,
+    "transcript": 1,
     "video": 1,
     "lines": 1,
     "asked": 1,
@@ -170,6 +171,20 @@ def run_key(trace: Sequence[dict[str, Any]]) -> str:
 def served_key(address: str) -> str:
     """Return the key of the name of the model that an address last served."""
     return entry_key("served", address=address)
+
+
+def transcript_key(sound: str, *, model: str, parameters: Mapping[str, Any]) -> str:
+    """Return the key of what a speech model heard in a chunk of sound.
+
+    Left out: the video and the second at which the chunk starts, so that the same sound elsewhere
+    costs nothing; and the endpoint's address, credentials and time-outs.
+
+    Args:
+        sound: SHA-256 of the samples, 16-bit, little-endian.
+        model: Name of the model.
+        parameters: What the transcription depends on beside the model and the sound.
+    """
+    return entry_key("transcript", sound=sound, model=model, parameters=dict(parameters))
 
 
 def _microseconds(time_s: float) -> int:

@@ -10,6 +10,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import IMAGES, VERSIONS, is_outdated
 from atlaskit.errors import InputError, printable
 from atlaskit.runs.archive import export, import_
+from atlaskit.video.file import COPIES, copies_folder
 
 DAY_S = 86400.0
 MEGABYTE = 1e6
@@ -38,8 +39,9 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     prune_parser.add_argument(
         "--kind",
         action="append",
-        choices=sorted(VERSIONS),
-        help="remove entries of this kind (default: all kinds of images)",
+        choices=sorted([*VERSIONS, COPIES]),
+        help="remove entries of this kind (default: all kinds of images); streams: copies of the video streams of "
+        "files without a reliable index, which are made again when they are needed",
     )
     prune_parser.add_argument(
         "--older-than", type=float, metavar="DAYS", help="remove entries older than this many days"
@@ -82,6 +84,9 @@ def _stats(options: argparse.Namespace) -> int:
     for kind, row in cache.stats().items():
         megabytes = row["bytes"] / MEGABYTE
         print(f"{printable(kind, 9):<10}{row['entries']:>10}{megabytes:>10.2f}{row['corrupt']:>10}{row['evicted']:>10}")
+    if copies := _copies(cache):
+        megabytes = sum(size for _, size in copies) / MEGABYTE
+        print(f"{COPIES:<10}{len(copies):>10}{megabytes:>10.2f}{0:>10}{0:>10}")
     return 0
 
 
@@ -99,16 +104,20 @@ def _prune(options: argparse.Namespace) -> int:
         if value is not None and not 0 <= value < 1e12:
             raise InputError(f"{name} must be a number of at least 0; got {value}.")
     cache = _open(options.cache)
+    copies = _copies(cache) if COPIES in (options.kind or ()) else []
+    for path, _ in copies:
+        path.unlink(missing_ok=True)
     if options.kind is None and options.older_than is None and options.to is None:
         removed = cache.prune(is_wanted=lambda key: not is_outdated(key))
     else:
         removed = cache.prune(
-            kinds=set(options.kind or IMAGES),
+            kinds=set(options.kind or IMAGES) - {COPIES},
             older_than_s=DAY_S * (options.older_than or 0.0),
             to_bytes=None if options.to is None else round(MEGABYTE * options.to),
         )
     _print_counts("removed", ((kind, count, size) for kind, (count, size) in removed.items()))
-    if not removed:
+    _print_counts("removed", [(COPIES, len(copies), sum(size for _, size in copies))] if copies else [])
+    if not removed and not copies:
         print("nothing to remove")
     return 0
 
@@ -127,6 +136,13 @@ def _import(options: argparse.Namespace) -> int:
         print(f"{recording}: {sum(imported.values())} new entries")
         _print_counts("new", _rows(imported))
     return 0
+
+
+def _copies(cache: Cache) -> list[tuple[Path, int]]:
+    """Return the stream copies beside the entries of a cache, with their bytes."""
+    from atlaskit.video.readers.stream_copy import copies_of  # loads PyAV
+
+    return copies_of(copies_folder(cache))
 
 
 def _open(directory: Path) -> Cache:

@@ -7,7 +7,6 @@ reads the completion. Retries, corrections and the wording of errors are the cli
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from atlaskit.models.dialect import HOSTED, Dialect, dialect_of
 from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, parsed
 from atlaskit.models.limiter import Limiter
 from atlaskit.models.payload import Payload, build_payload, delete_files, sampling_parameters
+from atlaskit.models.posting import post_when_admitted
 from atlaskit.models.protocol import Request
 
 UNKNOWN_IMAGE = frozenset({400, 404, 422, 500})
@@ -108,18 +108,15 @@ class ChatEndpoint:
 
     def _send(self, payload: Payload, state: CallState) -> bytes:
         """Send a payload once the limiter admits it, and return the body of the answer."""
-        began_s = time.monotonic()
         try:
-            with self._limiter.slot(state.left_s, state.cancel):
-                state.queue_s += time.monotonic() - began_s
-                timeout_s = min(self._timeout_s, state.left_s)
-                if timeout_s > 0:
-                    state.sent_bytes += len(payload.body)
-                    return self._endpoint.post(
-                        "chat/completions", payload.body, payload.headers, timeout_s, state.cancel
-                    )
-        except TimeoutError:
-            state.queue_s += time.monotonic() - began_s
+            return post_when_admitted(
+                self._endpoint,
+                self._limiter,
+                "chat/completions",
+                payload.body,
+                payload.headers,
+                self._timeout_s,
+                state,
+            )
         finally:
             delete_files(payload.files)
-        raise HttpFailure("could not be called before the deadline", is_passing=False, is_call=False)

@@ -23,6 +23,7 @@ from PIL import Image
 from atlaskit.caching.keys import IMAGES, VERSIONS, canonical_json, kind_of, lines_key, video_key
 from atlaskit.errors import CacheError, reason
 from atlaskit.models.cached import read_failure_entry, read_reply_entry
+from atlaskit.models.transcription import read_transcript_entry
 from atlaskit.video.fingerprint import playlist_fingerprint
 from atlaskit.video.records import parse_facts, parse_lines
 
@@ -169,6 +170,9 @@ def _is_valid(key: str, value: bytes) -> bool:
                 return (kind == "tile" and not value) or _is_image(value)
             case "failure":
                 return read_failure_entry(value) is not None
+            case "transcript":
+                read_transcript_entry(value)
+                return True
             case "video":
                 facts = parse_facts(value)
                 return facts is not None and (not facts.parts or key == video_key(playlist_fingerprint(facts.parts)))

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from atlaskit.errors import FrameError, InputError
+from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.readers import CORES, Pixels
-from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.sound import Sound
+from atlaskit.video.subtitles import Subtitles, SubtitleTrack
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -41,6 +42,8 @@ class Video(ABC):
         size: (width, height) in pixels as the video is shown: upright and with square pixels.
         fingerprint: A hash of the content: equal for equal videos, wherever their files lie.
         subtitles: All lines of the video.
+        lead_s: Seconds of the container's time before the first frame: a subtitle file counts from
+            its start.
     """
 
     name: str
@@ -49,11 +52,17 @@ class Video(ABC):
     size: tuple[int, int]
     fingerprint: str
     subtitles: Subtitles
+    lead_s: float = 0.0
 
     @property
     def frames_decoded(self) -> int:
         """Number of frames decoded so far, including those decoded only to reach others."""
         return 0
+
+    @property
+    def subtitle_tracks(self) -> list[SubtitleTrack]:
+        """The subtitle tracks inside the video's file, with number, language and title."""
+        return []
 
     @abstractmethod
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
@@ -125,6 +134,20 @@ class Video(ABC):
         if sampling == "auto" and (after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s)):
             return middle_s
         return min(inside, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
+
+    def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
+        """Return one of the sound tracks of the video's file. Nothing is decoded yet.
+
+        Args:
+            audio_track: Its number among the sound tracks, from 0. None: by language, or the track
+                that the file marks as the default one.
+            language: Of several tracks, the one in this language, by ISO 639 code or English name.
+
+        Raises:
+            VideoError: The video is not one file, or has no sound.
+            InputError: There is no such track.
+        """
+        raise VideoError(f"{self.name} is not a video file with sound: there is nothing to transcribe.")
 
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the video whose file has the frame at a time, and the second in that video.

@@ -3,6 +3,7 @@
 import atlaskit as ak
 
 NAMES = [
+    "ASR",
     "VLM",
     "AddToScratchpad",
     "Atlas",
@@ -36,6 +37,7 @@ NAMES = [
     "serve",
     "statistics",
     "strategies",
+    "transcribe",
     "view",
     "walk",
     "widgets",

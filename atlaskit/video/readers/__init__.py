@@ -44,6 +44,9 @@ class Reader(ABC):
     start_s: float
     """The container's time at which its earliest stream starts: a player calls it 0, and a subtitle
     file counts from it. Less than `origin_s` where sound comes before the first frame."""
+    joints: Sequence[tuple[int, float]] = ()
+    """Where the container's clock breaks: byte of the file from which on so many seconds are added
+    to its times, in the order of the file."""
     frames_decoded: int = 0
     """Number of frames decoded so far, including those decoded only to reach others."""
 

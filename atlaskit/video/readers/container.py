@@ -13,6 +13,8 @@ from av.stream import Disposition
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.video.names import media_url
+from atlaskit.video.readers.faults import ENCRYPTED, is_encrypted, what_it_is
 from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError)
@@ -55,26 +57,41 @@ def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
         container.close()
         container = _open(path, OPTIONS | LONG_PROBE)
     if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
-        raise VideoError(f"{path} is not a video: its format is {container.format.long_name or container.format.name}.")
+        name = container.format.long_name or container.format.name
+        raise VideoError(f"{path} {what_it_is(path) or f'is not a video: its format is {name}'}.")
+    if is_encrypted(path, container_kind(container)):
+        raise VideoError(f"{path} {ENCRYPTED}.")
     return container, _video_stream(container, path)
 
 
 def _open(path: Path, options: dict[str, str]) -> InputContainer:
     try:
-        return av.open(str(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
+        return av.open(media_url(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
     except DECODE_ERRORS as error:
-        raise VideoError(f"{path} is not a video that can be read, or it is truncated ({reason(error)}).") from error
+        if is_transient(error):
+            raise VideoError(f"{path} cannot be read ({reason(error)}).") from error
+        known = what_it_is(path)
+        raise VideoError(
+            f"{path} {known or f'is not a video that can be read, or it is truncated ({reason(error)})'}."
+        ) from error
 
 
 def _video_stream(container: InputContainer, path: Path) -> VideoStream:
-    streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
+    pictures = [stream for stream in container.streams.video if stream.disposition & Disposition.attached_pic]
+    streams = [stream for stream in container.streams.video if stream not in pictures]
     if not streams:
-        content = "only sound" if container.streams.audio else "no video"
-        raise VideoError(f"{path} holds {content}: name a file with video in it.")
+        content = (
+            "only sound" if container.streams.audio else "only subtitles" if container.streams.subtitles else "no video"
+        )
+        cover = " and a cover picture" if pictures else ""
+        known = what_it_is(path)
+        raise VideoError(f"{path} {known or f'holds {content}{cover}: name a file with video in it'}.")
     best = container.streams.best("video")
     stream = best if isinstance(best, VideoStream) and best in streams else streams[0]
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
+    if what := what_it_is(path) if container_kind(container) == "mov" else None:
+        raise VideoError(f"{path} {what}.")
     return stream
 
 

@@ -43,6 +43,7 @@ class CopySource(PacketSource):
         self.last_end = int((shown["pts"] + shown["duration"]).max())
         self.end = max(fraction(told.end), self.last_end * self.tick) - self.origin * self.tick
         self.readable_end = self.end
+        self.joints = tuple((position, shift_us / 1e6) for position, shift_us in told.joints if position >= 0)
         self._file: BinaryIO
         self._next = 0
         self.open()

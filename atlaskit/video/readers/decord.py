@@ -17,6 +17,7 @@ import numpy as np
 from av import VideoFrame
 
 from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.video.names import media_url
 from atlaskit.video.readers import TIME_STEP_S, Pixels, Reader
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.pyav import PyAVReader
@@ -55,7 +56,7 @@ class DecordReader(Reader):
             raise InputError('decord is not installed: `pip install decord`, or use reader="pyav".') from error
         decord.logging.set_level(decord.logging.QUIET)
         try:
-            self._decord = decord.VideoReader(str(path), num_threads=0)
+            self._decord = decord.VideoReader(media_url(path), num_threads=0)
             timestamps = np.asarray(self._decord.get_frame_timestamp(np.arange(len(self._decord))))
         except Exception as error:
             raise self._refusal(f"it fails: {_reason(error)}") from error

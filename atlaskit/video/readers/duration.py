@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from av.container import InputContainer
@@ -13,6 +15,10 @@ from av.video.stream import VideoStream
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, frame_length, tick_length
 
+RARE_RATE, IMPOSSIBLE_RATE = 240, 20_000
+"""Frames per second above which a header is not believed, and above which packets are not."""
+SAMPLED_PACKETS = 200
+"""Packets that tell the rate of a file with a rare one."""
 TOLERATED_S = 1
 """Decoding times that go back by less, in seconds, are taken to be rounded."""
 
@@ -53,8 +59,32 @@ def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, in
         if not packet.is_discard:
             shown = packet.pts if shown is None else min(shown, packet.pts)
     if shown is None:
-        raise VideoError(f"{container.name} holds no video frame: is the file whole?")
+        raise VideoError(f"{container.name.removeprefix('file:')} holds no video frame: is the file whole?")
     return shown, delay
+
+
+def checked_rate(container: InputContainer, stream: VideoStream, path: Path) -> Fraction:
+    """Return the frame rate of a file just opened: that of its header if it can be true.
+
+    A rate above RARE_RATE is compared with the times of the first packets, which decide.
+
+    Raises:
+        VideoError: The packets themselves have a rate that no camera has.
+    """
+    rate = 1 / frame_length(stream)
+    if rate <= RARE_RATE:
+        return rate
+    times: list[int] = []
+    with suppress(*DECODE_ERRORS):
+        times = [packet.pts for packet in islice(container.demux(stream), SAMPLED_PACKETS) if packet.pts is not None]
+    length = (max(times) - min(times)) * tick_length(stream) if times else Fraction(0)
+    measured = (len(times) - 1) / length if length else rate
+    if measured > IMPOSSIBLE_RATE:
+        raise VideoError(
+            f"{path} has {float(measured):,.0f} frames per second by its own times, and no camera has: "
+            "encode or mux it again with its true rate."
+        )
+    return measured if abs(measured - rate) > rate / 10 else rate
 
 
 class Length(NamedTuple):

@@ -23,7 +23,14 @@ from atlaskit.video.readers.container import (
     open_container,
     tick_length,
 )
-from atlaskit.video.readers.duration import earliest_start, first_frame, is_without_cues, measure_length
+from atlaskit.video.readers.duration import (
+    RARE_RATE,
+    checked_rate,
+    earliest_start,
+    first_frame,
+    is_without_cues,
+    measure_length,
+)
 from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, has_gap, is_misplaced
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.palettes import Palettes
@@ -70,7 +77,11 @@ class FileSource(PacketSource):
         aspect = codec.sample_aspect_ratio if is_varied else stream.sample_aspect_ratio
         self.size = shown_size((codec.width, codec.height), aspect, self.orientation)
         self.tick = tick_length(stream)
-        self.fps, self.frame_ticks = float(1 / frame_length(stream)), int(frame_length(stream) / self.tick)
+        rate = checked_rate(self._container, stream, path)
+        self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
+        if 1 / frame_length(stream) > RARE_RATE:  # packets were read to check it
+            self.open()
+            stream = self._stream
         self._keeps_index = is_without_cues(self._container, stream)
         try:
             self.start = earliest_start(self._container)

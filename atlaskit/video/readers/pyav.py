@@ -51,6 +51,7 @@ class PyAVReader(Reader):
         self.fps, self.size = self._source.fps, self._source.size
         self.origin_s = float(self._source.origin * self._source.tick)
         self.start_s = min(self.origin_s, float(self._source.start))
+        self.joints = self._source.joints
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
         self._breaks: dict[int, StreamBreak] = {}

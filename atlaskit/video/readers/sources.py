@@ -6,7 +6,7 @@ A source gives the facts of the stream and its packets from a keyframe on. It de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -67,6 +67,8 @@ class PacketSource(ABC):
         end: When the longest stream ends, in seconds after the first frame.
         readable_end: When the readable part ends; less than `end` in a truncated file.
         is_open: Whether packets can be read.
+        joints: Where the container's clock breaks: byte of the file from which on so many seconds
+            are added to its times.
     """
 
     path: Path
@@ -83,6 +85,7 @@ class PacketSource(ABC):
     end: Fraction
     readable_end: Fraction
     is_open: bool = False
+    joints: Sequence[tuple[int, float]] = ()
 
     @abstractmethod
     def open(self) -> None:

@@ -163,6 +163,15 @@ def fraction(pair: tuple[int, int]) -> Fraction:
     return Fraction(*pair)
 
 
+def copies_of(folder: Path) -> list[tuple[Path, int]]:
+    """Return the files of a folder of stream copies with their bytes, the oldest first."""
+    try:
+        facts = [(path, path.stat()) for path in folder.iterdir() if path.suffix in (".packets", ".continuous")]
+    except OSError:
+        return []
+    return [(path, fact.st_size) for path, fact in sorted(facts, key=lambda pair: pair[1].st_mtime_ns)]
+
+
 def copies_in(folder: Path) -> Path:
     """Return the folder of the copies, created if needed, for the user alone.
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.media import SIZE, frame_number, make_video
 
+from atlaskit.__main__ import main
+from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
@@ -242,3 +244,16 @@ def test_the_last_picture_stands_until_the_sound_ends(
         assert video.duration_s == pytest.approx(20.0, abs=0.15)
         assert number_at(video, 19.5) == 29 and number_at(video, 1.5) == 29 and number_at(video, 0.5) == 12
     assert number_at(open_video(tmp_path / f"v{suffix}"), video.duration_s - 0.01) == 29
+
+
+def test_the_command_line_lists_and_removes_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = make_video(tmp_path / "v.mpg", "mpeg2video", frames=30, size=SMALL)
+    cache = Cache("cache")
+    open_video(path, cache=cache)
+    assert main(["cache", "stats"]) == 0 and "streams" in capsys.readouterr().out
+    assert main(["cache", "prune", "--kind", "streams"]) == 0 and "1 streams removed" in capsys.readouterr().out
+    assert not list((tmp_path / "cache" / "streams").iterdir())
+    assert number_at(open_video(path, cache=cache), 0.5) == 12, "it is made again"

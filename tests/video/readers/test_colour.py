@@ -140,13 +140,12 @@ def _hdr(path: Path, values: np.ndarray, transfer: int) -> np.ndarray:
     return colours_in(ak.open_video(path).frames([0.01])[0], len(values))
 
 
-@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
 @pytest.mark.parametrize("transfer", [PQ, HLG])
-def test_hdr_greys_stay_grey_and_apart(tmp_path: Path, transfer: int, suffix: str) -> None:
+def test_hdr_greys_stay_grey_and_apart(tmp_path: Path, transfer: int) -> None:
     """Greys keep their order up to the brightest; reference white is bright, and black is black."""
     nits = np.array([0, 1, 10, 50, 100, 203, 400, 1000, 2000, 4000, 10_000])
     values = _pq(nits) if transfer == PQ else np.linspace(0, 1, 11)
-    shown = _hdr(tmp_path / f"hdr.{suffix}", np.repeat(values[:, None], 3, axis=1), transfer)
+    shown = _hdr(tmp_path / "hdr.mkv", np.repeat(values[:, None], 3, axis=1), transfer)
     assert np.ptp(shown, axis=1).max() <= 1
     assert (np.diff(shown[:, 0]) > 0).all()
     assert shown[0, 0] <= 1
@@ -162,13 +161,13 @@ def test_hdr_colours_below_the_knee_are_those_of_bt709(tmp_path: Path) -> None:
     nits = 60 * np.maximum(colours @ np.linalg.inv(np.array(FROM_BT2020)).T, 0)
     light = 60 / REFERENCE_WHITE * colours
     srgb = 255 * np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
-    assert np.abs(_hdr(tmp_path / "hdr.mp4", _pq(nits), PQ) - srgb).max() <= 4
+    assert np.abs(_hdr(tmp_path / "hdr.mkv", _pq(nits), PQ) - srgb).max() <= 4
 
 
 def test_bt2020_in_sdr_keeps_greys_and_widens_colours(tmp_path: Path) -> None:
     greys = np.repeat(np.linspace(0, 1, 8)[:, None], 3, axis=1)
     values = np.concatenate([greys, [(0.6, 0.3, 0.3)]])
-    shown = _hdr(tmp_path / "wide.mp4", values, 14)
+    shown = _hdr(tmp_path / "wide.mkv", values, 14)
     assert np.abs(shown[:8] - 255 * greys).max() <= 2
     red, green, _ = shown[8]
     assert red > 0.6 * 255 + 5

@@ -1,0 +1,289 @@
+"""`transcribe`: the subtitles of a video without any, from its sound, by a speech model.
+
+The sound is cut at pauses into chunks of at most half a minute, and many are sent at once. What was
+heard in a chunk is cached under its samples, so a second run pays for missing chunks only.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+
+from tqdm.auto import tqdm
+
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError, check_whole, printable
+from atlaskit.models.cached_speech import hear
+from atlaskit.models.errors import ModelError
+from atlaskit.models.speech import ASR
+from atlaskit.models.transcription import Segment
+from atlaskit.models.usage import Usage
+from atlaskit.video.languages import language_code
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo, Playlist
+from atlaskit.video.sound import Chunk, Sound
+from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.subtitles.track import SourceLine, place_lines
+from atlaskit.video.video import Video
+
+PARALLEL = 8
+"""Chunks that are sent at once, unless the caller sets another number."""
+MOST_FAILURES = 3
+"""After so many chunks in a row have failed, no more are sent."""
+SHORTEST_S = 0.01
+"""A line that is shorter has no usable times: it gets those of its chunk."""
+BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s [{elapsed}<{remaining}{postfix}]"
+
+
+def transcribe(
+    video: AnyVideo,
+    asr: ASR,
+    *,
+    language: str | None = None,
+    audio_track: int | None = None,
+    save: str | Path | None = None,
+    parallel: int = PARALLEL,
+    cache: Cache | None = None,
+    progress: bool = True,
+    replay: bool = False,
+) -> Subtitles:
+    """Return what is said in a video as subtitles, heard by a speech model.
+
+    The sound is decoded once, and cut at pauses into chunks of at most 30 s. A chunk in which
+    nothing can be heard is not sent. If some chunks fail, the others are cached: the same call
+    again asks for the missing ones only.
+
+    Text that the model made up in noise is left out, with a warning: text that repeats itself
+    (compressed more than 2.4 times by zlib), and what the model itself takes for no speech. A model
+    that gives no times gives one line for each chunk.
+
+    Args:
+        video: A file, an open video, or a list of them, which is one video. What a list has several
+            times is transcribed once.
+        asr: The speech model.
+        language: The language that is spoken, as an ISO 639 code or an English name. The model is
+            told, and of several sound tracks the one in it is taken. None: that of `asr`.
+        audio_track: Number of the sound track, from 0. None: by language, or the default one.
+        save: An SRT file to write the lines to, which `open_video` reads as `subtitles`.
+        parallel: How many chunks are sent at once. Only the time it takes depends on it.
+        cache: Where what was heard is stored; None for `./cache`.
+        progress: Whether to show a progress bar.
+        replay: Never call the model.
+
+    Returns:
+        The lines, in seconds of the video: `open_video(path, subtitles=lines)` shows them.
+
+    Raises:
+        VideoError: The video cannot be opened, or has no sound.
+        InputError: An argument is wrong, or `save` cannot be written.
+        ModelError: Some chunks could not be transcribed; the error says from when to when.
+        Unrecorded: In a replay, if a chunk is not in the cache.
+
+    Warns:
+        SpeechWarning: Some of what was heard is left out, or no words were heard.
+        DamagedVideo: Some of the sound cannot be decoded.
+    """
+    check_whole("parallel", parallel)
+    if save is not None and Path(save).suffix.lower() != ".srt":
+        raise InputError(f"save must be a file that ends in .srt; got {printable(str(save), 200)!r}.")
+    if language is not None:
+        asr = asr.with_language(language_code(language))
+    opened = as_video(video, cache)
+    sounds = _sounds(opened, audio_track, asr.parameters["language"])
+    total_s = sum(sound.duration_s for sound in sounds.values())
+    desc = f"{printable(asr.name, 60)} hears {printable(opened.name, 60)}"
+    with tqdm(total=total_s, desc=desc, bar_format=BAR, disable=not progress) as bar:
+        listener = _Listener(asr, cache or default_cache(), parallel, replay, bar)
+        tracks = {key: listener.track(sound) for key, sound in sounds.items()}
+    track = _assembled(opened, tracks)
+    listener.warn()
+    if not len(track):
+        warnings.warn(f"{asr.name} heard no words in {opened.name}.", SpeechWarning, stacklevel=2)
+    elif save is not None:
+        track.save(save, starts_at_s=0.0 if isinstance(opened, Playlist) else next(iter(sounds.values())).lead_s)
+    return track
+
+
+def _sounds(video: Video, audio_track: int | None, language: str | None) -> dict[str, Sound]:
+    """Return the sound of each distinct file of a video, by fingerprint.
+
+    Raises:
+        VideoError: None of the files has sound.
+        InputError: A file does not have the track.
+    """
+    if not isinstance(video, Playlist):
+        return {video.fingerprint: video.open_sound(audio_track, language)}
+    sounds: dict[str, Sound] = {}
+    failures: list[VideoError] = []
+    for part in {part.fingerprint: part for part in video.parts}.values():
+        try:
+            sounds |= _sounds(part, audio_track, language)
+        except VideoError as error:
+            failures.append(error)
+    if failures and not sounds:
+        raise failures[0]
+    for failure in failures:
+        warnings.warn(f"A part of {video.name} is left out. {failure}", SpeechWarning, stacklevel=3)
+    return sounds
+
+
+def _assembled(video: Video, tracks: dict[str, Subtitles]) -> Subtitles:
+    """Return the lines of a video from those of its files."""
+    if not isinstance(video, Playlist):
+        return tracks.get(video.fingerprint, Subtitles())
+    starts = accumulate((part.duration_s for part in video.parts), initial=0.0)
+    return Subtitles.merged(
+        [
+            _assembled(part, tracks).shifted(start_s, start_s + part.duration_s)
+            for part, start_s in zip(video.parts, starts, strict=False)
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a chunk lies in a file."""
+
+    start_s: float
+    end_s: float
+
+    def __str__(self) -> str:
+        return f"{_clock(self.start_s)} to {_clock(self.end_s)}"
+
+
+@dataclass
+class _Progress:
+    """What has been heard of one file."""
+
+    heard: dict[_Place, tuple[Segment, ...]] = field(default_factory=dict)
+    failed: dict[_Place, ModelError | Unrecorded] = field(default_factory=dict)
+    in_a_row: int = 0
+    """Failures since the last success."""
+
+
+class _Listener:
+    """Transcribes files one after the other, with many chunks of a file in flight."""
+
+    def __init__(self, asr: ASR, cache: Cache, parallel: int, replay: bool, bar: tqdm[None]) -> None:
+        self._asr, self._cache, self._parallel, self._replay, self._bar = asr, cache, parallel, replay, bar
+        self._left_out: Counter[str] = Counter()
+        self._example = ""
+        self._lines = 0
+
+    def track(self, sound: Sound) -> Subtitles:
+        """Return the lines of a file, on the time axis of its video."""
+        done = self._hear_all(sound)
+        if done.failed:
+            raise self._error(sound, done)
+        lines = [
+            line for place, segments in sorted(done.heard.items(), key=_start) for line in self._placed(place, segments)
+        ]
+        self._lines += len(lines)
+        placement = place_lines(lines, sound.lead_s, sound.duration_s)
+        outside = placement.before + placement.after
+        if outside:
+            self._leave_out("outside the picture", outside[0].text, len(outside))
+        return Subtitles(placement.lines)
+
+    def warn(self) -> None:
+        """Warn of what was left out."""
+        if self._left_out:
+            reasons = ", ".join(f"{count} {why}" for why, count in self._left_out.items())
+            warnings.warn(
+                f"{self._asr.name}: {self._left_out.total()} of {self._lines + self._dropped} lines are left out "
+                f"({reasons}); the first is {printable(self._example, 80)!r}.",
+                SpeechWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def _dropped(self) -> int:
+        return self._left_out.total() - self._left_out["outside the picture"]
+
+    def _hear_all(self, sound: Sound) -> _Progress:
+        """Send all chunks of a file, a few at a time, and return what came of each."""
+        done, cancel = _Progress(), threading.Event()
+        pending: dict[Future[tuple[Segment, ...]], _Place] = {}
+        with ThreadPoolExecutor(self._parallel, thread_name_prefix="atlaskit-speech") as pool:
+            try:
+                for chunk in sound.chunks():
+                    place = _Place(chunk.start_s, chunk.end_s)
+                    if chunk.is_silent:
+                        self._bar.update(place.end_s - place.start_s)
+                        continue
+                    pending[pool.submit(self._hear, chunk, cancel)] = place
+                    while len(pending) >= 2 * self._parallel:
+                        self._collect(pending, done)
+                    if done.in_a_row >= MOST_FAILURES:
+                        break
+                while pending:
+                    self._collect(pending, done)
+            except BaseException:
+                cancel.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return done
+
+    def _hear(self, chunk: Chunk, cancel: threading.Event) -> tuple[Segment, ...]:
+        samples = chunk.samples.astype("<i2").tobytes()
+        return hear(self._asr, samples, chunk.wav(), self._cache, replay=self._replay, cancel=cancel)
+
+    def _collect(self, pending: dict[Future[tuple[Segment, ...]], _Place], done: _Progress) -> None:
+        """Wait for a chunk in flight, and move all finished ones to what is done."""
+        for future in wait(pending, return_when=FIRST_COMPLETED).done:
+            place = pending.pop(future)
+            try:
+                done.heard[place] = future.result()
+                done.in_a_row = 0
+            except (ModelError, Unrecorded) as error:
+                done.failed[place] = error
+                done.in_a_row += 1
+            self._bar.update(place.end_s - place.start_s)
+
+    def _placed(self, place: _Place, segments: Sequence[Segment]) -> list[SourceLine]:
+        """Return the lines of a chunk, in seconds of the file's clock, cut to the chunk."""
+        lines = []
+        for segment in segments:
+            if segment.is_repetitive or segment.is_no_speech:
+                self._leave_out("that repeat themselves" if segment.is_repetitive else "of no speech", segment.text)
+                continue
+            start_s, end_s = place.start_s, place.end_s
+            if segment.start_s is not None and segment.end_s is not None:
+                start_s, end_s = max(start_s, start_s + segment.start_s), min(end_s, start_s + segment.end_s)
+            if end_s - start_s < SHORTEST_S:
+                start_s, end_s = place.start_s, place.end_s
+            lines.append(SourceLine(round(start_s, 3), round(end_s, 3), segment.text))
+        return lines
+
+    def _leave_out(self, why: str, text: str, count: int = 1) -> None:
+        self._left_out[why] += count
+        self._example = self._example or text
+
+    def _error(self, sound: Sound, done: _Progress) -> ModelError | Unrecorded:
+        """Return the error of a file of which some chunks failed: that of the first, in context."""
+        (place, first), *_ = sorted(done.failed.items(), key=_start)
+        count = len(done.failed)
+        message = (
+            f"{count} of {count + len(done.heard)} chunks of {sound.path.name} that were sent could not be "
+            f"transcribed, the first from {place}: {first} What was heard is in the cache: "
+            f"the same call again asks for the missing chunks only."
+        )
+        if isinstance(first, Unrecorded):
+            return Unrecorded(message)
+        usage = sum((error.usage for error in done.failed.values() if isinstance(error, ModelError)), Usage())
+        return type(first)(message, usage)
+
+
+def _start(item: tuple[_Place, object]) -> float:
+    return item[0].start_s
+
+
+def _clock(time_s: float) -> str:
+    minutes, seconds = divmod(time_s, 60)
+    return f"{int(minutes) // 60}:{int(minutes) % 60:02}:{seconds:04.1f}"

@@ -1,0 +1,199 @@
+"""`ak.ASR`: a speech model behind an OpenAI-compatible endpoint (`/v1/audio/transcriptions`).
+
+A call sends one sound file and returns what the model heard in it. Failures that may pass are
+retried as those of a `VLM` are. Knows nothing of videos and how sound is cut.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, get_args
+
+from atlaskit.errors import InputError
+from atlaskit.models.attempts import CallState
+from atlaskit.models.client import unreachable_message
+from atlaskit.models.errors import ModelError, Refused, Unreachable
+from atlaskit.models.http import Endpoint, HttpFailure, parsed
+from atlaskit.models.limiter import limiter_for
+from atlaskit.models.posting import post_when_admitted
+from atlaskit.models.protocol import MAX_ATTEMPTS
+from atlaskit.models.transcription import Segment, read_transcription
+from atlaskit.models.usage import Transit, Usage
+
+Format = Literal["verbose_json", "json"]
+"""What a server is asked for: segments with times, or the text alone."""
+UNKNOWN_FORMAT = frozenset({400, 404, 415, 422, 501})
+"""Statuses with which servers refuse a format that they or their model do not have."""
+
+
+@dataclass(frozen=True)
+class Transcription:
+    """What a speech model heard in one sound file."""
+
+    segments: tuple[Segment, ...]
+    usage: Usage
+    """What the call cost; an endpoint counts no tokens."""
+    transit: Transit = field(default=Transit(), compare=False)
+
+
+class ASR:
+    """A speech model behind an OpenAI-compatible endpoint.
+
+    A call is retried after a failed connection, a reset, a time-out and the statuses 408, 409, 425,
+    429 and 5xx, as a `VLM`'s. Every attempt counts as a call in `Usage`.
+
+    Threads may share an ASR.
+
+    Attributes:
+        name: Name of the model.
+        parameters: What the transcriptions depend on beside the model and the sound.
+        base_url: Address of the endpoint, without a slash at its end.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        language: str | None = None,
+        prompt: str = "",
+        response_format: Format | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 300.0,
+        in_flight: int | None = None,
+    ) -> None:
+        """Name an endpoint and one of its speech models.
+
+        Args:
+            base_url: Address of the endpoint, for most servers with /v1 at its end.
+            model: Name of the model, such as "openai/whisper-large-v3".
+            language: The language that is spoken, as an ISO 639-1 code such as "en". None: the
+                model finds out, for each chunk of the sound anew.
+            prompt: Text that tells the model about style and names, where it takes one.
+            response_format: "verbose_json" (segments with times) or "json" (the text alone). None:
+                the first, and if the endpoint refuses it, the second.
+            api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
+                sent to a server on this machine.
+            timeout_s: Most seconds one attempt may take.
+            in_flight: Most requests in flight to this address at once, over all models and threads
+                of the process. None: 16, or the limit that was set before.
+
+        Raises:
+            InputError: If a setting is invalid.
+        """
+        for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{name} must be a positive number; got {value}.")
+        if response_format is not None and response_format not in get_args(Format):
+            raise InputError(f"response_format must be {' or '.join(get_args(Format))}; got {response_format!r:.80}.")
+        for name, text in {"model": model, "language": language or "en", "prompt": prompt or "-"}.items():
+            if not isinstance(text, str) or not text.strip() or len(text) > 10_000:
+                raise InputError(f"{name} must be a text that is not blank; got {text!r:.80}.")
+        self._settings = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        self._endpoint = Endpoint(base_url, api_key)
+        self.base_url, self.name = self._endpoint.base_url, model
+        self._limiter, self._timeout_s = limiter_for(self.base_url, in_flight), timeout_s
+        self._asked_format = self._format = response_format
+        self.parameters: Mapping[str, Any] = {
+            "language": language and language.strip(),
+            "prompt": prompt,
+            "response_format": response_format or "auto",
+            "temperature": 0.0,
+        }
+
+    def with_language(self, language: str | None) -> ASR:
+        """Return the same model, told that a language is spoken."""
+        return self._copy(language)()
+
+    def __reduce__(self) -> tuple[partial[ASR], tuple[()]]:
+        """Pickle the settings: another process or machine opens connections of its own."""
+        return self._copy(self.parameters["language"]), ()
+
+    def _copy(self, language: str | None) -> partial[ASR]:
+        told = {"language": language, "prompt": self.parameters["prompt"], "response_format": self._asked_format}
+        return partial(ASR, self.base_url, self.name, **told, **self._settings)  # type: ignore[arg-type]
+
+    def transcribe(
+        self,
+        wav: bytes,
+        *,
+        max_attempts: int = MAX_ATTEMPTS,
+        deadline_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Transcription:
+        """Send a sound file and return what the model heard in it.
+
+        Args:
+            wav: A WAV file, at most as long as the model hears at once.
+            max_attempts: Most attempts, the first one included.
+            deadline_s: When the last attempt must end, on the clock of `time.monotonic`.
+            cancel: The caller sets it when it no longer needs the answer.
+
+        Raises:
+            Unreachable: If no server answers at the address.
+            Refused: If the endpoint rejects the request.
+            ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
+        """
+        state = CallState(max_attempts, deadline_s, cancel)
+        asked: Format = self._format or "verbose_json"
+        while True:
+            try:
+                segments = self._attempt(wav, asked, state)
+            except HttpFailure as failure:
+                state.count(Usage(calls=int(failure.is_call)))
+                if self._format is None and asked == "verbose_json" and failure.status in UNKNOWN_FORMAT:
+                    asked = "json"  # at once, and at least once: it is another request
+                elif not state.pause_before_retry(failure):
+                    raise self._error(failure, state) from failure.__cause__
+            else:
+                state.count(Usage(calls=1))
+                self._format = asked
+                return Transcription(segments, state.usage, state.transit)
+
+    def _attempt(self, wav: bytes, response_format: Format, state: CallState) -> tuple[Segment, ...]:
+        fields = {"model": self.name, "response_format": response_format, "temperature": "0"}
+        told = {name: self.parameters[name] for name in ("language", "prompt") if self.parameters[name]}
+        content_type, body = form_data({**fields, **told}, wav)
+        page = post_when_admitted(
+            self._endpoint,
+            self._limiter,
+            "audio/transcriptions",
+            body,
+            {"Content-Type": content_type},
+            self._timeout_s,
+            state,
+        )
+        try:
+            return read_transcription(parsed(page))
+        except ValueError as error:
+            raise HttpFailure(f"returned {error}") from error
+
+    def _error(self, failure: HttpFailure, state: CallState) -> ModelError:
+        """Return the error that a call ends with after a failed exchange."""
+        if not failure.was_reached:
+            why = unreachable_message(self.base_url, str(failure), self._endpoint.is_local)
+            return Unreachable(why, state.usage, state.transit)
+        attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
+        error = ModelError if failure.is_passing or not failure.is_call else Refused
+        return error(f"{self.name} at {self.base_url} {failure}{attempts}.", state.usage, state.transit)
+
+    def __repr__(self) -> str:
+        return f"ASR({self.base_url!r}, {self.name!r})"
+
+
+def form_data(fields: Mapping[str, str], wav: bytes) -> tuple[str, bytes]:
+    """Return the content type and the body of a form (multipart/form-data) with a sound file."""
+    boundary = f"atlaskit-{hashlib.sha256(wav).hexdigest()}"
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ]
+    head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="sound.wav"\r\n'
+    head += "Content-Type: audio/wav\r\n\r\n"
+    body = "".join(parts).encode() + head.encode() + wav + f"\r\n--{boundary}--\r\n".encode()
+    return f"multipart/form-data; boundary={boundary}", body

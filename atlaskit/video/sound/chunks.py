@@ -1,0 +1,166 @@
+"""Cuts sound into chunks at pauses, as it is decoded.
+
+A *pause* is quieter than the sound around it: a place to cut. What is *silent* is so quiet that
+nobody hears anything in it: it needs no speech model. Both are measured in decibels below full
+scale (dBFS) of the mean power of 20 ms.
+"""
+
+from __future__ import annotations
+
+import io
+import wave
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+RATE = 16_000
+"""Samples per second. Speech models are trained on this rate."""
+LONGEST_S = 30.0
+"""Longest chunk in seconds: what Whisper hears at once."""
+FRAME = RATE // 50
+"""Samples over which the power is measured: 20 ms."""
+SILENT_DB = -60.0
+"""What is never louder than this is silent."""
+PAUSE_S = 0.3
+"""Shortest pause that is better to cut at than any quiet place."""
+LONG_SILENCE_S = 4.0
+"""A silence at least this long becomes a chunk of its own: speech models make words up in it."""
+MARGIN_S = 0.3
+"""Silence that stays with the sound on each side of it."""
+QUIET_S = 0.2
+"""Length of the quiet place that is looked for where there is no pause."""
+LEAST_CONTRAST_DB = 10.0
+"""Sound whose loud and quiet parts are nearer to each other than this has no pauses."""
+
+Samples = NDArray[np.int16]
+"""Mono sound at `RATE`, (n,)."""
+
+
+class Block(NamedTuple):
+    """Some sound as it is decoded."""
+
+    first: int
+    """Number of its first sample, from the start of the file's clock."""
+    samples: Samples
+
+
+class Chunk(NamedTuple):
+    """A piece of the sound that is transcribed at once."""
+
+    first: int
+    """Number of its first sample, from the start of the file's clock."""
+    samples: Samples
+    is_silent: bool
+    """Whether it is so quiet that there is nothing to transcribe."""
+
+    @property
+    def start_s(self) -> float:
+        """When it starts, in seconds of the file's clock."""
+        return self.first / RATE
+
+    @property
+    def end_s(self) -> float:
+        """When it ends, in seconds of the file's clock."""
+        return (self.first + len(self.samples)) / RATE
+
+    def wav(self) -> bytes:
+        """Return the chunk as a WAV file of at least half a second: some endpoints refuse less."""
+        data = io.BytesIO()
+        with wave.open(data, "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(RATE)
+            file.writeframes(self.samples.astype("<i2").tobytes().ljust(RATE, b"\0"))
+        return data.getvalue()
+
+
+def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iterator[Chunk]:
+    """Cut sound into chunks; together they are all samples of all blocks, each once and in order.
+
+    A chunk ends in the middle of the last pause of its second half, or else of its first half, or
+    else at the quietest place of its last third. A long silence becomes a chunk of its own. A chunk
+    also ends where the next block does not follow on.
+
+    Args:
+        blocks: The sound in order. Only the chunk that is being filled is kept in memory.
+        longest_s: Longest chunk in seconds, at least one.
+    """
+    longest = int(longest_s * RATE)
+    first, parts, count = 0, list[Samples](), 0
+    for block in blocks:
+        if count and block.first != first + count:
+            yield from _all_chunks(first, np.concatenate(parts), longest)
+            parts, count = [], 0
+        first = first if count else block.first
+        parts.append(block.samples)
+        count += len(block.samples)
+        while count >= longest + FRAME:  # so that a sound just as long as a chunk is not cut
+            samples = np.concatenate(parts)
+            cut, is_silent = _cut(samples, longest)
+            yield Chunk(first, samples[:cut], is_silent)
+            first, parts, count = first + cut, [samples[cut:]], count - cut
+    if count:
+        yield from _all_chunks(first, np.concatenate(parts), longest)
+
+
+def _all_chunks(first: int, samples: Samples, longest: int) -> Iterator[Chunk]:
+    """Yield the chunks of sound after which nothing follows."""
+    while len(samples):
+        cut, is_silent = _cut(samples, longest)
+        yield Chunk(first, samples[:cut], is_silent)
+        first, samples = first + cut, samples[cut:]
+
+
+def _cut(samples: Samples, longest: int) -> tuple[int, bool]:
+    """Return where the first chunk of some sound ends, in samples, and whether it is silent."""
+    levels = _levels(samples[:longest])
+    is_silent = levels <= SILENT_DB
+    if is_silent.all():
+        return min(len(samples), longest), True
+    margin, long = round(MARGIN_S * RATE / FRAME), round(LONG_SILENCE_S * RATE / FRAME)
+    runs = [(start, end) for start, end in _runs(is_silent) if end - start >= long]
+    if runs and runs[0][0] == 0:
+        return (runs[0][1] - margin) * FRAME, True
+    if runs:
+        return (runs[0][0] + margin) * FRAME, False
+    if len(samples) <= longest:
+        return len(samples), False
+    return _best_pause(levels) * FRAME, False
+
+
+def _best_pause(levels: NDArray[np.float64]) -> int:
+    """Return the frame to cut at: in a pause, or at a quiet place."""
+    half, least = len(levels) // 2, round(PAUSE_S * RATE / FRAME)
+    pauses = [(start + end) // 2 for start, end in _runs(levels <= _pause_level(levels)) if end - start >= least]
+    for earliest in (half, 1):
+        if inside := [frame for frame in pauses if frame >= earliest]:
+            return inside[-1]
+    width, begin = round(QUIET_S * RATE / FRAME), len(levels) * 2 // 3
+    power = np.convolve(10 ** (levels[begin:] / 10), np.ones(width), "valid")
+    return begin + int(np.argmin(power)) + width // 2
+
+
+def _pause_level(levels: NDArray[np.float64]) -> float:
+    """Return the level below which this sound pauses; minus infinity if it never does."""
+    quiet, loud = np.percentile(levels, [5, 95])
+    if loud - quiet < LEAST_CONTRAST_DB:
+        return -np.inf
+    return float(quiet + 0.3 * (loud - quiet))
+
+
+def _levels(samples: Samples) -> NDArray[np.float64]:
+    """Return the power of each frame in dBFS; the last frame may be shorter."""
+    whole = len(samples) // FRAME * FRAME
+    power = np.square(samples[:whole].astype(np.float64)).reshape(-1, FRAME).mean(axis=1)
+    if whole < len(samples):
+        power = np.append(power, np.square(samples[whole:].astype(np.float64)).mean())
+    levels: NDArray[np.float64] = 10 * np.log10(np.maximum(power, 1e-3) / 32768**2)
+    return levels
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the (start, end) of each run of true flags."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]

@@ -1,0 +1,204 @@
+"""`Sound`: one sound track of a video file, decoded to 16 kHz mono in one pass."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from atlaskit.errors import DamagedVideo, VideoError, reason
+from atlaskit.video.sound.chunks import RATE, Block, Chunk, Samples, cut_at_pauses
+from atlaskit.video.sound.placement import Placement
+from atlaskit.video.sound.tracks import SoundTrack, choose_track, open_stream, sound_tracks
+
+if TYPE_CHECKING:
+    from av.audio.frame import AudioFrame
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer
+
+LONGEST_FILL_S = 10.0
+"""A shorter gap is filled with silence; a longer one lies between two blocks."""
+
+
+@dataclass(frozen=True)
+class Sound:
+    """One sound track of a video file.
+
+    Its seconds are those of the file's clock: 0 is where the earliest stream starts, and a subtitle
+    file counts from there.
+    """
+
+    path: Path
+    start_s: float
+    """The container's time of second 0."""
+    lead_s: float
+    """Second at which the first frame of the video is shown."""
+    duration_s: float
+    """Length of the video in seconds, from its first frame on."""
+    joints: Sequence[tuple[int, float]] = ()
+    """See `Reader.joints`."""
+    number: int | None = None
+    """Which of the sound tracks, from 0; None for the best one."""
+    language: str | None = None
+    """Of several tracks, the one in this language."""
+
+    def track(self) -> SoundTrack:
+        """Return the chosen track.
+
+        Raises:
+            VideoError: The file has no sound, or one that cannot be decoded.
+            InputError: There is no such track.
+        """
+        with self._opened() as container:
+            track = choose_track(self.path, sound_tracks(container), self.number, self.language)
+            open_stream(container, self.path, track)
+            return track
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the whole sound in chunks; see `cut_at_pauses` and `blocks`."""
+        return cut_at_pauses(self.blocks())
+
+    def blocks(self) -> Iterator[Block]:
+        """Decode the track from its start to its end.
+
+        The blocks do not overlap. Where packets are missing or cannot be decoded, there is silence,
+        so that what follows keeps its time.
+
+        Raises:
+            VideoError: The file has no sound, or one that cannot be decoded.
+            InputError: There is no such track.
+
+        Warns:
+            DamagedVideo: Some of the sound cannot be decoded.
+        """
+        with self._opened() as container:
+            track = choose_track(self.path, sound_tracks(container), self.number, self.language)
+            stream = open_stream(container, self.path, track)
+            timer = Placement(self.joints, self.start_s + self.lead_s + self.duration_s + 1)
+            writer = _BlockWriter(self.start_s)
+            damage = _Damage()
+            for frame, byte in _frames(container, stream, damage):
+                at_s = float(frame.pts * frame.time_base) if frame.pts is not None and frame.time_base else None
+                start_s = timer.place(at_s, frame.samples / frame.sample_rate, byte)
+                if start_s is not None:
+                    yield from writer.write(frame, start_s)
+            yield from writer.flush()
+            if damage.packets and not writer.count:
+                raise VideoError(f"The sound track {track} of {self.path} cannot be decoded ({damage.why}).")
+            if damage.packets:
+                warnings.warn(
+                    f"{damage.packets} packets of the sound of {self.path} cannot be decoded ({damage.why}): "
+                    f"there is silence in their place.",
+                    DamagedVideo,
+                    stacklevel=3,
+                )
+
+    def _opened(self) -> InputContainer:
+        from atlaskit.video.readers.container import open_container  # here, so that `import atlaskit` stays light
+
+        return open_container(self.path)[0]
+
+
+@dataclass
+class _Damage:
+    """What of a track could not be decoded."""
+
+    packets: int = 0
+    why: str = ""
+
+    def add(self, error: BaseException) -> None:
+        self.packets += 1
+        self.why = self.why or reason(error)
+
+
+class _Frame(NamedTuple):
+    frame: AudioFrame
+    byte: int | None
+    """Where its packet lies in the file."""
+
+
+def _frames(container: InputContainer, stream: AudioStream, damage: _Damage) -> Iterator[_Frame]:
+    """Decode a stream packet by packet. A packet that cannot be decoded costs no other."""
+    from av.stream import Discard
+
+    from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
+
+    for other in container.streams:
+        if other is not stream and hasattr(other, "discard"):
+            other.discard = Discard.all
+    packets = container.demux(stream)
+    while True:
+        try:
+            packet = next(packets)
+        except StopIteration:
+            return
+        except DECODE_ERRORS as error:
+            if is_transient(error):
+                raise VideoError(
+                    f"The sound of {container.name.removeprefix('file:')} cannot be read ({reason(error)}): try again."
+                ) from error
+            damage.add(error)
+            return
+        try:
+            for frame in packet.decode():
+                if frame.samples and frame.sample_rate:
+                    yield _Frame(frame, packet.pos)
+        except DECODE_ERRORS as error:
+            damage.add(error)
+
+
+class _BlockWriter:
+    """Resamples frames and makes blocks of them, with silence in short gaps.
+
+    Attributes:
+        count: Number of samples so far.
+    """
+
+    def __init__(self, start_s: float) -> None:
+        self._start_s = start_s
+        self._next: int | None = None
+        self._setup: tuple[str, str, int] | None = None
+        self._heard_s = 0.0
+        self.count = 0
+
+    def write(self, frame: AudioFrame, start_s: float) -> Iterator[Block]:
+        """Yield the blocks that a frame starting at `start_s` of the container's time completes."""
+        import av
+
+        setup = frame.format.name, frame.layout.name, frame.sample_rate
+        if self._next is None or setup != self._setup or abs(start_s - self._heard_s) > 1e-6:
+            yield from self.flush()
+            yield from self._move_to(round((start_s - self._start_s) * RATE))
+            self._setup = setup
+            self._resampler = av.AudioResampler("s16", "mono", RATE)
+        self._heard_s = start_s + frame.samples / frame.sample_rate
+        frame.pts = None
+        yield from self._blocks(frame)
+
+    def flush(self) -> Iterator[Block]:
+        """Yield what the resampler still holds."""
+        if self._setup is not None:
+            self._setup = None
+            yield from self._blocks(None)
+
+    def _move_to(self, first: int) -> Iterator[Block]:
+        """Continue at a sample: fill a short gap with silence, and leave a long one."""
+        first = max(first, 0, self._next or 0)
+        if self._next is not None and 0 < first - self._next <= LONGEST_FILL_S * RATE:
+            yield self._block(np.zeros(first - self._next, np.int16))
+        self._next = first
+
+    def _blocks(self, frame: AudioFrame | None) -> Iterator[Block]:
+        for part in self._resampler.resample(frame):
+            if part.samples:
+                yield self._block(np.asarray(part.to_ndarray(), np.int16).reshape(-1))
+
+    def _block(self, samples: Samples) -> Block:
+        block = Block(self._next or 0, samples)
+        self._next = block.first + len(samples)
+        self.count += len(samples)
+        return block
