@@ -40,7 +40,13 @@ def colours_in(pixels: np.ndarray, count: int = len(COLOURS)) -> np.ndarray:
 
 
 def encode(
-    path: Path, codec: str, pix_fmt: str, frames: Sequence[av.VideoFrame], gop: int = 12, **options: str
+    path: Path,
+    codec: str,
+    pix_fmt: str,
+    frames: Sequence[av.VideoFrame],
+    gop: int = 12,
+    aspect: Fraction | None = None,
+    **options: str,
 ) -> Path:
     """Encode frames at 25 per second as they are: with their colours and tags."""
     first = frames[0]
@@ -48,6 +54,8 @@ def encode(
         stream = container.add_stream(codec, rate=25)
         stream.width, stream.height, stream.pix_fmt, stream.options = first.width, first.height, pix_fmt, options
         context = stream.codec_context
+        if aspect:
+            context.sample_aspect_ratio = aspect
         context.gop_size, context.colorspace, context.color_range = gop, first.colorspace, first.color_range
         context.color_primaries, context.color_trc = first.color_primaries, first.color_trc
         for index, frame in enumerate(frames):
@@ -155,4 +163,56 @@ def write_palette_avi(path: Path, frames: int, changes: Sequence[int] = ()) -> P
             content += chunk(name, data)
     body = b"AVI " + header + chunk(b"LIST", b"movi" + content) + chunk(b"idx1", index)
     path.write_bytes(chunk(b"RIFF", body))
+    return path
+
+
+def with_two_descriptions(path: Path, parts: Sequence[Path]) -> Path:
+    """Write a MOV whose samples have two sample descriptions.
+
+    Args:
+        path: The file to write.
+        parts: Two MP4 files of H.264 without B-frames, at 25 frames per second.
+    """
+
+    def box(kind: bytes, *content: bytes) -> bytes:
+        data = b"".join(content)
+        return struct.pack(">I4s", 8 + len(data), kind) + data
+
+    def words(*numbers: int) -> bytes:
+        return struct.pack(f">{len(numbers)}I", *numbers)
+
+    descriptions, samples, keys, counts = [], [], [], []
+    for part in parts:
+        data = part.read_bytes()
+        at = data.index(b"avc1", data.index(b"stsd")) - 4
+        descriptions.append(data[at : at + struct.unpack(">I", data[at : at + 4])[0]])
+        with av.open(str(part)) as container:
+            packets = [packet for packet in container.demux(video=0) if packet.size]
+        keys += [len(samples) + index + 1 for index, packet in enumerate(packets) if packet.is_keyframe]
+        samples += [bytes(packet) for packet in packets]
+        counts.append(len(packets))
+    start = box(b"ftyp", b"qt  ", words(0x200), b"qt  ")
+    first = len(start) + 8
+    second = first + sum(map(len, samples[: counts[0]]))
+    matrix = words(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
+    table = box(
+        b"stbl",
+        box(b"stsd", words(0, 2), *descriptions),
+        box(b"stts", words(0, 1, len(samples), 1)),
+        box(b"stss", words(0, len(keys), *keys)),
+        box(b"stsc", words(0, 2, 1, counts[0], 1, 2, counts[1], 2)),
+        box(b"stsz", words(0, 0, len(samples), *map(len, samples))),
+        box(b"stco", words(0, 2, first, second)),
+    )
+    references = box(b"dinf", box(b"dref", words(0, 1), box(b"url ", words(1))))
+    media = box(
+        b"mdia",
+        box(b"mdhd", words(0, 0, 0, 25, len(samples), 0)),
+        box(b"hdlr", words(0), b"mhlrvide", words(0, 0, 0), b"\0"),
+        box(b"minf", box(b"vmhd", words(1, 0, 0)), references, table),
+    )
+    width, height = LYING
+    track = box(b"tkhd", words(3, 0, 0, 1, 0, len(samples), 0, 0, 0, 0), matrix, words(width << 16, height << 16))
+    movie = box(b"mvhd", words(0, 0, 0, 25, len(samples), 0x10000, 0x1000000, 0, 0), matrix, words(*[0] * 6, 2))
+    path.write_bytes(start + box(b"mdat", *samples) + box(b"moov", movie, box(b"trak", track, media)))
     return path

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import av
 import numpy as np
-from av.video.reformatter import VideoReformatter
+from av.video.reformatter import Colorspace, VideoReformatter
 from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
@@ -110,6 +110,8 @@ def _encode(script: Script, path: Path, progress: bool, on_frame: Callable[[int]
         stream.width, stream.height = script.size
         stream.pix_fmt = "yuv420p"
         stream.gop_size = KEYFRAME_S * script.fps
+        if script.size[0] >= 1280 or script.size[1] > 576:  # players take a large video without a tag for BT.709
+            stream.codec_context.colorspace = Colorspace.ITU601
         bar = tqdm(
             _draw_ahead(script),
             total=script.frame_count,

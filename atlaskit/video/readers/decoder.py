@@ -5,8 +5,10 @@ out.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from operator import itemgetter
 from typing import NamedTuple
 
 from av.codec import codecs_available
@@ -15,6 +17,7 @@ from av.video.frame import VideoFrame
 
 from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
+from atlaskit.video.readers.aspect import KINDS, aspect_in
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
 from atlaskit.video.readers.demux import Demuxer
 from atlaskit.video.readers.picture import PictureScaler
@@ -72,7 +75,10 @@ class Decoder:
         self._codec, self._threads = demuxer.source.codec, threads
         self._context = _create_context(self._codec, threads)
         self._can_skip, source = demuxer.is_skippable, demuxer.source
-        self._scaler = PictureScaler(source.size, _coded_size(source.codec), source.orientation)
+        self._coded = _coded_size(source.codec)
+        self._scaler = PictureScaler(source.size, self._coded, source.orientation)
+        self._tells_aspect = source.kind in KINDS
+        self._aspects: list[tuple[int, Fraction]] = []
         self._new_frames = 0
         self._dts_of: dict[int, int | None] = {}
         self._recent: list[VideoFrame] = []
@@ -139,6 +145,8 @@ class Decoder:
         self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
         if packet.pts is not None:
             self._dts_of[packet.pts] = packet.dts
+            if self._tells_aspect and packet.is_keyframe:
+                self._note_aspect(packet.pts, aspect_in(step.codec.name, memoryview(packet)))
         self._decode(packet)
         self.position = packet_id(packet)
 
@@ -185,11 +193,20 @@ class Decoder:
                     raise
                 raise self._error(reason(error), frame.pts) from error
 
+    def _note_aspect(self, pts: int, aspect: Fraction | None) -> None:
+        """Remember from which time on pixels have another shape."""
+        last_pts, last = self._aspects[-1] if self._aspects else (pts - 1, None)
+        if aspect and aspect != last and pts > last_pts:
+            self._aspects.append((pts, aspect))
+
     def _aspect(self, frame: VideoFrame) -> Fraction | None:
-        """Return the shape of a frame's pixels, if the decoder is still at frames of its size."""
-        context = self._context
-        is_known = (context.width, context.height) == (frame.width, frame.height)
-        return context.sample_aspect_ratio if is_known else None
+        """Return the shape of a frame's pixels; None if it is as usual, or unknown."""
+        known = bisect_right(self._aspects, frame.pts or 0, key=itemgetter(0))
+        if known:
+            return self._aspects[known - 1][1]
+        size, context = (frame.width, frame.height), self._context
+        is_other = size != self._coded and (context.width, context.height) == size
+        return context.sample_aspect_ratio if is_other else None
 
     def _error(self, why: str, pts: int | None) -> DecodeError:
         """Return the error of a packet or frame, with a StreamBreak unless it was requested.

@@ -72,7 +72,10 @@ class FileSource(PacketSource):
         self.codec = self._current = codec_of(stream)
         self._codecs = {self.codec.settings.get("extradata"): self.codec}
         self.orientation = orientation_of(path, self.kind, stream.id, self._container.streams.video.index(stream))
-        self.size = shown_size((codec.width, codec.height), stream.sample_aspect_ratio, self.orientation)
+        is_varied = self.kind == "mov" and has_several_descriptions(path)
+        # FFmpeg takes the shape of pixels from the track's size and the last description.
+        aspect = codec.sample_aspect_ratio if is_varied else stream.sample_aspect_ratio
+        self.size = shown_size((codec.width, codec.height), aspect, self.orientation)
         self.tick = tick_length(stream)
         rate = checked_rate(self._container, stream, path)
         self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
@@ -87,7 +90,7 @@ class FileSource(PacketSource):
         except DECODE_ERRORS as error:
             raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
         self._palettes = Palettes.of(path, self.codec)
-        if self.kind == "mov" and has_several_descriptions(path):
+        if is_varied:
             self.open()  # FFmpeg tells a packet's description only where it differs from that of the packet before
         self.end, self.readable_end, self.last_end = length.end, length.readable, length.last_frame
         self._is_at_start = False

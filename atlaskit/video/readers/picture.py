@@ -15,6 +15,8 @@ from atlaskit.video.readers.colour import BT709, matrix_of, to_sdr
 from atlaskit.video.readers.orientation import UPRIGHT, Orientation
 
 BLOCK_ROWS = 64
+SAME_SHAPE = 0.02
+"""Shapes that differ by less are the same: players and encoders round them."""
 OPAQUE = 255
 
 
@@ -63,8 +65,7 @@ class PictureScaler:
         Args:
             frame: A decoded frame.
             size: (width, height) of the pixels.
-            aspect: Width of a pixel over its height, for a frame of another size than usual; None
-                if unknown.
+            aspect: Width of a pixel over its height; None if it is as usual, or unknown.
 
         Raises:
             OSError, ValueError: The frame has a size or a pixel format that cannot be scaled.
@@ -76,10 +77,12 @@ class PictureScaler:
     def _fitted(self, frame: VideoFrame, size: tuple[int, int], aspect: Fraction | None) -> tuple[int, int]:
         """Return the size (w, h) at which a frame is shown within `size`."""
         coded = (frame.width, frame.height)
-        if self._coded is None or coded == self._coded:
+        if self._coded is None or (coded == self._coded and aspect is None):
             return size
         width, height = shown_size(coded, aspect, self._orientation)
         wider = width * self._shown[1] / (height * self._shown[0])
+        if abs(wider - 1) < SAME_SHAPE:
+            return size
         fitted = (size[0] * min(1.0, wider), size[1] * min(1.0, 1 / wider))
         # A bar of one pixel would be a trick of rounding.
         return (

@@ -40,10 +40,12 @@ def mp4(images: Sequence[TimedImage]) -> bytes:
 
 def _encode(images: Sequence[TimedImage], container: OutputContainer) -> None:
     from av import VideoFrame
+    from av.video.reformatter import Colorspace
 
     stream = container.add_stream("libx264", rate=FPS)
     stream.width, stream.height = images[0][0].size
     stream.pix_fmt = "yuv420p"
+    stream.codec_context.colorspace = Colorspace.ITU601  # untagged, players take a large video for BT.709
     stream.options = {"crf": str(CRF), "preset": "veryfast", "tune": "stillimage"}
     number = 0
     for image, seconds in images:

@@ -13,10 +13,11 @@ import av
 import numpy as np
 import pytest
 from PIL import Image
-from support.pictures import LYING, QUICK, coded, corners, encode, joined, with_matrix
+from support.pictures import LYING, QUICK, coded, corners, encode, joined, with_matrix, with_two_descriptions
 
 import atlaskit as ak
 from atlaskit.video.readers import LETTERBOX
+from atlaskit.video.readers.aspect import aspect_in
 from atlaskit.video.readers.elements import projection_of
 from atlaskit.video.readers.orientation import UPRIGHT, Matrix, Orientation
 
@@ -147,6 +148,66 @@ def test_a_picture_of_another_shape_is_fitted(tmp_path: Path, codec: str, other:
     expected[top : top + height, left : left + width] = corners((width, height))
     assert np.abs(frames[18].astype(int) - expected).mean() < 6
     for index in (11, 12, 13, 23):
+        assert np.array_equal(ak.open_video(path).frames([times[index]])[0], frames[index])
+
+
+@pytest.mark.parametrize("codec", ["libx264", "mpeg2video"])
+def test_pixels_of_another_shape_are_fitted(tmp_path: Path, codec: str) -> None:
+    """A broadcast changes from 4:3 to 16:9 and back, with frames of one size."""
+    size, narrow, wide = (180, 144), Fraction(16, 15), Fraction(64, 45)
+    for first, second in ((narrow, wide), (wide, narrow)):
+        parts = [
+            encode(
+                *(tmp_path / f"{number}.ts", codec, "yuv420p"),
+                [coded(corners(size), "yuv420p") for _ in range(24)],
+                **({"preset": "ultrafast"} if codec == "libx264" else {"qscale": "2"}),
+                aspect=aspect,
+            )
+            for number, aspect in enumerate((first, second))
+        ]
+        path = joined(tmp_path / "joined.ts", parts, Fraction(24, 25))
+        video = ak.open_video(path)
+        assert video.size == ((192, 144) if first == narrow else (256, 144))
+        frames = video.frames([index / 25 + 0.005 for index in range(48)])
+        grey = np.abs(frames.astype(int) - LETTERBOX).max(axis=3) <= 2
+        bars = grey[:, 0].all(axis=1) if first == narrow else grey[:, :, 0].all(axis=1)
+        assert bars.tolist() == [False] * 24 + [True] * 24
+        share = 1 - grey[30].mean()
+        assert abs(share - 0.75) < 0.02
+        for index in (20, 23, 24, 30, 47):
+            assert np.array_equal(ak.open_video(path).frames([index / 25 + 0.005])[0], frames[index])
+
+
+def test_a_bit_stream_of_nonsense_tells_no_shape() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        noise = rng.bytes(60) if rng.random() < 0.8 else bytes(60)
+        aspect_in("h264", memoryview(b"\x00\x00\x01\x67" + noise))
+        aspect_in("mpeg2video", memoryview(b"\x00\x00\x01\xb3" + noise + b"\x00\x00\x01\xb5" + noise))
+
+
+def test_a_file_with_two_sample_descriptions(tmp_path: Path) -> None:
+    """Each frame gets the decoder of its description, wherever decoding begins."""
+    options = {**QUICK, "bf": "0"}
+    parts = [
+        encode(
+            tmp_path / f"{number}.mp4",
+            "libx264",
+            pix_fmt,
+            [coded(corners(size), pix_fmt) for _ in range(24)],
+            **options,
+        )
+        for number, (size, pix_fmt) in enumerate(((LYING, "yuv420p"), ((48, 96), "yuv444p")))
+    ]
+    path = with_two_descriptions(tmp_path / "two.mov", parts)
+    times = [index / 25 + 0.005 for index in range(48)]
+    frames = ak.open_video(path).frames(times)
+    assert np.abs(frames[:24].astype(int) - corners()).mean() < 6
+    assert np.abs(frames[24:, :, :20].astype(int) - LETTERBOX).max() == 0
+    assert np.abs(frames[24:, 16, 40].astype(int) - (200, 30, 30)).max() < 20
+    video = ak.open_video(path)
+    for index in (40, 5, 30, 23, 24, 47, 0, 36, 12):
+        assert np.array_equal(video.frames([times[index]])[0], frames[index])
         assert np.array_equal(ak.open_video(path).frames([times[index]])[0], frames[index])
 
 
