@@ -17,7 +17,12 @@ MAX_BYTES = 64 << 20
 
 
 def read_subtitles(
-    path: str | Path, *, starts_at_s: float = 0.0, duration_s: float | None = None, is_excerpt: bool = False
+    path: str | Path,
+    *,
+    starts_at_s: float = 0.0,
+    duration_s: float | None = None,
+    is_excerpt: bool = False,
+    fps: float | None = None,
 ) -> Subtitles:
     r"""Read a subtitle file: SRT, WebVTT, ASS/SSA, TTML/DFXP, SBV, LRC, TSV, `.sub`, SAMI or JSON.
 
@@ -62,7 +67,7 @@ def read_subtitles(
     if found is None:
         raise SubtitleError(f"{path} is not a subtitle file of a known format: give one of {', '.join(FORMATS)}.")
     try:
-        lines = found.parse(text)
+        lines = found.parse(text, fps) if found.counts_frames else found.parse(text)
     except SubtitleError as error:
         raise SubtitleError(f"{path} cannot be read: {error}") from error
     if not found.may_be_empty and not any(line.text for line in lines):
