@@ -64,7 +64,7 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:\d+[ \t]*\n\s*)?(?:\d+:){1,2}\d+[,.:]\d+\s*-->", re.ASCII), ".srt"),
     (re.compile(r"\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n", re.ASCII), ".sbv"),
     (re.compile(r"start\tend\ttext[ \t]*\n"), ".tsv"),
-    (re.compile(r"(?:\[[a-zA-Z]{1,20}:[^\]\n]*\]\s*\n\s*)*\[\d{1,3}:\d\d[.:]\d\d\d?\]", re.ASCII), ".lrc"),
+    (re.compile(r"(?:\[[a-zA-Z]{1,20}:[^\]\n]*\][ \t]*\n+)*\[\d{1,3}:\d\d[.:]\d\d\d?\]", re.ASCII), ".lrc"),
     (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
 )
 """How a text begins that is certainly of a format, whatever its suffix."""

@@ -6,6 +6,13 @@ from atlaskit.errors import InputError
 
 UNKNOWN = {"", "und", "mis", "mul", "zxx"}
 """Language tags that name no language."""
+COLLOQUIAL = {
+    **{"greek": "ell", "farsi": "fas", "mandarin": "cmn", "cantonese": "yue", "brazilian": "por", "mo": "ron"},
+    **{"cn": "zho", "jp": "jpn", "kr": "kor", "cz": "ces", "gr": "ell", "taiwanese": "zho"},
+}
+"""Languages by names and codes that are in use, and not in the standard."""
+MACRO = {"cmn": "zho", "yue": "zho", "nob": "nor", "nno": "nor", "pes": "fas", "arb": "ara", "zsm": "msa", "fil": "tgl"}
+"""Languages by those that include or are them; a track of one serves who wants the other."""
 
 
 def same_language(wanted: str, tag: str) -> bool:
@@ -26,7 +33,8 @@ def same_language(wanted: str, tag: str) -> bool:
         if wanted.strip().lower() == tag.strip().lower():
             return True
         raise InputError(f'language must be a code or a name such as "en", "eng" or "English"; got {wanted!r:.80}.')
-    return language == _code(tag)
+    found = _code(tag)
+    return found is not None and MACRO.get(language, language) == MACRO.get(found, found)
 
 
 def _code(name: str) -> str | None:
@@ -34,9 +42,12 @@ def _code(name: str) -> str | None:
     from iso639 import Lang  # here, so that `import atlaskit` stays light
     from iso639.exceptions import DeprecatedLanguageValue, InvalidLanguageValue
 
-    name = name.strip().replace("_", "-")
+    name = name.partition("(")[0].strip().replace("_", "-")
     if name.lower() in UNKNOWN:
         return None
+    colloquial = COLLOQUIAL.get(name.lower().partition("-")[0])
+    if colloquial:
+        return colloquial
     for form in (name.lower(), name.title(), name, name.partition("-")[0].lower()):
         try:
             return Lang(form).pt3 or None
