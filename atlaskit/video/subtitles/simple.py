@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 
 from atlaskit.errors import SubtitleError
 from atlaskit.video.subtitles.clock import CLOCK, clock_seconds
@@ -57,7 +58,7 @@ def parse_lrc(text: str) -> list[SourceLine]:
             said[-1] = (said[-1][0], f"{said[-1][1]} {words}".strip())
     # A time without words ends the line before it.
     every = sorted({start_s for starts, _ in said for start_s in starts})
-    following = dict(zip(every, every[1:], strict=False))
+    following = dict(pairwise(every))
     return [SourceLine(start_s, following.get(start_s), words) for starts, words in said for start_s in starts if words]
 
 
@@ -120,7 +121,7 @@ def parse_sami(text: str) -> list[SourceLine]:
     ends = [sync.start() for sync in syncs[1:]] + [len(text)]
     # Several languages may be said at one time.
     every = sorted({int(sync[1]) for sync in syncs})
-    following = dict(zip(every, every[1:], strict=False))
+    following = dict(pairwise(every))
     lines = []
     for sync, end in zip(syncs, ends, strict=True):
         words = plain_text(_SAMI_TAG.sub(" ", re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end])))

@@ -13,7 +13,9 @@ SubtitleSource: TypeAlias = "str | Path | Subtitles | None"
 """A subtitle file, "embedded" for the track inside the video file, a track, or None."""
 
 
-def load_subtitles(source: SubtitleSource, duration_s: float, lead_s: float = 0.0, fps: float | None = None) -> Subtitles:
+def load_subtitles(
+    source: SubtitleSource, duration_s: float, lead_s: float = 0.0, fps: float | None = None
+) -> Subtitles:
     """Return the track of a video of `duration_s` seconds; an empty one for None.
 
     "embedded" is read by `read_embedded`, since it needs the video file.

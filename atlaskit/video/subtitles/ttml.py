@@ -43,7 +43,8 @@ def parse_ttml(text: str) -> list[SourceLine]:
     """Return the paragraphs of a TTML text, or the texts of YouTube's `srv1`, `srv2` and `srv3`.
 
     Raises:
-        SubtitleError: The text is not XML, is nested too deep, or declares a document type: its entities could grow
+        SubtitleError: The text is not XML, is nested too deep, or declares a document type: its
+            entities could grow
             without a bound.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
@@ -58,7 +59,7 @@ def parse_ttml(text: str) -> list[SourceLine]:
 
 
 def _youtube(root: ElementTree.Element) -> list[SourceLine]:
-    """Return the lines of YouTube's XML: `t` and `d` in milliseconds, `start` and `dur` in seconds."""
+    """Return the lines of YouTube's XML, in milliseconds (`t`, `d`) or seconds (`start`, `dur`)."""
     lines = []
     for element in root.iter():
         if _local(element.tag) not in ("p", "text"):
