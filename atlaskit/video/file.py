@@ -67,7 +67,7 @@ class VideoFile(Video):
                 DamagedVideo,
                 stacklevel=3,
             )
-        self.lead_s = self._reader.origin_s - self._reader.start_s
+        self.lead_s = max(0.0, self._reader.origin_s - self._reader.start_s)
         if subtitles == "embedded":
             self.subtitles = read_embedded(
                 path,
@@ -81,7 +81,7 @@ class VideoFile(Video):
                 raise InputError(
                     'language and subtitles_track choose a track inside the video: give subtitles="embedded".'
                 )
-            self.subtitles = load_subtitles(subtitles, self.duration_s, self.lead_s)
+            self.subtitles = load_subtitles(subtitles, self.duration_s, self.lead_s, self.fps)
 
     @property
     def frames_decoded(self) -> int:

@@ -8,6 +8,13 @@ from atlaskit.errors import InputError
 
 UNKNOWN = {"", "und", "mis", "mul", "zxx"}
 """Language tags that name no language."""
+COLLOQUIAL = {
+    **{"greek": "ell", "farsi": "fas", "mandarin": "cmn", "cantonese": "yue", "brazilian": "por", "mo": "ron"},
+    **{"cn": "zho", "jp": "jpn", "kr": "kor", "cz": "ces", "gr": "ell", "taiwanese": "zho"},
+}
+"""Languages by names and codes that are in use, and not in the standard."""
+MACRO = {"cmn": "zho", "yue": "zho", "nob": "nor", "nno": "nor", "pes": "fas", "arb": "ara", "zsm": "msa", "fil": "tgl"}
+"""Languages by those that include or are them; a track of one serves who wants the other."""
 
 
 def same_language(wanted: str, tag: str) -> bool:
@@ -21,7 +28,12 @@ def same_language(wanted: str, tag: str) -> bool:
     Raises:
         InputError: `wanted` is no language.
     """
-    return language_code(wanted) == _code(tag) or wanted.strip().lower() == tag.strip().lower()
+    language, found = _code(wanted) if isinstance(wanted, str) else None, _code(tag)
+    if language is None:
+        if isinstance(wanted, str) and wanted.strip().lower() == tag.strip().lower():
+            return True
+        raise InputError(f'A language is a code or a name such as "en", "eng" or "English"; got {wanted!r:.80}.')
+    return found is not None and MACRO.get(language, language) == MACRO.get(found, found)
 
 
 def language_code(language: str) -> str:
@@ -33,21 +45,26 @@ def language_code(language: str) -> str:
     Raises:
         InputError: It is no language.
     """
+    from iso639 import Lang  # here, so that `import atlaskit` stays light
+
     code = _code(language) if isinstance(language, str) else None
     if code is None:
         raise InputError(f'A language is a code or a name such as "en", "eng" or "English"; got {language!r:.80}.')
-    return code
+    return Lang(code).pt1 or code
 
 
 @lru_cache(maxsize=256)
 def _code(name: str) -> str | None:
-    """Return the code of a language, None for a name of none."""
+    """Return the ISO 639-3 code of a language, None for a name of none."""
     from iso639 import Lang  # here, so that `import atlaskit` stays light
     from iso639.exceptions import DeprecatedLanguageValue, InvalidLanguageValue
 
-    name = name.strip().replace("_", "-")
+    name = name.partition("(")[0].strip().replace("_", "-")
     if name.lower() in UNKNOWN:
         return None
+    colloquial = COLLOQUIAL.get(name.lower().partition("-")[0])
+    if colloquial:
+        return colloquial
     for form in (name.lower(), name.title(), name, name.partition("-")[0].lower()):
         try:
             found = Lang(form)
@@ -55,5 +72,5 @@ def _code(name: str) -> str | None:
             return error.change_to or None
         except InvalidLanguageValue:
             continue
-        return found.pt1 or found.pt3 or None
+        return found.pt3 or None
     return None

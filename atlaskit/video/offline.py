@@ -119,7 +119,7 @@ def recall_video(
     if isinstance(source, Sequence) and not isinstance(source, str):
         return _recall_listed(facts, source, subtitles, reader, cache)
     assert not isinstance(subtitles, Sequence) or isinstance(subtitles, str)
-    lines = load_subtitles(subtitles, facts.duration_s, facts.lead_s)
+    lines = load_subtitles(subtitles, facts.duration_s, facts.lead_s, facts.fps)
     if facts.parts:
         return _PlaylistRecall(reader, cache).recall(facts, lines)
     return OfflineVideo(facts, fingerprint, lines, None if source is None else Path(source), reader)
@@ -141,7 +141,10 @@ def _recall_listed(
         known = cached_facts(part, cache)
         if known is None or known.parts:
             return VideoFile(Path(path), lines, reader)
-        return OfflineVideo(known, part, load_subtitles(lines, known.duration_s, known.lead_s), Path(path), reader)
+        if lines == "embedded":
+            return VideoFile(Path(path), lines, reader)
+        track = load_subtitles(lines, known.duration_s, known.lead_s, known.fps)
+        return OfflineVideo(known, part, track, Path(path), reader)
 
     return open_playlist(sources, subtitles, recall)
 

@@ -68,6 +68,8 @@ def open_video(
         raise InputError(f"fingerprint must be the `fingerprint` of a video; got {printable(str(fingerprint), 80)!r}.")
     if source is None and fingerprint is None:
         raise InputError("Give a video file, a list of them, or the fingerprint of a video that was asked about.")
+    if language is not None or subtitles_track is not None:
+        _check_embedded(source, subtitles)
     if isinstance(source, Video):
         check_no_subtitles(source, subtitles)
         video = source
@@ -114,7 +116,21 @@ def _open_files(
         )
     if isinstance(source, (str, os.PathLike)):
         return VideoFile(Path(source), subtitles, reader, **options)
-    return open_playlist(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader, **options))
+    others = {**options, "subtitles_track": None, "language": None}
+
+    def opened(path: str | os.PathLike[str], lines: SubtitleSource, _: int) -> Video:
+        return VideoFile(Path(path), lines, reader, **(options if lines == "embedded" else others))
+
+    return open_playlist(source, subtitles, opened)
+
+
+def _check_embedded(source: object, subtitles: object) -> None:
+    """Raise InputError if a track is chosen where none inside a file is read."""
+    is_list = isinstance(subtitles, Sequence) and not isinstance(subtitles, str)
+    if isinstance(source, Video) or not (subtitles == "embedded" or (is_list and "embedded" in list(subtitles))):  # type: ignore[call-overload]
+        raise InputError(
+            'language and subtitles_track choose a track inside a video file: give subtitles="embedded" with them.'
+        )
 
 
 def _named(source: Any) -> Any:

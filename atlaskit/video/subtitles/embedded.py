@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 FILE_LISTS = {"hls", "dash", "concat", "imf"}
 """FFmpeg's names of the formats that are lists of other files."""
-PARTIAL = re.compile(r"\b(forced|signs?|songs?|lyrics|karaoke|commentar(y|ies))\b", re.IGNORECASE)
+PARTIAL = re.compile(
+    r"\b(forced|forc[ée]s?|forzad[oa]s?|forzati|erzwungen|signs?|songs?|s ?& ?s|lyrics|karaoke|commentar(y|ies)"
+    r"|foreign parts|descriptions?|trivia)(?!\w)",
+    re.IGNORECASE,
+)
 """What titles call tracks that do not hold what is said in the video."""
 
 
@@ -40,11 +44,13 @@ class SubtitleTrack(NamedTuple):
     is_default: bool
     is_forced: bool
     """Whether it only translates signs or foreign words."""
+    is_aside: bool = False
+    """Whether it is marked as a commentary, as lyrics or as descriptions of the picture."""
 
     @property
     def is_partial(self) -> bool:
         """Whether it holds less than what is said, or something else, by its title or its mark."""
-        return self.is_forced or bool(PARTIAL.search(self.title))
+        return self.is_forced or self.is_aside or bool(PARTIAL.search(self.title))
 
     def __str__(self) -> str:
         marks = [mark for mark, holds in (("default", self.is_default), ("forced", self.is_forced)) if holds]
@@ -139,6 +145,8 @@ def _described(number: int, stream: SubtitleStream) -> SubtitleTrack:
         codec in TEXT_CODECS,
         bool(stream.disposition & Disposition.default),
         bool(stream.disposition & Disposition.forced),
+        bool(stream.disposition & (Disposition.comment | Disposition.lyrics | Disposition.karaoke))
+        or bool(stream.disposition & Disposition.descriptions),
     )
 
 
@@ -170,14 +178,19 @@ def _candidates(
         if not chosen:
             raise SubtitleError(f"{path} has no text track in language {language!r:.80}: choose from {there}.")
     else:
-        usual = next((found for found in readable if found.is_default), readable[0])
-        chosen = [found for found in readable if found.language == usual.language]
+        whole = [found for found in readable if not found.is_partial] or readable
+        defaults = [found.language for found in readable if found.is_default]
+        usual = next((found for found in whole if found.language in defaults), whole[0])
+        chosen = [found for found in whole if found.language == usual.language]
     return [found for found in chosen if not found.is_partial] or chosen
 
 
 def _worth(track: SubtitleTrack, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
-    """Return what makes a track better than another: its letters, then its mark, then its place."""
-    return sum(len(line.text) for line in lines), track.is_default, -track.number
+    """Return what makes a track better than another: its letters, then its mark, then its place.
+
+    A text that is drawn many times, as animated signs are, counts once.
+    """
+    return sum(map(len, {line.text for line in lines})), track.is_default, -track.number
 
 
 def _lines_of(container: InputContainer, streams: Sequence[SubtitleStream]) -> dict[int, list[SourceLine]]:

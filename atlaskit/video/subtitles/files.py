@@ -17,7 +17,12 @@ MAX_BYTES = 64 << 20
 
 
 def read_subtitles(
-    path: str | Path, *, starts_at_s: float = 0.0, duration_s: float | None = None, is_excerpt: bool = False
+    path: str | Path,
+    *,
+    starts_at_s: float = 0.0,
+    duration_s: float | None = None,
+    is_excerpt: bool = False,
+    fps: float | None = None,
 ) -> Subtitles:
     r"""Read a subtitle file: SRT, WebVTT, ASS/SSA, TTML/DFXP, SBV, LRC, TSV, `.sub`, SAMI or JSON.
 
@@ -47,6 +52,7 @@ def read_subtitles(
             none does.
         is_excerpt: Whether the file may cover more than the video: then no warning tells of lines
             outside.
+        fps: Frames per second of the video, in which MicroDVD counts if it does not tell its own.
 
     Raises:
         SubtitleError: The file cannot be read, is of no known format, is larger than MAX_BYTES, or
@@ -62,7 +68,7 @@ def read_subtitles(
     if found is None:
         raise SubtitleError(f"{path} is not a subtitle file of a known format: give one of {', '.join(FORMATS)}.")
     try:
-        lines = found.parse(text)
+        lines = found.parse(text, fps) if found.counts_frames else found.parse(text)
     except SubtitleError as error:
         raise SubtitleError(f"{path} cannot be read: {error}") from error
     if not found.may_be_empty and not any(line.text for line in lines):
@@ -85,21 +91,23 @@ def track_of(
     """
     placement = place_lines(lines, origin_s, duration_s)
     count = len(placement.lines) + len(placement.before) + len(placement.after)
-    told = [(placement.untimed, "have times that cannot be read and follow the line before them")]
+    told = [
+        (placement.untimed, "have times that cannot be read and follow the line before them"),
+        (placement.backward, "end before they start and are shown until the next one"),
+    ]
     if not is_excerpt:
         told += [
             (placement.before, "end before the first frame and are not shown"),
             (placement.after, "start after the end of the video and are not shown"),
         ]
-    for outside, why in told:
-        if outside:
-            first = outside[0]
-            warnings.warn(
-                f"{len(outside)} of {count} lines of {name} {why}; "
-                f"the first, at {first.start_s:.1f} s: {printable(first.text, 60)!r}.",
-                SubtitleWarning,
-                stacklevel=4,
-            )
+    faults = [
+        f"{len(lines)} of {count} lines {why} (the first, at {lines[0].start_s:.1f} s: "
+        f"{printable(lines[0].text, 60)!r})"
+        for lines, why in told
+        if lines
+    ]
+    if faults:
+        warnings.warn(f"{name}: {'; '.join(faults)}.", SubtitleWarning, stacklevel=4)
     return unrolled(placement.lines)
 
 

@@ -13,7 +13,7 @@ from atlaskit.video.subtitles.srt import parse_srt
 from atlaskit.video.subtitles.track import SourceLine
 from atlaskit.video.subtitles.ttml import parse_ttml
 
-Parser: TypeAlias = Callable[[str], list[SourceLine]]
+Parser: TypeAlias = Callable[..., list[SourceLine]]
 """From a decoded text, whose rows end in `\\n`, to its lines in the file's own time.
 
 Raises SubtitleError for a text that is not of the format; `read_subtitles` puts the file's path
@@ -26,6 +26,8 @@ class Format(NamedTuple):
     parse: Parser
     may_be_empty: bool = False
     """Whether a whole file of this format may hold no line, for a video in which nobody speaks."""
+    counts_frames: bool = False
+    """Whether `parse` takes the video's frames per second as `fps`."""
 
 
 FORMATS: dict[str, Format] = {
@@ -41,17 +43,29 @@ FORMATS: dict[str, Format] = {
     ".sbv": Format(parse_sbv),
     ".lrc": Format(parse_lrc),
     ".tsv": Format(parse_tsv),
-    ".sub": Format(parse_sub),
+    ".srv1": Format(parse_ttml),
+    ".srv2": Format(parse_ttml),
+    ".srv3": Format(parse_ttml),
+    ".sub": Format(parse_sub, counts_frames=True),
     ".smi": Format(parse_sami),
     ".sami": Format(parse_sami),
 }
 SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"WEBVTT"), ".vtt"),
     (re.compile(r"\[Script Info\]", re.IGNORECASE), ".ass"),
-    (re.compile(r"(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:\w+:)?tt[\s>]", re.DOTALL), ".ttml"),
+    (
+        re.compile(
+            r"(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:(?:\w+:)?tt|transcript|timedtext)[\s>]", re.DOTALL
+        ),
+        ".ttml",
+    ),
     (re.compile(r"<sami", re.IGNORECASE), ".smi"),
     (re.compile(r"\{\d+\}\{\d*\}", re.ASCII), ".sub"),
-    (re.compile(r"\d+\s*\n\s*\d+:\d+:\d+[,.]\d+\s*-->", re.ASCII), ".srt"),
+    (re.compile(r"(?:\d+[ \t]*\n\s*)?(?:\d+:){1,2}\d+[,.:]\d+\s*-->", re.ASCII), ".srt"),
+    (re.compile(r"\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n", re.ASCII), ".sbv"),
+    (re.compile(r"start\tend\ttext[ \t]*\n"), ".tsv"),
+    (re.compile(r"(?:\[[a-zA-Z]{1,20}:[^\]\n]*\][ \t]*\n+)*\[\d{1,3}:\d\d[.:]\d\d\d?\]", re.ASCII), ".lrc"),
+    (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
 )
 """How a text begins that is certainly of a format, whatever its suffix."""
 

@@ -1,7 +1,7 @@
 """Parses the JSON forms of subtitles, told apart by their content.
 
 LongVideoBench, Whisper and OpenAI's verbose JSON, WhisperX, whisper.cpp, the pipelines of
-Transformers, YouTube's `json3`, and lists of segments with start and duration.
+Transformers, YouTube's `json3`, lists of segments with start and duration, and words with times.
 """
 
 from __future__ import annotations
@@ -12,9 +12,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from atlaskit.errors import SubtitleError
+from atlaskit.video.subtitles.clock import parse_clock
 from atlaskit.video.subtitles.longvideobench import parse_entries
 from atlaskit.video.subtitles.markup import plain_text
 from atlaskit.video.subtitles.track import SourceLine
+
+PAUSE_S = 1.0
+LONG_LINE = 80
+"""Seconds of silence, and characters, after which a word begins a new line."""
 
 
 def parse_json(text: str) -> list[SourceLine]:
@@ -30,12 +35,16 @@ def parse_json(text: str) -> list[SourceLine]:
     match content:
         case {"events": [*events]}:
             return [line for event in events if (line := _youtube_event(event)) is not None]
-        case {"segments": [*segments]} | {"transcript": [*segments]}:
+        case {"segments": [_, *_] as segments} | {"transcript": [_, *_] as segments}:
             return _segments(segments)
         case {"transcription": [*segments]}:
             return [_whisper_cpp(segment) for segment in segments]
         case {"chunks": [*chunks]}:
             return [_chunk(chunk) for chunk in chunks]
+        case {"words": [_, *_] as words} | {"word_segments": [_, *_] as words}:
+            return _sentences(words)
+        case {"segments": []} | {"transcript": []} | {"words": []} | {"word_segments": []}:
+            return []
         case [{"start": _, "text": _}, *_]:
             return _segments(content)
         case [*entries]:
@@ -59,6 +68,28 @@ def _segments(segments: Iterable[Any]) -> list[SourceLine]:
         if end_s is None and start_s is not None and duration_s is not None:
             end_s = start_s + duration_s
         lines.append(_line(start_s, end_s, segment.get("text")))
+    return lines
+
+
+def _sentences(words: Iterable[Any]) -> list[SourceLine]:
+    """Return words with times as lines that end where a sentence or a pause does."""
+    lines: list[SourceLine] = []
+    is_open = False
+    for word in words:
+        if not isinstance(word, dict):
+            continue
+        [line] = _segments([{**word, "text": word.get("word", word.get("text"))}])
+        if not line.text:
+            continue
+        before = lines[-1] if lines else None
+        end_s = before.end_s if before else None
+        # A word without times, such as a number in WhisperX, goes with the one before it.
+        is_near = math.isnan(line.start_s) or end_s is None or line.start_s - end_s < PAUSE_S
+        if before and is_open and is_near and len(before.text) < LONG_LINE:
+            lines[-1] = SourceLine(before.start_s, line.end_s or end_s, f"{before.text} {line.text}")
+        else:
+            lines.append(line)
+        is_open = not line.text.endswith((".", "?", "!", "。", "？", "！"))
     return lines
 
 
@@ -97,6 +128,8 @@ def _line(start_s: float | None, end_s: float | None, text: object) -> SourceLin
 
 def _number(value: object, per_second: int = 1) -> float | None:
     """Return a number of seconds, or None for a value that is not a finite number."""
+    if isinstance(value, str) and ":" in value:
+        return parse_clock(value)
     if isinstance(value, str):
         try:
             value = float(value)

@@ -13,7 +13,9 @@ SubtitleSource: TypeAlias = "str | Path | Subtitles | None"
 """A subtitle file, "embedded" for the track inside the video file, a track, or None."""
 
 
-def load_subtitles(source: SubtitleSource, duration_s: float, lead_s: float = 0.0) -> Subtitles:
+def load_subtitles(
+    source: SubtitleSource, duration_s: float, lead_s: float = 0.0, fps: float | None = None
+) -> Subtitles:
     """Return the track of a video of `duration_s` seconds; an empty one for None.
 
     "embedded" is read by `read_embedded`, since it needs the video file.
@@ -23,6 +25,7 @@ def load_subtitles(source: SubtitleSource, duration_s: float, lead_s: float = 0.
         duration_s: Length of the video in seconds.
         lead_s: Seconds of the container's time before the first frame: a subtitle file counts from
             its start.
+        fps: Frames per second of the video, in which some formats count.
 
     Raises:
         InputError: `source` is none of these.
@@ -32,4 +35,4 @@ def load_subtitles(source: SubtitleSource, duration_s: float, lead_s: float = 0.
         return source or Subtitles()
     if not isinstance(source, (str, Path)):
         raise InputError(f'subtitles must be a file, "embedded", or a Subtitles object; got {source!r:.80}.')
-    return read_subtitles(source, duration_s=duration_s, starts_at_s=lead_s)
+    return read_subtitles(source, duration_s=duration_s, starts_at_s=lead_s, fps=fps)

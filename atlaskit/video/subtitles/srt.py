@@ -17,11 +17,13 @@ from atlaskit.video.subtitles.track import SourceLine
 
 _ARROW = r"\s*(?:-{1,3}|[–—=])\s?>\s*"
 _TIMING = re.compile(rf"\s*{CLOCK}{_ARROW}{CLOCK}", re.ASCII)
-_LIKE_TIMING = re.compile(r"\s*-?\d[\d\s:.,;]*" + _ARROW + r"[\d\s:.,;-]*\s*", re.ASCII)
-"""A row of times that cannot be read. It ends the text before it, and begins another."""
+_LIKE_TIMING = re.compile(r"\s*-?\d{1,6}\s?[:;.,h]?[\w\s:;.,]{0,30}?(?:-{1,3}|[–—=])\s?>[\w\s:;.,-]{0,80}", re.ASCII)
+"""A row that may be times that cannot be read."""
 _WIDE = str.maketrans("：，．", ":,.")
-_BLOCKS = ("NOTE", "STYLE", "REGION")
-"""First words of the blocks of a WebVTT file that are no text."""
+_BLOCK = re.compile(r"NOTE(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.ASCII)
+"""The first row of a block of a WebVTT file that is no text."""
+_FEWEST_DIGITS, _MOST_LETTERS = 4, 3
+"""How a row of damaged times differs from a sentence with an arrow."""
 
 
 def parse_srt(text: str) -> list[SourceLine]:
@@ -61,9 +63,17 @@ def _cues(rows: list[str]) -> list[_Cue]:
         if match:
             times = match.groups()
             cues.append(_Cue(index, clock_seconds(*times[:5]), clock_seconds(*times[5:])))
-        elif _LIKE_TIMING.fullmatch(row.translate(_WIDE)):
+        elif _is_damaged_timing(row.translate(_WIDE)):
             cues.append(_Cue(index, math.nan, None))
     return cues
+
+
+def _is_damaged_timing(row: str) -> bool:
+    """Tell whether a row holds times that cannot be read. It ends one text and begins another."""
+    if not _LIKE_TIMING.fullmatch(row):
+        return False
+    digits, letters = sum(map(str.isdigit, row)), sum(map(str.isalpha, row))
+    return digits >= _FEWEST_DIGITS and letters <= _MOST_LETTERS and any(mark in row for mark in ":;")
 
 
 def _srt_body(body: list[str], is_last: bool) -> list[str]:
@@ -78,9 +88,11 @@ def _vtt_body(body: list[str], is_last: bool) -> list[str]:
     after an empty row belong to no text by the standard; they are kept, so that no word is lost.
     """
     blocks = [list(block) for is_empty, block in groupby(body, key=lambda row: row == "") if not is_empty]
+    # Rows right behind the times are text, whatever they say.
+    own, others = (blocks[:1], blocks[1:]) if body and body[0] != "" else ([], blocks)
     if blocks and not is_last and body[-1] != "" and len(blocks[-1]) == 1:
         identifier = blocks[-1][0].strip()
         is_own = len(blocks) == 1 and len(body) == 1  # directly behind the times: it is the text
         if not is_own and (len(blocks) > 1 or " " not in identifier):
-            blocks.pop()
-    return [row for block in blocks if not block[0].startswith(_BLOCKS) for row in block]
+            (others or own).pop()
+    return [row for block in [*own, *(rest for rest in others if not _BLOCK.fullmatch(rest[0]))] for row in block]

@@ -144,6 +144,8 @@ class Placement(NamedTuple):
     """Lines that start after the end of the video."""
     untimed: list[Line]
     """Lines whose times cannot be read: each is placed after the line before it."""
+    backward: list[Line]
+    """Lines that end before they start: each is shown until the next one starts."""
 
 
 def place_lines(lines: Iterable[SourceLine], origin_s: float, duration_s: float | None) -> Placement:
@@ -160,26 +162,31 @@ def place_lines(lines: Iterable[SourceLine], origin_s: float, duration_s: float 
     lines = [line for line in lines if line.text]
     starts = sorted({line.start_s for line in lines if not math.isnan(line.start_s)})
     limit_s = math.inf if duration_s is None else duration_s
-    placement = Placement((), [], [], [])
+    placement = Placement((), [], [], [], [])
     placed: list[Line] = []
     last_end_s = origin_s
     for start_s, end_s, text in lines:
-        is_untimed = math.isnan(start_s)
+        is_untimed, is_backward, told_end_s = math.isnan(start_s), False, end_s
         if is_untimed:
             start_s, end_s = last_end_s, None
         if end_s is None or math.isnan(end_s) or end_s <= start_s or (duration_s is None and math.isinf(end_s)):
             following = bisect_right(starts, start_s)
             end_s = starts[following] if following < len(starts) else start_s + LAST_LINE_S
+            is_backward = told_end_s is not None and told_end_s < start_s
         last_end_s = end_s
         line = Line(max(0.0, start_s - origin_s), min(end_s - origin_s, limit_s), text)
         if is_untimed:
             placement.untimed.append(line)
+        elif is_backward:
+            placement.backward.append(Line(start_s, end_s, text))
         if end_s <= origin_s:
             placement.before.append(Line(start_s, end_s, text))
         elif line.start_s >= limit_s:
             placement.after.append(Line(start_s, end_s, text))
         elif line.start_s < line.end_s:
             placed.append(line)
+        else:  # shorter than floats tell apart
+            placement.after.append(Line(start_s, end_s, text))
     return placement._replace(lines=tuple(placed))
 
 

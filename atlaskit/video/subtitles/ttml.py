@@ -1,4 +1,4 @@
-"""Parses TTML and DFXP (W3C Timed Text Markup Language)."""
+"""Parses TTML and DFXP (W3C Timed Text Markup Language), and the XML of YouTube."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from atlaskit.errors import SubtitleError
 from atlaskit.video.subtitles.clock import clock_seconds
-from atlaskit.video.subtitles.markup import collapsed
+from atlaskit.video.subtitles.markup import collapsed, plain_text
 from atlaskit.video.subtitles.track import SourceLine
 
 _CLOCK = re.compile(r"(\d{1,6}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9})|:(\d{1,4})(?:\.\d+)?)?", re.ASCII)
@@ -36,11 +36,15 @@ class Rates(NamedTuple):
         return None
 
 
+_EVERY = Rates(30.0, 1.0)
+
+
 def parse_ttml(text: str) -> list[SourceLine]:
-    """Return the paragraphs of a TTML text.
+    """Return the paragraphs of a TTML text, or the texts of YouTube's `srv1`, `srv2` and `srv3`.
 
     Raises:
-        SubtitleError: The text is not XML, or declares a document type: its entities could grow
+        SubtitleError: The text is not XML, is nested too deep, or declares a document type: its
+            entities could grow
             without a bound.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
@@ -49,7 +53,23 @@ def parse_ttml(text: str) -> list[SourceLine]:
         root = ElementTree.fromstring(re.sub(r"^<\?xml[^>]*\?>", "", text))
     except ElementTree.ParseError as error:
         raise SubtitleError(f"the text is not valid XML ({error}); copy or download the file again.") from error
+    if _local(root.tag) in ("transcript", "timedtext"):
+        return _youtube(root)
     return list(_paragraphs(root, _rates(root), 0.0, math.inf, 0))
+
+
+def _youtube(root: ElementTree.Element) -> list[SourceLine]:
+    """Return the lines of YouTube's XML, in milliseconds (`t`, `d`) or seconds (`start`, `dur`)."""
+    lines = []
+    for element in root.iter():
+        if _local(element.tag) not in ("p", "text"):
+            continue
+        unit, start, length = ("ms", "t", "d") if "t" in element.attrib else ("s", "start", "dur")
+        start_s, length_s = (_EVERY.seconds(f"{element.get(name, '')}{unit}") for name in (start, length))
+        end_s = None if start_s is None or length_s is None else start_s + length_s
+        # The texts of srv1 are escaped twice.
+        lines.append(SourceLine(math.nan if start_s is None else start_s, end_s, plain_text(_text(element))))
+    return lines
 
 
 def _rates(root: ElementTree.Element) -> Rates:
@@ -84,26 +104,39 @@ def _paragraphs(
         starts + duration_s if duration_s is not None else math.inf,
     )
     name = _local(element.tag)
-    spans = [child for child in element.iter() if _local(child.tag) == "span" and child.get("begin")]
-    if name == "p" and not (spans and begin is None):
-        text = collapsed(_text(element))
-        yield SourceLine(starts if is_timed else math.nan, None if math.isinf(ends) else ends, text)
-    elif name == "span" and begin:
-        yield SourceLine(
-            starts if is_timed else math.nan, None if math.isinf(ends) else ends, collapsed(_text(element))
-        )
-    elif name not in ("head", "metadata") and depth < DEEPEST:
+    if name == "span" or (name == "p" and (begin or not _all_in_timed_spans(element))):
+        if text := collapsed(_text(element)):
+            yield SourceLine(starts if is_timed else math.nan, None if math.isinf(ends) else ends, text)
+    elif name not in ("head", "metadata"):
+        if depth >= DEEPEST:
+            raise SubtitleError(f"its elements are nested more than {DEEPEST} deep; is it the right file?")
         for child in element:
             yield from _paragraphs(child, rates, starts, ends, depth + 1)
 
 
+def _all_in_timed_spans(element: ElementTree.Element) -> bool:
+    """Tell whether spans right in an element have times, and there are no words beside them."""
+    spans = [child for child in element if _local(child.tag) == "span"]
+    beside = [element.text, *(child.tail for child in element)]
+    return bool(spans) and all(span.get("begin") for span in spans) and not any(map(str.strip, filter(None, beside)))
+
+
 def _text(element: ElementTree.Element) -> str:
     """Return the text in an element; a line break is a blank."""
-    parts = [element.text or ""]
-    for child in element:
-        if _local(child.tag) != "metadata":
-            parts.append(" " if _local(child.tag) == "br" else _text(child))
-        parts.append(child.tail or "")
+    parts: list[str] = []
+    waiting: list[ElementTree.Element | str] = [element]
+    while waiting:  # without recursion, since a hostile text may be nested as deep as it likes
+        item = waiting.pop()
+        if isinstance(item, str):
+            parts.append(item)
+            continue
+        parts.append(item.text or "")
+        for child in reversed(item):
+            waiting.append(child.tail or "")
+            if _local(child.tag) == "br":
+                waiting.append(" ")
+            elif _local(child.tag) != "metadata":
+                waiting.append(child)
     return "".join(parts)
 
 

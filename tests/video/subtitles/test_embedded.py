@@ -11,6 +11,7 @@ from pathlib import Path
 
 import av
 import pytest
+from atlaskit.video.subtitles.languages import same_language
 from av.packet import Packet
 from av.stream import Disposition
 from av.subtitles.subtitle import SubtitleSet
@@ -25,6 +26,7 @@ from support.subtitle_files import (
 from atlaskit.errors import InputError, SubtitleError
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, read_embedded
+from atlaskit.video.subtitles.embedded import SubtitleTrack, _candidates
 from atlaskit.video.subtitles.track import LAST_LINE_S
 
 SPOKEN = [(0.5, 1.5, "{\\i1}Hello{\\i0}\\NWörld"), (1.5, 2.0, "Second"), (2.2, 2.8, "三")]
@@ -269,3 +271,28 @@ def test_a_damaged_video_gives_lines_or_one_sentence(tmp_path: Path, name: str, 
             read += len(track) > 0
             assert is_valid(track)
     assert read > 5
+
+
+def test_a_forced_default_in_another_language_gives_way_to_a_whole_track() -> None:
+    signs = SubtitleTrack(0, "ger", "", "subrip", True, True, True)
+    english = SubtitleTrack(1, "eng", "", "subrip", True, False, False)
+    german = SubtitleTrack(2, "ger", "Deutsch", "subrip", True, False, False)
+    assert _candidates("a.mkv", [signs, english], None, None) == [english]
+    assert _candidates("a.mkv", [signs, english, german], None, None) == [german]
+    assert _candidates("a.mkv", [signs, english], "German", None) == [signs]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "tag"),
+    [("Greek", "gre"), ("en", "eng"), ("zh-Hans", "chi"), ("Farsi", "per"), ("pt-BR", "por"), ("Norwegian", "nob")],
+)
+def test_languages_have_many_names(wanted: str, tag: str) -> None:
+    assert same_language(wanted, tag) and not same_language(wanted, "fre")
+
+
+def test_a_track_is_chosen_only_inside_a_file(tmp_path: Path) -> None:
+    path = subtitled_video(tmp_path / "a.mkv", SPOKEN, SPOKEN[:1], language=["eng", "ger"])
+    video = open_video([path, path], [None, "embedded"], language="German")
+    assert texts_of(video.subtitles) == ["Hello Wörld"]
+    with pytest.raises(InputError, match='give subtitles="embedded"'):
+        open_video(path, language="German")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.subtitle_files import Write, texts_of
 
+from atlaskit.agents.verbalize import lines_by_cell
 from atlaskit.errors import SubtitleError, SubtitleWarning
 from atlaskit.video.subtitles import Line, Subtitles, read_subtitles
 
@@ -168,7 +170,7 @@ def test_times_are_read_as_people_write_them(write: Write, row: str, seconds: tu
 
 def test_a_row_of_times_that_cannot_be_read_is_told_and_loses_no_word(write: Write) -> None:
     path = write("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nfirst\n\n2\n00:00;05 --> 6..7\nsecond\n")
-    with pytest.warns(SubtitleWarning, match="1 of 2 lines of .*a.srt have times that cannot be read"):
+    with pytest.warns(SubtitleWarning, match="a.srt: 1 of 2 lines have times that cannot be read"):
         lines = read_subtitles(path).lines
     assert [line.text for line in lines] == ["first", "second"] and lines[1].start_s == 2.0
 
@@ -193,14 +195,16 @@ def test_lines_off_the_video_are_told_once(write: Write) -> None:
     with pytest.warns(SubtitleWarning) as told:
         track = read_subtitles(path, starts_at_s=5, duration_s=10)
     assert texts_of(track) == [f"second {n}" for n in range(5, 15)]
-    before, after = (str(warning.message) for warning in told)
-    assert "5 of 20 lines" in before and "before the first frame" in before and "'second 0'" in before
-    assert "5 of 20 lines" in after and "after the end of the video" in after and "'second 15'" in after
+    [message] = [str(warning.message) for warning in told]
+    assert "5 of 20 lines end before the first frame" in message and "'second 0'" in message
+    assert "5 of 20 lines start after the end of the video" in message and "'second 15'" in message
 
 
 def test_a_line_that_ends_before_it_starts_lasts_until_the_next(write: Write) -> None:
     path = write("a.srt", "00:00:02,000 --> 00:00:01,000\nHello\n\n00:00:04,000 --> 00:00:05,000\nagain\n")
-    assert read_subtitles(path).lines == (Line(2.0, 4.0, "Hello"), Line(4.0, 5.0, "again"))
+    with pytest.warns(SubtitleWarning, match="1 of 2 lines end before they start"):
+        lines = read_subtitles(path).lines
+    assert lines == (Line(2.0, 4.0, "Hello"), Line(4.0, 5.0, "again"))
 
 
 @pytest.mark.parametrize(
@@ -237,3 +241,69 @@ def test_lyrics_have_several_times_a_row_and_an_offset(write: Write) -> None:
     path = write("a.lrc", "[offset:+500]\n[00:10.50][01:00.5]<00:10.50>again <00:11.00>and again\n[75:00.00]late\n")
     starts = {(line.start_s, line.text) for line in read_subtitles(path).lines}
     assert starts == {(10.0, "again and again"), (60.0, "again and again"), (4499.5, "late")}
+
+
+@pytest.mark.parametrize("row", ["00:00:0a,000 --> 00:00:06,000", "00;00;05;00 --> 00;00;06;00", "5:x --> 00:06"])
+def test_damaged_times_are_never_words(write: Write, row: str) -> None:
+    path = write("a.srt", f"1\n00:00:01,000 --> 00:00:02,000\n3 --> 4 is fine\n\n2\n{row}\nsecond\n")
+    with pytest.warns(SubtitleWarning, match="have times that cannot be read.*second"):
+        assert texts_of(read_subtitles(path)) == ["3 --> 4 is fine", "second"]
+
+
+def test_words_right_behind_vtt_times_are_words(write: Write) -> None:
+    rows = ["WEBVTT", "", "00:01.000 --> 00:02.000", "NOTE the date", "", "NOTE", "not this", "", "STYLEISH?"]
+    assert texts_of(read_subtitles(write("a.vtt", "\n".join(rows)))) == ["NOTE the date STYLEISH?"]
+
+
+@pytest.mark.parametrize("name", ["a.xml", "a.srv1", "a.txt"])
+def test_the_xml_of_youtube_is_read(write: Write, name: str) -> None:
+    srv1 = (
+        '<?xml version="1.0" ?><transcript><text start="1.5" dur="2">it&amp;#39;s</text>'
+        '<text start="4">on</text></transcript>'
+    )
+    assert read_subtitles(write(name, srv1)).lines == (Line(1.5, 3.5, "it's"), Line(4.0, 9.0, "on"))
+    srv3 = '<timedtext format="3"><body><p t="1500" d="500"><s>it</s><s t="9"> is</s></p></body></timedtext>'
+    assert read_subtitles(write(name, srv3)).lines == (Line(1.5, 2.0, "it is"),)
+
+
+def test_ttml_words_beside_timed_spans_are_kept(write: Write) -> None:
+    spans = '<span begin="1s" end="2s">one</span><span begin="2s" end="3s">two</span>'
+    text = f"<tt><body><div><p>{spans}</p></div></body></tt>"
+    assert read_subtitles(write("a.ttml", text)).lines == (Line(1.0, 2.0, "one"), Line(2.0, 3.0, "two"))
+    text = f"<tt><body><div end='4s'><p>and {spans}</p></div></body></tt>"
+    assert read_subtitles(write("a.ttml", text)).lines == (Line(0.0, 4.0, "and onetwo"),)
+
+
+def test_words_without_segments_become_lines(write: Write) -> None:
+    words = [("Hello", 0, 1), ("there.", 1, 2), ("Then", 2, 3), ("pause", 5, 6), ("again", 6, 7)]
+    content = json.dumps({"text": "", "words": [{"word": word, "start": at, "end": to} for word, at, to in words]})
+    assert read_subtitles(write("a.json", content)).lines == (
+        *(Line(0.0, 2.0, "Hello there."), Line(2.0, 3.0, "Then"), Line(5.0, 7.0, "pause again")),
+    )
+
+
+def test_lyrics_end_at_a_time_without_words_and_go_on_without_a_time(write: Write) -> None:
+    path = write("a.txt", "[ti:song]\n[00:10.00]one\ntwo\n[00:12.00]\n[01:00:00.50]late\n")
+    assert read_subtitles(path).lines == (Line(10.0, 12.0, "one two"), Line(3600.5, 3605.5, "late"))
+
+
+def test_frames_and_labels_have_their_units(write: Write) -> None:
+    sub = write("a.sub", "{50}{75}{y:i}one|two\n")
+    assert read_subtitles(sub, fps=25.0).lines == (Line(2.0, 3.0, "one two"),)
+    assert read_subtitles(write("a.tsv", "1.5\t2.5\tsaid\n")).lines == (Line(1.5, 2.5, "said"),)
+    sami = "<SAMI><BODY><SYNC Start=1000><P Class=K>eins<SYNC Start=1000><P Class=E>one<SYNC Start=2000>&nbsp;</SAMI>"
+    assert read_subtitles(write("a.smi", sami)).lines == (Line(1.0, 2.0, "eins"), Line(1.0, 2.0, "one"))
+
+
+@pytest.mark.parametrize("written", [srt, vtt, ass, sbv, tsv, lrc, ttml, microdvd, sami, whisper])
+def test_what_a_text_holds_decides_not_its_suffix(write: Write, written: Callable[[Texts], str]) -> None:
+    for name in ("a.txt", "a.srt", "a"):
+        assert texts_of(read_subtitles(write(name, written(["one", "two", "three"])))) == ["one", "two", "three"]
+
+
+def test_cells_take_every_line_of_a_partition_once() -> None:
+    track = Subtitles(tuple(Line(n * 1.7, n * 1.7 + 2.5, f"line {n}") for n in range(60)))
+    view = SimpleNamespace(cells=[SimpleNamespace(start_s=n * 6.5, index=n) for n in range(16)], dead=set())
+    seen = SimpleNamespace(view=view, subtitles=track.between(0.0, 104.0), cells="listed")
+    taken = [line for lines in lines_by_cell(seen).values() for line in lines]  # type: ignore[arg-type]
+    assert sorted(taken, key=lambda line: line.start_s) == list(track.lines)
