@@ -234,7 +234,7 @@ def test_a_subtitle_file_counts_from_the_earliest_stream(
     rows = (f"{n + 1}\n00:00:0{n},000 --> 00:00:0{n},999\nsecond {n}\n" for n in range(8))
     (tmp_path / "t.srt").write_text("\n".join(rows))
     cache = Cache(tmp_path / "known")
-    with pytest.warns(SubtitleWarning, match="3 of 8 lines of t.srt end before the first frame"):
+    with pytest.warns(SubtitleWarning, match="3 of 8 lines end before the first frame"):
         video = open_video(path, "t.srt", cache=cache)
     assert [line.text for line in video.subtitles.between(1.3, 1.4)] == ["second 4"]
     remember_video(video, cache)

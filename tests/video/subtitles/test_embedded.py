@@ -11,7 +11,6 @@ from pathlib import Path
 
 import av
 import pytest
-from atlaskit.video.subtitles.languages import same_language
 from av.packet import Packet
 from av.stream import Disposition
 from av.subtitles.subtitle import SubtitleSet
@@ -24,6 +23,7 @@ from support.subtitle_files import (
 )
 
 from atlaskit.errors import InputError, SubtitleError
+from atlaskit.video.languages import same_language
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, read_embedded
 from atlaskit.video.subtitles.embedded import SubtitleTrack, _candidates
