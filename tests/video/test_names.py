@@ -206,7 +206,7 @@ def test_subtitles_are_named_as_videos_are(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "a: b%20.srt").write_text("1\n00:00:00,100 --> 00:00:00,500\nhello\n")
     path = tmp_path / "a: b%20.srt"
     for name in (path, str(path), path.as_uri(), "~/a: b%20.srt", Named(os.fsencode(path))):
-        assert [line.text for line in open_video(clip, name).subtitles] == ["hello"]
+        assert [line.text for line in open_video(clip, name).subtitles.lines] == ["hello"]
     with pytest.raises(SubtitleError, match=r"There is no file .* Did you mean .*a: b%20\.srt\?"):
         open_video(clip, tmp_path / "a: b20.srt")
     with pytest.raises(SubtitleError, match="download it first"):

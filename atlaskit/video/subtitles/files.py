@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from atlaskit.errors import SubtitleError, SubtitleWarning, VideoError, printable
+from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError, printable
 from atlaskit.video.encoding import decode_text
 from atlaskit.video.names import local_path, no_such_file
 from atlaskit.video.subtitles.formats import FORMATS, format_of
@@ -111,6 +111,8 @@ def _located(name: str | os.PathLike[str]) -> Path:
         path = local_path(name)
     except VideoError as error:
         raise SubtitleError(str(error)) from error
+    except InputError as error:
+        raise SubtitleError(f"The subtitles cannot be read: {error}") from error
     if not os.path.lexists(path):
         raise SubtitleError(no_such_file(path))
     return path
