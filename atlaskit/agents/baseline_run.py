@@ -55,7 +55,7 @@ class BaselineRun:
     ) -> None:
         """Set up the run; raise InputError for a question or settings that break a rule."""
         self.sample, self.question = sample, as_question(question, choices, kind)
-        self.vlm = vlm = as_model(vlm)
+        self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
         self.video = video = as_video(video, cache)
         self.cache = (cache or default_cache()).watched()
         self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))

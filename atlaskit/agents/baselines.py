@@ -55,7 +55,7 @@ def uniform(
         video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
-        vlm: The model.
+        vlm: The model, the address of its server, or its name: see `ask`.
         frames: How many frames to show.
         size: Width and height of a frame's cell in pixels.
         per_image: Frames in one image: a square number from 4 on that divides `frames`.
@@ -117,7 +117,7 @@ def captions(
         video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
-        vlm: The model.
+        vlm: The model, the address of its server, or its name: see `ask`.
         clip_s: Length of a clip in seconds.
         per_clip: Frames that are shown of a clip: a square number.
         size: Width and height of a frame's cell in pixels.
@@ -169,7 +169,7 @@ def subtitles_only(
         video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
-        vlm: The model.
+        vlm: The model, the address of its server, or its name: see `ask`.
         context: Tokens of subtitles that the model may get, at four characters each. Those that do
             not fit are cut off at the end of the video, and the result's `failure` says so.
         settings: Keywords that mean what they mean for `ask`.

@@ -117,14 +117,15 @@ def ask(
         Unrecorded: If a replay needs a reply that is not in the cache.
     """
     asked = as_question(question, choices, kind)
-    vlm = as_model(vlm)
+    store = cache or default_cache()
+    vlm = as_model(vlm, store, is_replay=replay)
     preset = preset_for(vlm)
     steps = preset.steps if steps is None else steps
     plateau = preset.plateau if plateau is None and steps == preset.steps else plateau
     limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     k, cell = preset.k if k is None else k, preset.cell if cell is None else cell
     grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells)
-    mode, store = CacheMode(sample, refresh, replay), cache or default_cache()
+    mode = CacheMode(sample, refresh, replay)
     check_whole("threads", workers if threads is None else threads)
     if not isinstance(budget, Budget):
         raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")

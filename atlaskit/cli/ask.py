@@ -12,13 +12,12 @@ from atlaskit.agents.speech import transcribe
 from atlaskit.agents.strategies import NAMES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
-from atlaskit.cli.view import add_grid_options, write_image
+from atlaskit.cli.view import add_grid_options, seconds_of, write_image
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import Unreachable
-from atlaskit.models.named import LOCAL_SERVER
+from atlaskit.models.named import LOCAL_SERVER, served_model
 from atlaskit.models.speech import ASR
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
@@ -59,7 +58,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     )
     parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
     parser.add_argument("--tokens", type=int, help="budget: tokens at most")
-    parser.add_argument("--seconds", type=float, help="budget: seconds at most")
+    parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
     parser.add_argument(
         "--sample",
         type=int,
@@ -168,22 +167,11 @@ def _local_model(cache: Cache, is_replay: bool) -> VLM:
 
     If the server is gone, or this is a replay, it is the model that was served last.
     """
-    key = served_key(LOCAL_SERVER)
-    last = cache.get_json(key)
-    if is_replay and not isinstance(last, str):
+    if is_replay and not isinstance(cache.get_json(served_key(LOCAL_SERVER)), str):
         raise InputError(
             "--replay needs the name of the model whose replies to replay: --model URL NAME (the URL is not contacted)."
         )
-    if is_replay:
-        return VLM(LOCAL_SERVER, last)
-    try:
-        vlm = VLM(LOCAL_SERVER)
-    except Unreachable:
-        if not isinstance(last, str):
-            raise
-        return VLM(LOCAL_SERVER, last)
-    cache.put_json(key, vlm.name)
-    return vlm
+    return served_model(LOCAL_SERVER, cache, is_replay=is_replay)
 
 
 def _depth(text: str) -> int | str:

@@ -10,7 +10,7 @@ from atlaskit.cli.cache import add_cache_option
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import Still, View
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles.clock import parse_time
 from atlaskit.video.video import SAMPLINGS
@@ -64,7 +64,7 @@ def _view(options: argparse.Namespace) -> int:
         grid = grid.expand(cell)
     view = View(video, grid, options.cell, labels="time", sampling=options.sampling, cache=Cache(options.cache))
     write_image(view, options.out)
-    print(f"{options.out}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {grid.resolution_s:.3f} s a cell")
+    print(f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {grid.resolution_s:.3f} s a cell")
     return 0
 
 
@@ -75,7 +75,7 @@ def _frame(options: argparse.Namespace) -> int:
     if still.unreadable:
         raise InputError(f"The frame of {options.video} at {options.time:g} s cannot be decoded: the file is damaged.")
     write_image(still, options.out)
-    print(f"{options.out}: the frame at {options.time:g} s")
+    print(f"{printable(str(options.out))}: the frame at {options.time:g} s")
     return 0
 
 

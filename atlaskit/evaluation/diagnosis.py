@@ -20,6 +20,7 @@ from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question, Span, without_article
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError
+from atlaskit.models.named import as_model_or_maker
 from atlaskit.models.protocol import Model
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
@@ -103,7 +104,7 @@ class FailureMode:
 
 
 def failures(
-    cases: Iterable[Case], *, vlm: Model | Callable[[World], Model], cache: Cache | None = None, **settings: Any
+    cases: Iterable[Case], *, vlm: Model | str | Callable[[World], Model], cache: Cache | None = None, **settings: Any
 ) -> list[FailureMode]:
     """Return the questions that Video-RLM answers wrongly, each with its diagnosis.
 
@@ -111,14 +112,15 @@ def failures(
 
     Args:
         cases: The questions with their videos.
-        vlm: A model; or, for worlds, a function that makes one for each world.
+        vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
+            for each world.
         cache: The cache for frames and replies.
         **settings: Keyword arguments of `ask`.
 
     Raises:
         InputError: If the true answer to a question, or its positions in the video, are unknown.
     """
-    wrong = []
+    vlm, wrong = as_model_or_maker(vlm, cache), []
     for case in cases:
         result = ask(case.opened(), case.question, vlm=model_for(vlm, case), cache=cache, **settings)
         if not result.is_right:

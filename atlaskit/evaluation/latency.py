@@ -12,6 +12,7 @@ from typing import Any, Unpack, cast
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.errors import InputError
+from atlaskit.models.named import as_model_or_maker
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 
 
@@ -52,7 +53,7 @@ class Delayed(ModelWrapper):
         return replace(reply, transit=replace(reply.transit, wall_s=time.monotonic() - started_s))
 
 
-def delayed(vlm: Model | Callable[[World], Model], latency_s: float) -> Model | Callable[[World], Model]:
+def delayed(vlm: Model | str | Callable[[World], Model], latency_s: float) -> Model | Callable[[World], Model]:
     """Return a model with a latency; or, for worlds, a function that makes one.
 
     `delayed(ak.Oracle, 0.2)` makes oracles whose replies take 0.2 s.
@@ -61,6 +62,7 @@ def delayed(vlm: Model | Callable[[World], Model], latency_s: float) -> Model | 
         InputError: If the latency is not a finite number of seconds, 0 or more. A function raises
             it when it makes its first model.
     """
+    vlm = as_model_or_maker(vlm)
     if not isinstance(vlm, type) and hasattr(vlm, "complete"):
         return Delayed(cast(Model, vlm), latency_s)
     return partial(_delayed_for_world, cast(Callable[[World], Model], vlm), latency_s)

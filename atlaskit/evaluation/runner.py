@@ -25,6 +25,7 @@ from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threa
 from atlaskit.evaluation.rows import case_row, failure_row
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
+from atlaskit.models.named import as_model_or_maker
 from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
 
@@ -41,7 +42,7 @@ def evaluate(
     cases: Iterable[Case],
     method: str | Callable[..., Result] = "video-rlm",
     *,
-    vlm: Model | Callable[[World], Model],
+    vlm: Model | str | Callable[[World], Model],
     parallel: int = 4,
     cache: Cache | None = None,
     progress: bool = True,
@@ -59,8 +60,8 @@ def evaluate(
     Args:
         cases: The questions with their videos; the true answers must be known.
         method: One of `baselines.METHODS` by name, or a function with the signature of `ask`.
-        vlm: A model; or, for worlds, a function that makes one for each world, as in
-            `vlm=ak.Oracle`.
+        vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
+            for each world, as in `vlm=ak.Oracle`.
         parallel: How many questions run at once. Only the seconds in the rows depend on it.
         cache: The cache for frames and replies.
         engine: "local" runs threads of this process. "ray" runs Ray tasks: the nodes must find the
@@ -86,8 +87,8 @@ def evaluate(
         raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
+    vlm, cache = as_model_or_maker(vlm, cache), cache or default_cache()
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
-    cache = cache or default_cache()
     folder = None if traces is None else _trace_folder(Path(traces))
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder)
     finished = _run(engine, in_order, job, parallel, cache, name, address)

@@ -33,6 +33,7 @@ from atlaskit.evaluation.latency import Delayed, delayed, without_delay
 from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
+from atlaskit.models.named import as_model_or_maker
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Role
 from atlaskit.models.serving.hardware import cpuinfo
 from atlaskit.video.video import Video
@@ -113,7 +114,7 @@ class Measured(BaseModel):
 def by_workers(
     cases: Iterable[Case],
     *,
-    vlm: Model | Callable[[World], Model],
+    vlm: Model | str | Callable[[World], Model],
     workers: Collection[int] = WORKERS,
     cache: Cache | None = None,
     refresh: bool = False,
@@ -129,7 +130,8 @@ def by_workers(
 
     Args:
         cases: The questions with their videos; the true answers must be known.
-        vlm: A model; or, for worlds, a function that makes one for each.
+        vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
+            for each.
         cache: The cache of measurements.
         refresh: Whether to measure again what the cache holds.
         replay: Whether to use cached measurements only.
@@ -152,7 +154,8 @@ def by_workers(
     in_order, counts = list(cases), _worker_counts(workers)
     check_cases(in_order)
     check_settings("by_workers", ask, settings, RESERVED)
-    models, cache = [model_for(vlm, case) for case in in_order], cache or default_cache()
+    vlm, cache = as_model_or_maker(vlm, cache), cache or default_cache()
+    models = [model_for(vlm, case) for case in in_order]
 
     import pandas as pd
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -12,10 +10,11 @@ from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
+from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.source import SubtitleSource
 from atlaskit.video.video import Video
 
-Source: TypeAlias = str | Path | Video | Sequence[str | Path | Video]
+Source: TypeAlias = AnyVideo
 """A video: open, or as `open_video` takes it."""
 VideoQuestion: TypeAlias = tuple[Video, Question]
 

@@ -227,7 +227,7 @@ def unreachable_message(base_url: str, why: str, is_local: bool) -> str:
     """
     advice = "check the address"
     if is_local:
-        advice = "start one with `make serve MODEL=…`, or pass the address of another endpoint"
+        advice = "start one with `python -m atlaskit serve MODEL`, or pass the address of another endpoint"
     return f"No model answers at {base_url} ({why.rstrip('. ')}): {advice}."
 
 

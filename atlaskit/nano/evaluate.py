@@ -33,6 +33,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.runner import evaluate
+from atlaskit.models.named import as_model
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.nano.teacher.goal import goal_of
@@ -123,7 +124,7 @@ def _without_wording(action: Action) -> Any:
 
 
 def evaluate_nano(
-    vlm: Model,
+    vlm: Model | str,
     duration_s: float,
     questions: int,
     *,
@@ -137,13 +138,14 @@ def evaluate_nano(
     rendered frame by frame on demand.
 
     Args:
-        vlm: The model.
+        vlm: The model, the address of its server, or its name: see `ask`.
         duration_s: Length of the worlds.
         questions: Number of questions, `QUESTIONS_PER_WORLD` about each world.
         method: One of `METHODS`.
         first_seed: Seed of the first world.
         in_flight: Questions at the same time.
     """
+    vlm = as_model(vlm)
     worlds = [
         atlasworld(
             first_seed + number,

@@ -42,6 +42,8 @@ from atlaskit.runs.events import (
     data_of,
 )
 from atlaskit.runs.trace import Trace
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.video import Sampling, Video
 
 WIDEST_SHEET_PX = 2 * WIDEST_PX
@@ -100,21 +102,21 @@ def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
         yield current
 
 
-def pictures(trace: Trace, video: Video, cache: Cache | None = None) -> Iterator[ShownImage]:
+def pictures(trace: Trace, video: AnyVideo, cache: Cache | None = None) -> Iterator[ShownImage]:
     """Yield every image that a run showed, in the order of its events.
 
     Each is drawn when it is first looked at.
 
     Args:
         trace: The trace of the run.
-        video: The video of the run.
+        video: The video of the run, its file, or a list of files.
         cache: The cache for frames and images.
 
     Raises:
         InputError: At once if the trace is of another video. While iterating, if an event lacks
             what it takes to draw its image, or the image differs from the one that the run showed.
     """
-    return _shown_images(trace, atlas_of(trace, video, cache or default_cache()))
+    return _shown_images(trace, atlas_of(trace, as_video(video, cache), cache or default_cache()))
 
 
 def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import tempfile
 import warnings
 from collections.abc import Sequence
@@ -56,7 +57,8 @@ class VideoFile(Video):
         language: str | None = None,
     ) -> None:
         _check_file(path)
-        self.path, self.name = path, path.name
+        # A name that is not text on this machine must not break a record or a page.
+        self.path, self.name = path, os.fsencode(path.name).decode(errors="replace")
         self._reader = _open_reader(path, reader, copies_folder(cache))
         self.duration_s, self.fps, self.size = self._reader.duration_s, self._reader.fps, self._reader.size
         self.fingerprint = fingerprint or file_fingerprint(path)

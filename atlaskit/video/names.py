@@ -9,56 +9,113 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from itertools import islice
 from pathlib import Path
+from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from atlaskit.errors import InputError, VideoError, printable
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
+SHORT_ADDRESS = re.compile(r"(file|https?|ftps?|s3|gs|rtsps?|rtmps?):/(?!/)", re.IGNORECASE | re.ASCII)
+"""An address that went through `Path`, which makes one slash of two; `file:/a` is right so."""
 PAGES = re.compile(
     r"(?:^|\.)(?:youtube\.com|youtu\.be|vimeo\.com|bilibili\.com|twitch\.tv|dailymotion\.com|tiktok\.com)$"
 )
 """Hosts whose addresses are those of pages, not of video files."""
+LONGEST_NAME = 255
+"""Bytes of the longest name in the usual file systems."""
+MAX_NAMES = 10_000
+"""How many names of a folder are searched for one that may be meant."""
 
 
 def local_path(name: str | os.PathLike[str]) -> Path:
     """Return the path that a person means by a path, with `~` for the home, or by a `file://` URL.
+
+    What exists under the very name is meant. Else letters with accents, which Unicode writes in two
+    ways, may be written in the other way in the name of the file.
 
     Raises:
         VideoError: It is the address of something that is not on this machine.
         InputError: It is no name of a file.
     """
     if not isinstance(name, str | os.PathLike):
-        raise InputError(f"A video file is named by a path; got {name!r:.80}.")
-    path, text = Path(name), os.fspath(name)
-    address = ADDRESS.match(text) if isinstance(name, str) else None
-    if address is None or path.exists():
-        return path.expanduser() if text.startswith("~") and not path.exists() else path
-    if address[1].lower() == "file":
-        return _path_of_url(text)
-    raise VideoError(_advice(text))
+        raise InputError(f"A file is named by a path; got {name!r:.80}.")
+    text = os.fsdecode(name)
+    path = _checked(text)
+    if _exists(path):
+        return path
+    address = ADDRESS.match(text) or SHORT_ADDRESS.match(text)
+    if address and address[1].lower() == "file":
+        return _respelled(_path_of_url(text[address.end() :] if text[: address.end()].endswith("//") else text[5:]))
+    if address or _is_page(f"https://{text}"):
+        raise VideoError(_advice(text, address))
+    if text.startswith("~"):
+        try:
+            path = path.expanduser()
+        except RuntimeError as error:
+            raise VideoError(
+                f"{printable(text, 200)} cannot be opened, as there is no such home folder: write the path out."
+            ) from error
+    return _respelled(path)
 
 
-def _path_of_url(url: str) -> Path:
+def _checked(text: str) -> Path:
+    """Return a text as a path; raise InputError if no file can have this name."""
+    if not text.strip():
+        raise InputError("The name of the file is empty: name a file.")
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise InputError(f"No file has a name with half a character in it; got {printable(text, 200)!r}.") from error
+    if b"\0" in encoded:
+        raise InputError(f"No file has a name with a zero byte; got {printable(text, 200)!r}.")
+    if max(map(len, encoded.split(b"/"))) > LONGEST_NAME and not ADDRESS.match(text):
+        raise InputError(f"No file has a name of more than {LONGEST_NAME} bytes; got {printable(text, 80)!r}.")
+    return Path(text)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # not to be looked at: opening it says why
+        return False
+
+
+def _respelled(path: Path) -> Path:
+    """Return a path, or that of the one file beside it whose name reads the same in Unicode."""
+    if path.name.isascii() or _exists(path):
+        return path
+    same = [name for name in _names_beside(path) if normalize("NFC", name) == normalize("NFC", path.name)]
+    return path.parent / same[0] if len(same) == 1 else path
+
+
+def _path_of_url(rest: str) -> Path:
+    """Return the path in a `file:` URL, from what follows `file://` or, with one slash, `file:`."""
     # Not urlsplit: in a name, `?` and `#` are letters as any others where a person typed them.
-    host, slash, path = url.partition("://")[2].partition("/")
-    if host.lower() not in ("", "localhost"):
+    host, slash, path = rest.partition("/")
+    if host.lower() not in ("", "localhost", "127.0.0.1"):
         raise VideoError(
-            f"{printable(url, 200)} names a file on another machine ({printable(host, 80)}): copy it here."
+            f"file://{printable(rest, 200)} names a file on another machine ({printable(host, 80)}): copy it here, "
+            "or write file:/// before a full path."
         )
-    decoded = Path(slash + unquote(path, errors="surrogateescape"))
     literal = Path(slash + path)
-    return literal if literal.exists() and not decoded.exists() else decoded
+    decoded = _checked(slash + unquote(path, errors="surrogateescape"))
+    return literal if _exists(literal) and not _exists(decoded) else decoded
 
 
-def _advice(url: str) -> str:
+def _is_page(url: str) -> bool:
+    try:
+        return bool(PAGES.search(urlsplit(url).hostname or ""))
+    except ValueError:
+        return False
+
+
+def _advice(url: str, address: re.Match[str] | None) -> str:
     """Return what to do about an address."""
     shown = printable(url, 200)
-    try:
-        host = urlsplit(url).hostname or ""
-    except ValueError:
-        host = ""
-    if PAGES.search(host):
+    full = f"{address[1]}://{url[address.end() :].lstrip('/')}" if address else f"https://{url}"
+    if _is_page(full):
         return f"{shown} is a page with a video: download the video first, for instance with yt-dlp, and name the file."
     return f"{shown} is an address, and only files on this machine are opened: download it first, and name the file."
 
@@ -70,10 +127,24 @@ def media_url(path: str | os.PathLike[str]) -> str:
 
 def no_such_file(path: Path) -> str:
     """Return the sentence about a file that does not exist, with the name that may be meant."""
-    try:
-        names = [entry.name for entry in os.scandir(path.parent)] if path.parent.is_dir() else []
-    except OSError:
-        names = []
-    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.8)
-    hint = f" Did you mean {printable(str(path.parent / close[0]))}?" if close else ""
+    close = _close_name(path)
+    hint = f" Did you mean {printable(str(path.parent / close))}?" if close else ""
     return f"There is no file {printable(str(path))}.{hint}"
+
+
+def _close_name(path: Path) -> str | None:
+    """Return a name beside a path that differs in case, in a few letters, or in its suffix."""
+    spelled = {normalize("NFC", name).casefold(): name for name in _names_beside(path)}
+    wanted = normalize("NFC", path.name).casefold()
+    close = difflib.get_close_matches(wanted, spelled, n=1, cutoff=0.8)
+    stem = Path(wanted).stem
+    close = close or sorted(name for name in spelled if name != wanted and Path(name).stem == stem)
+    return spelled[close[0]] if close else None
+
+
+def _names_beside(path: Path) -> list[str]:
+    try:
+        with os.scandir(path.parent) as entries:
+            return [entry.name for entry in islice(entries, MAX_NAMES)]
+    except OSError:
+        return []

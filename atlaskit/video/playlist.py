@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -136,7 +135,7 @@ def open_playlist(
             check_no_subtitles(source, lines)
             parts.append(source)
             continue
-        key = (str(source), str(lines) if isinstance(lines, (str, Path)) else str(id(lines)))
+        key = (str(source), str(lines) if isinstance(lines, (str, os.PathLike)) else str(id(lines)))
         opened[key] = opened.get(key) or opener(source, lines, index)
         parts.append(opened[key])
     playlist = Playlist(parts)

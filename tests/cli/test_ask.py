@@ -68,7 +68,9 @@ def test_ask_a_question_without_choices(film: World, in_tmp: Path, kind: str) ->
 def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> None:
     done = atlaskit("ask", film_path(film), "What?", *CHOICES, "--calls", "3", cwd=in_tmp)
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "make serve" in done.stderr and "127.0.0.1:8000" in done.stderr
+    assert (
+        done.stderr.count("\n") == 1 and "python -m atlaskit serve" in done.stderr and "127.0.0.1:8000" in done.stderr
+    )
 
 
 def test_a_run_is_replayed_without_its_server(
@@ -89,6 +91,34 @@ def test_a_missing_server_is_one_line(film: World, in_tmp: Path) -> None:
     done = atlaskit("ask", film_path(film), "What?", *CHOICES, *NO_SERVER, cwd=in_tmp)
     assert done.returncode == 2 and "No model answers at http://127.0.0.1:9/v1" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["frame", "FILM", "soon", "o.png"], "'soon' is not a time: write 65, 65.5, 1:05"),
+        (["frame", "FILM", "1:75", "o.png"], "'1:75' is not a time"),
+        (["frame", "FILM", "99:59:59", "o.png"], "which runs from 0 to"),
+        (["ask", "FILM", "What?", "--seconds", "soon"], "'soon' is not a time"),
+        (["view", "https://youtu.be/x", "o.png"], "yt-dlp"),
+        (["view", "file://server/x.mp4", "o.png"], "copy it here"),
+    ],
+)
+def test_a_wrong_time_or_address_is_one_sentence(
+    film: World, in_tmp: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    try:
+        status = main([str(film_path(film)) if word == "FILM" else word for word in arguments])
+    except SystemExit as left:  # of argparse
+        status = int(left.code or 0)
+    assert status == 2 and sentence in capsys.readouterr().err
+
+
+def test_times_and_files_are_typed_as_people_do(film: World, in_tmp: Path) -> None:
+    url = Path(film_path(film)).absolute().as_uri()
+    for time in ("12.5", "0:12.5", "0:00:12.5", "12.5s"):
+        assert main(["frame", url, time, f"at {time.replace(':', '-')}.png"]) == 0
+    assert len({path.read_bytes() for path in Path().glob("at *.png")}) == 1
 
 
 def test_view_and_frame(film: World, in_tmp: Path) -> None:

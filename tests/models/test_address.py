@@ -59,7 +59,7 @@ def test_an_unusable_proxy_is_an_error(proxy: str, monkeypatch: pytest.MonkeyPat
 def test_the_advice_to_start_a_server_is_for_this_machine_only() -> None:
     with pytest.raises(Unreachable) as caught:
         VLM("http://nobody.invalid/v1", "x", dialect="hosted").complete(request(), max_attempts=1)
-    assert "make serve" not in str(caught.value) and "nobody.invalid" in str(caught.value)
+    assert "python -m atlaskit serve" not in str(caught.value) and "nobody.invalid" in str(caught.value)
 
 
 @pytest.mark.parametrize("options", [{"in_flight": 0}, {"timeout_s": -1}, {"timeout_s": float("nan")}])

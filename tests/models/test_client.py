@@ -150,6 +150,6 @@ def test_a_dead_endpoint_is_one_line_that_says_how_to_get_a_model(monkeypatch: p
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         for ask in (lambda: VLM(url), lambda: VLM(url, "x").complete(request())):
-            with pytest.raises(Unreachable, match="make serve") as caught:
+            with pytest.raises(Unreachable, match="python -m atlaskit serve") as caught:
                 ask()
             assert url in str(caught.value) and "\n" not in str(caught.value)

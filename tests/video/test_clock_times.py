@@ -14,6 +14,15 @@ from atlaskit.video.subtitles.clock import parse_time
     [
         *(("65", 65.0), ("65.5", 65.5), (".5", 0.5), ("1:05", 65.0), ("1:02:03.5", 3723.5), ("01:02:03,5", 3723.5)),
         *((" 0:00 ", 0.0), ("90s", 90.0), ("1h2m3s", 3723.0), ("2m", 120.0), ("1H", 3600.0), ("1m0.5s", 60.5)),
+        *(
+            ("100:00", 6000.0),
+            ("5 min", 300.0),
+            ("1h 2m 3s", 3723.0),
+            ("1.5h", 5400.0),
+            ("90 sec", 90.0),
+            ("2 hours", 7200.0),
+        ),
+        *(("10:00:00", 36000.0), ("0:05.25", 5.25), ("1m90s", 150.0)),
     ],
 )
 def test_times_are_read(text: str, seconds: float) -> None:
@@ -21,7 +30,28 @@ def test_times_are_read(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-5", "-1:05", "soon", "1:2:3:4", "nan", "inf", "1e5", "5 s 3", "m", "1:05s", "٣"]
+    "text",
+    [
+        "",
+        "-5",
+        "-1:05",
+        "soon",
+        "1:2:3:4",
+        "nan",
+        "inf",
+        "1e5",
+        "5 s 3",
+        "m",
+        "1:05s",
+        "٣",
+        "1:75",
+        "1:60:00",
+        "1::5",
+        ":05",
+        "1:",
+        "500ms",
+        "1:05 pm",
+    ],
 )
 def test_what_is_no_time_is_none(text: str) -> None:
     assert parse_time(text) is None

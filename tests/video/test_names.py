@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
+from unicodedata import normalize
 
 import pytest
 from support.media import frame_number, make_video
 
 import atlaskit as ak
-from atlaskit.errors import InputError, VideoError
+from atlaskit.errors import InputError, SubtitleError, VideoError
 from atlaskit.video.names import local_path, media_url
 from atlaskit.video.opening import open_video
 
@@ -44,6 +46,18 @@ NAMES = [
         "no suffix",
         ".hidden.mp4",
     ),
+    *(
+        "file:",
+        "http:",
+        "https:x",
+        "data:",
+        "youtube.com",
+        "%s%n.mp4",
+        "映画\u3000第1話.mp4",
+        "\U0001f3ac.mp4",
+        "مرحبا.mp4",
+    ),
+    *("tab\there.mp4", "$HOME `id`.mp4", "*.mp4", "%2e%2e.mp4", "CON.mp4", "v.mp4#t=10,20", "'v.mp4'"),
     *("crypto:x.mp4", "subfile,,start,0,end,9,,:x.mp4", "async:cache:x.mp4", "x.mp4|y.mp4", "lavfi:testsrc.mp4"),
 ]
 
@@ -88,6 +102,15 @@ def test_a_link_and_a_home_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         ("rtsp://camera/1", "download it first"),
         ("gs://bucket/x.mp4", "download it first"),
         ("http://[broken", "download it first"),
+        ("youtube.com/watch?v=x", "page with a video.*yt-dlp"),
+        ("www.youtube.com/watch?v=x", "yt-dlp"),
+        ("youtu.be/x", "yt-dlp"),
+        ("https://m.youtube.com/watch?v=x&t=5", "yt-dlp"),
+        ("https://youtube.com.example.org/x.mp4", "is an address"),
+        ("rtmp://server/live", "download it first"),
+        ("ftp://server/talk.mp4", "download it first"),
+        ("https://example.org/two\nrows\x1b[31m.mp4", "download it first"),
+        ("https://example.org/" + "x" * 5000, "download it first"),
         ("file://server/share/x.mp4", "another machine.*copy it here"),
     ],
 )
@@ -103,6 +126,100 @@ def test_a_missing_file_names_the_one_that_may_be_meant(tmp_path: Path, clip: Pa
         open_video(tmp_path / "lecture-21.mp4")
     with pytest.raises(VideoError, match=r"There is no file .*other\.mov\.$"):
         open_video(tmp_path / "other.mov")
+
+
+class Named(os.PathLike[Any]):
+    """A path whose text is bytes, which `Path` does not take."""
+
+    def __init__(self, name: str | bytes) -> None:
+        self.name = name
+
+    def __fspath__(self) -> str | bytes:
+        return self.name
+
+
+def test_a_path_like_object_opens(clip: Path) -> None:
+    for name in (str(clip), os.fsencode(clip)):
+        assert open_video(Named(name)).frames([0.5])[0].shape
+    assert ak.view(Named(os.fsencode(clip)), k=2, cell=64, cache=ak.Cache(None)).grid.end_s == pytest.approx(0.8)
+
+
+def test_urls_of_files_are_read_in_all_their_forms(tmp_path: Path, clip: Path) -> None:
+    path = tmp_path / "a b%20c ü.mp4"
+    shutil.copy(clip, path)
+    url = path.as_uri()
+    forms = [url, url.replace("file://", "file:"), url.replace("file://", "FILE://LocalHost"), f"file://{path}"]
+    for form in [*forms, Path(url), Path(f"file://{path}")]:
+        assert local_path(form) == path
+        assert open_video(form).name == path.name
+
+
+def test_an_address_in_a_path_is_told_from_a_missing_file() -> None:
+    with pytest.raises(VideoError, match=r"is an address.*download it first"):
+        open_video(Path("https://example.org/talk.mp4"))
+    with pytest.raises(VideoError, match="yt-dlp"):
+        open_video([Path("https://youtu.be/x")])
+
+
+def test_accents_in_either_form_find_the_file(tmp_path: Path, clip: Path) -> None:
+    composed, decomposed = normalize("NFC", "Vidéo.mp4"), normalize("NFD", "Vidéo.mp4")
+    shutil.copy(clip, tmp_path / decomposed)
+    assert local_path(tmp_path / composed) == tmp_path / decomposed
+    assert local_path((tmp_path / composed).as_uri()) == tmp_path / decomposed
+    shutil.copy(clip, tmp_path / composed)  # both exist: each name means its own
+    assert local_path(tmp_path / composed) == tmp_path / composed
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("", "empty"),
+        ("  ", "empty"),
+        ("a\0b.mp4", "zero byte"),
+        ("file:///a%00b.mp4", "zero byte"),
+        ("x" * 300, "255 bytes"),
+        ("data:video/mp4;base64," + "A" * 5000, "255 bytes"),
+        ("é" * 200, "255 bytes"),
+        ("a/" * 4000, "cannot be read"),
+        ("\ud800.mp4", "half a character"),
+        ("~nobody-has-this-name/v.mp4", "no such home"),
+    ],
+)
+def test_what_no_file_is_called_gives_one_sentence(name: str, sentence: str) -> None:
+    with pytest.raises(ak.AtlasError, match=sentence):
+        open_video(name)
+
+
+def test_a_name_in_other_case_or_with_another_suffix_is_offered(tmp_path: Path, clip: Path) -> None:
+    shutil.copy(clip, tmp_path / "LECTURE.MP4")
+    shutil.copy(clip, tmp_path / "b.mkv")
+    with pytest.raises(VideoError, match=r"Did you mean .*LECTURE\.MP4\?"):
+        open_video(tmp_path / "lecture.mp4")
+    with pytest.raises(VideoError, match=r"Did you mean .*b\.mkv\?"):
+        open_video(tmp_path / "b.mp4")
+    with pytest.raises(VideoError, match=r"There is no file .*nowhere/b\.mp4\.$"):
+        open_video(tmp_path / "nowhere" / "b.mp4")
+
+
+def test_subtitles_are_named_as_videos_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clip: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a: b%20.srt").write_text("1\n00:00:00,100 --> 00:00:00,500\nhello\n")
+    path = tmp_path / "a: b%20.srt"
+    for name in (path, str(path), path.as_uri(), "~/a: b%20.srt", Named(os.fsencode(path))):
+        assert [line.text for line in open_video(clip, name).subtitles.lines] == ["hello"]
+    with pytest.raises(SubtitleError, match=r"There is no file .* Did you mean .*a: b%20\.srt\?"):
+        open_video(clip, tmp_path / "a: b20.srt")
+    with pytest.raises(SubtitleError, match="download it first"):
+        open_video(clip, "https://example.org/a.srt")
+
+
+def test_a_name_that_is_no_text_does_not_break_a_record(tmp_path: Path, clip: Path) -> None:
+    path = tmp_path / os.fsdecode(b"latin-\xe9.mp4")
+    shutil.copy(clip, path)
+    video = open_video(path)
+    video.name.encode()
+    video._repr_html_().encode()  # type: ignore[attr-defined]
+    assert video.name == "latin-\ufffd.mp4"
 
 
 @pytest.mark.parametrize("wrong", [3, None, b"v.mp4", object()])

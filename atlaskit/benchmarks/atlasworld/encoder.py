@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
 from atlaskit.benchmarks.atlasworld.timeline import Script
+from atlaskit.video.names import media_url
 
 KEYFRAME_S = 4
 """Longest time between two keyframes, in seconds."""
@@ -105,7 +106,7 @@ def _are_complete(files: EncodedFiles, manifest: str) -> bool:
 
 
 def _encode(script: Script, path: Path, progress: bool, on_frame: Callable[[int], None] | None) -> None:
-    with av.open(str(path), "w", options={"movflags": "+faststart"}) as container:
+    with av.open(media_url(path), "w", options={"movflags": "+faststart"}) as container:
         stream = container.add_stream("libx264", rate=script.fps, options=ENCODER)
         stream.width, stream.height = script.size
         stream.pix_fmt = "yuv420p"

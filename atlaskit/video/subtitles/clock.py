@@ -6,7 +6,12 @@ import re
 
 CLOCK = r"(-?)(?:(\d{1,6})\s?:\s?)?(\d{1,2})\s?:\s?(\d{1,2})(?:(?:\s?[.,]\s?|:(?=\d{3}(?!\d)))(\d{1,9}))?"
 """A regular expression for one time; its five groups are the arguments of `clock_seconds`."""
-_UNITS = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII | re.IGNORECASE)
+_NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
+_UNITS = re.compile(
+    rf"(?:{_NUMBER} ?h(?:ours?|rs?)? ?)?(?:{_NUMBER} ?m(?:in(?:ute)?s?)? ?)?(?:{_NUMBER} ?s(?:ec(?:ond)?s?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_TYPED = re.compile(r"(?:(\d{1,6}):(?=\d{1,2}:))?(\d{1,6}):([0-5]?\d)(?:[.,](\d{1,9}))?", re.ASCII)
 _PLAIN = re.compile(r"\d{1,9}(?:\.\d{1,9})?|\.\d{1,9}", re.ASCII)
 _TIME = re.compile(rf"\s*{CLOCK}\s*", re.ASCII)
 
@@ -27,8 +32,8 @@ def parse_clock(text: str) -> float | None:
 def parse_time(text: str) -> float | None:
     """Return a time that a person types in seconds, or None for any other text.
 
-    It is a number of seconds (`65`, `65.5`), a clock time (`1:05`, `1:02:03.5`), or has units
-    (`1h2m3.5s`, `90s`).
+    It is a number of seconds (`65`, `65.5`), a clock time (`1:05`, `100:00`, `1:02:03.5`), or has
+    units (`1h2m3.5s`, `90s`, `5 min`). No part behind a colon exceeds 59: `1:75` is none.
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
@@ -36,6 +41,8 @@ def parse_time(text: str) -> float | None:
     units = _UNITS.fullmatch(text)
     if units and any(units.groups()):
         hours, minutes, seconds = units.groups()
-        return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds or 0)
-    seconds_of_clock = parse_clock(text)
-    return None if seconds_of_clock is None or seconds_of_clock < 0 or text.startswith("-") else seconds_of_clock
+        return float(hours or 0) * 3600 + float(minutes or 0) * 60 + float(seconds or 0)
+    typed = _TYPED.fullmatch(text)
+    if typed is None or (typed[1] and int(typed[2]) > 59):
+        return None
+    return clock_seconds("", *typed.groups())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from atlaskit.errors import SubtitleError, SubtitleWarning, printable
+from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError, printable
 from atlaskit.video.encoding import decode_text
+from atlaskit.video.names import local_path, no_such_file
 from atlaskit.video.subtitles.formats import FORMATS, format_of
 from atlaskit.video.subtitles.rolling import unrolled
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite, place_lines
@@ -17,7 +19,7 @@ MAX_BYTES = 64 << 20
 
 
 def read_subtitles(
-    path: str | Path,
+    path: str | os.PathLike[str],
     *,
     starts_at_s: float = 0.0,
     duration_s: float | None = None,
@@ -43,7 +45,7 @@ def read_subtitles(
     certain.
 
     Args:
-        path: The file.
+        path: The file: its path or `file://` URL.
         starts_at_s: Second of the file's own time at which the video begins, subtracted from every
             time (LongVideoBench's `starting_timestamp_for_subtitles`).
         duration_s: Length of the video in seconds. Lines are cut to `[0, duration_s)`, and lines
@@ -59,7 +61,7 @@ def read_subtitles(
             holds no line.
         InputError: `starts_at_s` or `duration_s` is not a valid number of seconds.
     """
-    path = Path(path)
+    path = _located(path)
     suffix = path.suffix.lower()
     check_finite("starts_at_s", starts_at_s)
     check_duration(duration_s)
@@ -109,6 +111,19 @@ def track_of(
     if faults:
         warnings.warn(f"{name}: {'; '.join(faults)}.", SubtitleWarning, stacklevel=4)
     return unrolled(placement.lines)
+
+
+def _located(name: str | os.PathLike[str]) -> Path:
+    """Return the path that a person means; raise SubtitleError for an address or a missing file."""
+    try:
+        path = local_path(name)
+    except VideoError as error:
+        raise SubtitleError(str(error)) from error
+    except InputError as error:
+        raise SubtitleError(f"The subtitles cannot be read: {error}") from error
+    if not os.path.lexists(path):
+        raise SubtitleError(no_such_file(path))
+    return path
 
 
 def _read_bytes(path: Path) -> bytes:

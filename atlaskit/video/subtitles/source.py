@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import TypeAlias
 
 from atlaskit.errors import InputError
 from atlaskit.video.subtitles.files import read_subtitles
 from atlaskit.video.subtitles.track import Subtitles
 
-SubtitleSource: TypeAlias = "str | Path | Subtitles | None"
+SubtitleSource: TypeAlias = "str | os.PathLike[str] | Subtitles | None"
 """A subtitle file, "embedded" for the track inside the video file, a track, or None."""
 
 
@@ -33,6 +33,6 @@ def load_subtitles(
     """
     if source is None or isinstance(source, Subtitles):
         return source or Subtitles()
-    if not isinstance(source, (str, Path)):
+    if not isinstance(source, (str, os.PathLike)):
         raise InputError(f'subtitles must be a file, "embedded", or a Subtitles object; got {source!r:.80}.')
     return read_subtitles(source, duration_s=duration_s, starts_at_s=lead_s, fps=fps)

@@ -18,6 +18,8 @@ from atlaskit.runs import replay
 from atlaskit.runs.events import Event, EventData, ReportData, StartData, StepData, data_of
 from atlaskit.runs.result import Result, trace_of
 from atlaskit.runs.trace import Trace
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 
@@ -47,18 +49,19 @@ class RunSource:
     cache: Cache
 
 
-def open_run(run: object, video: Video | None = None, cache: Cache | None = None) -> RunSource:
+def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = None) -> RunSource:
     """Return a run given as a `Result`, a `Trace`, or the path of a file that one was saved to.
 
     Args:
         run: The run.
-        video: The video that images are drawn from; None takes that of a result.
+        video: The video (or its file) that images are drawn from; None takes that of a result.
         cache: The cache that images are read from and written to; None takes that of a result, and
             otherwise the cache that was opened last.
 
     Raises:
         InputError: `run` is of another type, or the file holds no run.
     """
+    video = None if video is None else as_video(video, cache)
     if isinstance(run, Result):
         return _from_result(run, video, cache)
     if not isinstance(run, Trace | str | Path):

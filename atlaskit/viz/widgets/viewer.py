@@ -13,7 +13,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
-from atlaskit.video.video import Video
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
 from atlaskit.viz import html
 from atlaskit.viz.html.markup import Html, card, paragraph, untrusted
 from atlaskit.viz.walk.source import RunSource, open_run
@@ -41,7 +42,7 @@ class TraceViewer:
         run: Result | Trace | str | Path,
         other: Result | Trace | str | Path | None = None,
         *,
-        video: Video | None = None,
+        video: AnyVideo | None = None,
         cache: Cache | None = None,
     ) -> None:
         """Open one or two runs.
@@ -49,14 +50,15 @@ class TraceViewer:
         Args:
             run: A result, a trace, or the path of a file that one of them was saved to.
             other: A second run of the same question, shown beside the first.
-            video: The video that images are drawn from, for a trace or a file; a result has its
-                own. Without a video, images are read from the cache.
+            video: The video, or its file, that images are drawn from, for a trace or a file; a
+                result has its own. Without a video, images are read from the cache.
             cache: Where images are cached; by default that of a result, otherwise the cache that
                 was opened last.
 
         Raises:
             InputError: A file holds no run, or the two runs have different questions.
         """
+        video = None if video is None else as_video(video, cache)
         self.runs = (open_run(run, video, cache), *([] if other is None else [open_run(other, video, cache)]))
         _check_same_question(*self.runs)
         self._channel = Channel(lambda number: self.runs[number], lambda *message: self.widget.send(*message))
