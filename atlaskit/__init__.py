@@ -7,6 +7,7 @@ from atlaskit import benchmarks, nano
 from atlaskit.agents import baselines, strategies
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
+from atlaskit.agents.speech import transcribe
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import (
@@ -33,7 +34,6 @@ from atlaskit.runs import archive as cache  # `ak.cache.export`, `ak.cache.impor
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
-from atlaskit.speech import transcribe
 from atlaskit.video.opening import open_video
 from atlaskit.viz import html, live, movie, plots, walk, widgets
 

@@ -17,7 +17,8 @@
     └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.
-Conditions that allow atlaskit to go on are warnings: DamagedVideo, SpeechWarning and CacheWarning.
+Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning, SpeechWarning,
+CacheWarning.
 
 A message states the rule, the value received, and what to do, in one or two sentences.
 """
@@ -73,6 +74,10 @@ class Unrecorded(CacheError):
 
 class DamagedVideo(UserWarning):
     """A file opens as a video, but part of it is missing."""
+
+
+class SubtitleWarning(UserWarning):
+    """Lines of a track are not shown, or not at the time that their source gives."""
 
 
 class SpeechWarning(UserWarning):

@@ -15,14 +15,16 @@ from atlaskit.environment.question import Kind, Question, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.errors import ModelError, Unreachable
+from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model, Reply, Request, Role
 from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
 from atlaskit.runs.archive import save_manifest
 from atlaskit.runs.events import Event, call_data, failure_data
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.records import remember_video
-from atlaskit.video.video import Video
 
 
 class BaselineSettings(TypedDict, total=False):
@@ -40,10 +42,10 @@ class BaselineRun:
 
     def __init__(
         self,
-        video: Video,
+        video: AnyVideo,
         question: str | Question,
         choices: Sequence[str] | None,
-        vlm: Model,
+        vlm: Model | str,
         *,
         kind: Kind | None = None,
         sample: int = 0,
@@ -52,7 +54,9 @@ class BaselineRun:
         cache: Cache | None = None,
     ) -> None:
         """Set up the run; raise InputError for a question or settings that break a rule."""
-        self.video, self.vlm, self.sample, self.question = video, vlm, sample, as_question(question, choices, kind)
+        self.sample, self.question = sample, as_question(question, choices, kind)
+        self.vlm = vlm = as_model(vlm)
+        self.video = video = as_video(video, cache)
         self.cache = (cache or default_cache()).watched()
         self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))
         remember_video(video, self.cache)

@@ -27,16 +27,17 @@ from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Model, Reply
 from atlaskit.runs.events import Event, call_data, interval_s
 from atlaskit.runs.result import Result
+from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video
 
 
 def uniform(
-    video: Video,
+    video: AnyVideo,
     question: str | Question,
     choices: Sequence[str] | None = None,
     *,
-    vlm: Model,
+    vlm: Model | str,
     frames: int = 160,
     size: int = 320,
     per_image: int = 16,
@@ -51,7 +52,7 @@ def uniform(
     that charges by pixels charges the same as for single frames.
 
     Args:
-        video: The video.
+        video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
         vlm: The model.
@@ -71,6 +72,7 @@ def uniform(
     if k**2 != per_image or frames % per_image:
         raise InputError(f"per_image must be a square number that divides the {frames} frames; got {per_image}.")
     run = BaselineRun(video, question, choices, vlm, **settings)
+    video = run.video
     edges = [video.duration_s * number / images for number in range(images)] + [video.duration_s]
     grids = [Grid(start_s, end_s, k) for start_s, end_s in pairwise(edges)]
     views = tuple(View(video, grid, size, fit, "index", cache=run.cache) for grid in grids)
@@ -80,18 +82,23 @@ def uniform(
 
 
 def composite(
-    video: Video, question: str | Question, choices: Sequence[str] | None = None, *, vlm: Model, **settings: Any
+    video: AnyVideo,
+    question: str | Question,
+    choices: Sequence[str] | None = None,
+    *,
+    vlm: Model | str,
+    **settings: Any,
 ) -> Result:
     """Answer from one grid of K×K frames: `ask` at depth 0, which the paper generalises (§3.1)."""
     return ask(video, question, choices, vlm=vlm, **{**settings, "max_depth": 0})
 
 
 def captions(
-    video: Video,
+    video: AnyVideo,
     question: str | Question,
     choices: Sequence[str] | None = None,
     *,
-    vlm: Model,
+    vlm: Model | str,
     clip_s: float = 30.0,
     per_clip: int = 16,
     size: int = 320,
@@ -107,7 +114,7 @@ def captions(
     caption that fails is left out, and the result's `failure` says so.
 
     Args:
-        video: The video.
+        video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
         vlm: The model.
@@ -134,6 +141,7 @@ def captions(
     if not 0 < clip_s < math.inf:
         raise InputError(f"clip_s must be a positive number of seconds; got {clip_s!r:.40}.")
     run = BaselineRun(video, question, choices, vlm, **settings)
+    video = run.video
     own = {"clip_s": clip_s, "per_clip": per_clip, "cell": size, "fit": fit, "subtitles": subtitles}
     run.begin("captions", {**own, "context": context})
     grids = _clips(video, clip_s, k)
@@ -147,18 +155,18 @@ def captions(
 
 
 def subtitles_only(
-    video: Video,
+    video: AnyVideo,
     question: str | Question,
     choices: Sequence[str] | None = None,
     *,
-    vlm: Model,
+    vlm: Model | str,
     context: int = 100_000,
     **settings: Unpack[BaselineSettings],
 ) -> Result:
     """Answer from the subtitles, without images.
 
     Args:
-        video: The video.
+        video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
         vlm: The model.
@@ -168,21 +176,23 @@ def subtitles_only(
     """
     check_whole("context", context)
     run = BaselineRun(video, question, choices, vlm, **settings)
+    video = run.video
     run.begin("subtitles", {"context": context})
     rows = [f"{clock(line.start_s)}–{clock(line.end_s)}: {line.text}" for line in video.subtitles.lines]
     return run.decide(run.text_request("\n".join(rows) and "What is said:\n" + "\n".join(rows), context))
 
 
 def blind(
-    video: Video,
+    video: AnyVideo,
     question: str | Question,
     choices: Sequence[str] | None = None,
     *,
-    vlm: Model,
+    vlm: Model | str,
     **settings: Unpack[BaselineSettings],
 ) -> Result:
     """Answer from the question alone, to measure what its text gives away."""
     run = BaselineRun(video, question, choices, vlm, **settings)
+    video = run.video
     run.begin("blind", {})
     return run.decide(run.text_request("", 1))
 

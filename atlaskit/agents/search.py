@@ -21,6 +21,7 @@ from atlaskit.environment.render import Sheet
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.call_log import CallLog
+from atlaskit.models.named import as_model
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model, Reply
 from atlaskit.runs.archive import save_manifest
@@ -28,16 +29,18 @@ from atlaskit.runs.events import Event, interval_s, view_data
 from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.records import remember_video
 from atlaskit.video.video import Sampling, Video
 
 
 def ask(
-    video: Video,
+    video: AnyVideo,
     question: str | Question,
     choices: Sequence[str] | None = None,
     *,
-    vlm: Model,
+    vlm: Model | str,
     kind: Kind | None = None,
     workers: int = 4,
     traversal: Literal["auto", "dfs", "bfs", "beam"] | Strategy = "auto",
@@ -71,10 +74,11 @@ def ask(
     started again, and running a finished one again makes no model call.
 
     Args:
-        video: The video.
+        video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
-        vlm: The model that plays the master and the workers.
+        vlm: The model that plays the master and the workers; or the address of its server, or the
+            name by which the server on this machine serves it ("nano").
         kind: The form of the answer, if not that implied by `choices`: "when", "count", "summary".
         workers: The most regions explored in a round.
         traversal: Which regions are explored, and how: "dfs", "bfs", "beam", a function of the form
@@ -113,6 +117,7 @@ def ask(
         Unrecorded: If a replay needs a reply that is not in the cache.
     """
     asked = as_question(question, choices, kind)
+    vlm = as_model(vlm)
     preset = preset_for(vlm)
     steps = preset.steps if steps is None else steps
     plateau = preset.plateau if plateau is None and steps == preset.steps else plateau
@@ -124,6 +129,7 @@ def ask(
     if not isinstance(budget, Budget):
         raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = resolve_strategy(traversal)
+    video = as_video(video, store)
     observer = RunObserver(video, store, show, on_event)
     return _answer(video, asked, vlm, limits, grids, mode, store, strategy, budget, threads or workers, observer)
 

@@ -41,6 +41,8 @@ class LazyVideo:
         """Open the video; clip its lines to it, and end an open-ended line with it."""
         video = open_video(self.path)
         if self.subtitles is not None:  # read after the video, because clipping needs its duration
-            clipping = {"starts_at_s": self.starts_at_s, "duration_s": video.duration_s}
-            video.subtitles = read_subtitles(self.subtitles, **clipping)
+            starts_at_s = self.starts_at_s + video.lead_s
+            video.subtitles = read_subtitles(
+                self.subtitles, starts_at_s=starts_at_s, duration_s=video.duration_s, is_excerpt=True
+            )
         return video

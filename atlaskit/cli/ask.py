@@ -8,6 +8,7 @@ from pathlib import Path
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
+from atlaskit.agents.speech import transcribe
 from atlaskit.agents.strategies import NAMES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
@@ -17,18 +18,18 @@ from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
-from atlaskit.models.serving.server import USUAL_PORT
+from atlaskit.models.named import LOCAL_SERVER
+from atlaskit.models.speech import ASR
 from atlaskit.video.opening import open_video
+from atlaskit.video.video import Video
 from atlaskit.viz import movie, walk
-
-LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 
 
 def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `ask` subcommand to the parser."""
     parser = commands.add_parser("ask", help="ask a question about a video")
     parser.set_defaults(run=_ask)
-    parser.add_argument("video", type=Path, help="a video file")
+    parser.add_argument("video", help="a video file")
     parser.add_argument("question", help="the question, as one argument")
     parser.add_argument(
         "--choice",
@@ -40,7 +41,18 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"the answer is {wanted}")
     parser.add_argument(
-        "--subtitles", metavar="FILE", help="SRT, VTT, ASS or JSON file, or embedded for the track inside the video"
+        "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
+    )
+    parser.add_argument(
+        "--transcribe",
+        nargs=2,
+        metavar=("URL", "NAME"),
+        help="let a speech model write the subtitles: its OpenAI-compatible endpoint and its name; "
+        "they are cached, and saved in the current folder as NAME-OF-THE-VIDEO.srt",
+    )
+    parser.add_argument("--language", help="language of the embedded track, or that is spoken: en, eng or English")
+    parser.add_argument(
+        "--subtitles-track", metavar="TRACK", help="the embedded track: its number from 0, or its title"
     )
     parser.add_argument(
         "--model",
@@ -80,6 +92,28 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.set_defaults(k=None, cell=None)  # the preset of the model
 
 
+def _opened(options: argparse.Namespace, cache: Cache) -> Video:
+    """Return the video with its subtitles: given, embedded, or transcribed."""
+    if options.transcribe and options.subtitles:
+        raise InputError("--subtitles and --transcribe both give the subtitles: leave one of them out.")
+    video = open_video(
+        options.video,
+        options.subtitles,
+        fingerprint=options.fingerprint,
+        cache=cache,
+        subtitles_track=options.subtitles_track,
+        language=None if options.transcribe else options.language,
+    )
+    if options.transcribe:
+        out = Path(f"{Path(video.name).stem}.srt")
+        asr = ASR(*options.transcribe)
+        video.subtitles = transcribe(
+            video, asr, language=options.language, save=out, cache=cache, replay=options.replay
+        )
+        print(f"{out}: {len(video.subtitles)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)
+    return video
+
+
 def _ask(options: argparse.Namespace) -> int:
     kind: Kind = options.kind or ("choice" if options.choice else "open")
     question = Question(options.question, tuple(options.choice), kind)
@@ -87,7 +121,7 @@ def _ask(options: argparse.Namespace) -> int:
     if options.movie:
         movie.check_path(options.movie)  # before any model call is paid
     cache = Cache(options.cache)
-    video = open_video(options.video, options.subtitles, fingerprint=options.fingerprint, cache=cache)
+    video = _opened(options, cache)
     if options.k is not None:
         Grid(0.0, video.duration_s, options.k)  # check K before looking for a model
     vlm = VLM(*options.model) if options.model else _local_model(cache, options.replay)

@@ -12,6 +12,7 @@ from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import Still, View
 from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
+from atlaskit.video.subtitles.clock import parse_time
 from atlaskit.video.video import SAMPLINGS
 
 
@@ -19,7 +20,7 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `view` and `frame` subcommands to the parser."""
     view_parser = commands.add_parser("view", help="write a view (the contact sheet of a grid) to an image file")
     view_parser.set_defaults(run=_view)
-    view_parser.add_argument("video", type=Path, help="a video file")
+    view_parser.add_argument("video", help="a video file")
     view_parser.add_argument("out", type=Path, help="a .jpg or .png file")
     view_parser.add_argument(
         "--open", type=int, nargs="*", default=[], metavar="CELL", help="cells to expand, each inside the one before"
@@ -28,10 +29,20 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
     frame_parser = commands.add_parser("frame", help="write the frame shown at a time to an image file")
     frame_parser.set_defaults(run=_frame)
-    frame_parser.add_argument("video", type=Path, help="a video file")
-    frame_parser.add_argument("seconds", type=float, help="time from the start of the video, in seconds")
+    frame_parser.add_argument("video", help="a video file")
+    frame_parser.add_argument(
+        "time", type=seconds_of, help="time from the start of the video: 65, 65.5, 1:05, 1:02:03.5 or 1m5s"
+    )
     frame_parser.add_argument("out", type=Path, help="a .jpg or .png file")
     add_cache_option(frame_parser)
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of a time as a person types it; for `argparse`."""
+    seconds = parse_time(text)
+    if seconds is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: write 65, 65.5, 1:05, 1:02:03.5 or 1m5s")
+    return seconds
 
 
 def add_grid_options(parser: argparse.ArgumentParser) -> None:
@@ -59,14 +70,12 @@ def _view(options: argparse.Namespace) -> int:
 
 def _frame(options: argparse.Namespace) -> int:
     video = open_video(options.video)
-    still = Still(video, options.seconds, Cache(options.cache))
-    video.check_time(options.seconds)
+    still = Still(video, options.time, Cache(options.cache))
+    video.check_time(options.time)
     if still.unreadable:
-        raise InputError(
-            f"The frame of {options.video} at {options.seconds:g} s cannot be decoded: the file is damaged."
-        )
+        raise InputError(f"The frame of {options.video} at {options.time:g} s cannot be decoded: the file is damaged.")
     write_image(still, options.out)
-    print(f"{options.out}: the frame at {options.seconds:g} s")
+    print(f"{options.out}: the frame at {options.time:g} s")
     return 0
 
 

@@ -16,6 +16,7 @@ from atlaskit.environment.observation import Cells, Observation, ViewSettings, o
 from atlaskit.environment.render import Labels, Sheet
 from atlaskit.environment.tiles import Fit, are_readable
 from atlaskit.errors import IllegalAction, InputError
+from atlaskit.video.opening import as_video
 from atlaskit.video.video import Sampling, Video
 
 
@@ -57,6 +58,7 @@ class Atlas:
     sub_second_depth = staticmethod(geometry.sub_second_depth)
 
     def __post_init__(self) -> None:
+        self.video = as_video(self.video, self.cache)  # a file's name is as good as an open video
         if self.traversal not in get_args(Traversal):
             raise InputError(f'traversal is "dfs" or "bfs"; got {self.traversal!r}.')
         if self.cells not in get_args(Cells):

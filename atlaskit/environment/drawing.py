@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFont
 
-from atlaskit.video.video import LETTERBOX
+from atlaskit.video.readers import LETTERBOX
 
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 

@@ -22,7 +22,10 @@ from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.tiles import Fit, read_tiles
 from atlaskit.errors import FrameError, InputError
-from atlaskit.video.video import LETTERBOX, SAMPLINGS, Sampling, Video
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
+from atlaskit.video.readers import LETTERBOX
+from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Labels = Literal["none", "index", "time"]
 """What is burned into the corner of a cell: nothing, its index, or the time of its frame."""
@@ -221,7 +224,7 @@ class Still(LazyImage):
 
 
 def view(
-    video: Video,
+    video: AnyVideo,
     *,
     k: int = 8,
     cell: int = 320,
@@ -233,7 +236,7 @@ def view(
     """Return the view of the root grid of a video: its contact sheet, rendered on first use.
 
     Args:
-        video: The video.
+        video: The video, its file, or a list of files.
         k: Cells in a row and in a column.
         cell: Width and height of a cell in pixels.
         fit: "contain" keeps a frame's aspect ratio on a grey ground; "stretch" fills the cell.
@@ -244,6 +247,7 @@ def view(
     Raises:
         InputError: The image would be too small or too large, or an option is unknown.
     """
+    video = as_video(video, cache)
     root = Grid(0.0, video.duration_s, k)
     return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache())
 

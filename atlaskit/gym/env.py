@@ -20,9 +20,8 @@ from atlaskit.environment.question import Answered, Question
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.gym.actions import ACTIONS, KINDS, action_space, is_in, legal_actions, masks
 from atlaskit.gym.tasks import Source, draw_task, given_task
-from atlaskit.video.readers import Pixels
+from atlaskit.video.readers import LETTERBOX, Pixels
 from atlaskit.video.subtitles.source import SubtitleSource
-from atlaskit.video.video import LETTERBOX
 
 
 class AtlasEnv(gymnasium.Env[Pixels, Any]):

@@ -1,4 +1,4 @@
-"""`hear`: what a speech model hears in a piece of sound, from the cache where it was heard before."""
+"""`hear`: what a speech model hears in a piece of sound, from the cache if it was heard before."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from atlaskit.models.usage import Transit, Usage
 Format = Literal["verbose_json", "json"]
 """What a server is asked for: segments with times, or the text alone."""
 UNKNOWN_FORMAT = frozenset({400, 404, 415, 422, 501})
-"""Statuses with which servers answer a request for a format that they or their model do not have."""
+"""Statuses with which servers refuse a format that they or their model do not have."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ MOST_SEGMENTS = 2_000
 MOST_COMPRESSION = 2.4
 """Text that can be compressed more than this repeats itself, as speech models do in noise."""
 NO_SPEECH, UNLIKELY = 0.6, -1.0
-"""A segment is no speech if its `no_speech_prob` is above the first and its `avg_logprob`, if it has
-one, below the second: Whisper's own thresholds."""
+"""A segment is no speech if its `no_speech_prob` is above the first and its `avg_logprob`, if there
+is one, below the second: Whisper's own thresholds."""
 _TOKEN = re.compile(r"<\|[^<>|]{0,40}\|>")
 """A special token, which a server may leave in the text."""
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import DamagedVideo, FrameError, VideoError
+from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
 from atlaskit.video.fingerprint import file_fingerprint
+from atlaskit.video.names import no_such_file
 from atlaskit.video.readers import Pixels, Reader
 from atlaskit.video.sound import Sound
-from atlaskit.video.subtitles import SubtitleSource, load_subtitles, read_embedded
+from atlaskit.video.subtitles import SubtitleSource, SubtitleTrack, load_subtitles, read_embedded, subtitle_tracks
 from atlaskit.video.video import Video
 
 ReaderName = Literal["pyav", "decord"]
@@ -35,6 +36,8 @@ class VideoFile(Video):
             that a synthetic video was rendered from; None to hash the file.
         cache: Where the video stream of a file without a reliable index is copied; None for
             `./cache`.
+        subtitles_track: Which track "embedded" reads: its number from 0, or its title.
+        language: The language of the track that "embedded" reads.
 
     Raises:
         VideoError: The file cannot be opened as a video.
@@ -48,6 +51,9 @@ class VideoFile(Video):
         reader: ReaderName = "pyav",
         fingerprint: str | None = None,
         cache: Cache | None = None,
+        *,
+        subtitles_track: int | str | None = None,
+        language: str | None = None,
     ) -> None:
         _check_file(path)
         self.path, self.name = path, path.name
@@ -61,15 +67,31 @@ class VideoFile(Video):
                 DamagedVideo,
                 stacklevel=3,
             )
+        self.lead_s = self._reader.origin_s - self._reader.start_s
         if subtitles == "embedded":
-            self.subtitles = read_embedded(path, origin_s=self._reader.origin_s, duration_s=self.duration_s)
+            self.subtitles = read_embedded(
+                path,
+                origin_s=self._reader.origin_s,
+                duration_s=self.duration_s,
+                language=language,
+                track=subtitles_track,
+            )
         else:
-            self.subtitles = load_subtitles(subtitles, self.duration_s)
+            if language is not None or subtitles_track is not None:
+                raise InputError(
+                    'language and subtitles_track choose a track inside the video: give subtitles="embedded".'
+                )
+            self.subtitles = load_subtitles(subtitles, self.duration_s, self.lead_s)
 
     @property
     def frames_decoded(self) -> int:
         """Number of frames decoded so far, including those decoded only to reach others."""
         return self._reader.frames_decoded
+
+    @property
+    def subtitle_tracks(self) -> list[SubtitleTrack]:
+        """The subtitle tracks inside the video's file, with number, language and title."""
+        return subtitle_tracks(self.path)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
@@ -118,7 +140,7 @@ def _temporary_folder() -> Path:
 def _check_file(path: Path) -> None:
     try:
         if not path.exists():
-            raise VideoError(f"There is no file {path}.")
+            raise VideoError(no_such_file(path))
         if path.is_dir():
             raise VideoError(f"{path} is a directory: name the video file in it.")
         if not path.is_file():

@@ -1,35 +1,59 @@
-"""Names of languages: ISO 639-1 and 639-2 codes and English names, so that `en`, `eng` and `English`
-are one.
-"""
+"""Names of languages: codes of ISO 639 and English names; `en`, `eng` and `English` are one."""
 
 from __future__ import annotations
 
-import re
+from functools import lru_cache
 
-_ROWS = """
-af afr afrikaans; sq sqi alb albanian; am amh amharic; ar ara arabic; hy hye arm armenian; az aze azerbaijani;
-eu eus baq basque; be bel belarusian; bn ben bengali; bs bos bosnian; bg bul bulgarian; my mya bur burmese;
-ca cat catalan; zh zho chi chinese; hr hrv croatian; cs ces cze czech; da dan danish; nl nld dut dutch;
-en eng english; et est estonian; fi fin finnish; fr fra fre french; gl glg galician; ka kat geo georgian;
-de deu ger german; el ell gre greek; gu guj gujarati; ht hat haitian; ha hau hausa; he heb hebrew; hi hin hindi;
-hu hun hungarian; is isl ice icelandic; id ind indonesian; it ita italian; ja jpn japanese; jw jv jav javanese;
-kn kan kannada; kk kaz kazakh; km khm khmer; ko kor korean; lo lao; la lat latin; lv lav latvian; lt lit lithuanian;
-lb ltz luxembourgish; mk mkd mac macedonian; mg mlg malagasy; ms msa may malay; ml mal malayalam; mt mlt maltese;
-mi mri mao maori; mr mar marathi; mn mon mongolian; ne nep nepali; no nor norwegian; nn nno nynorsk; oc oci occitan;
-ps pus pashto; fa fas per persian; pl pol polish; pt por portuguese; pa pan punjabi; ro ron rum romanian;
-ru rus russian; sa san sanskrit; sr srp serbian; sn sna shona; sd snd sindhi; si sin sinhala; sk slk slo slovak;
-sl slv slovenian; so som somali; es spa spanish; sw swa swahili; sv swe swedish; tl tgl tagalog; tg tgk tajik;
-ta tam tamil; te tel telugu; th tha thai; bo bod tib tibetan; tr tur turkish; uk ukr ukrainian; ur urd urdu;
-uz uzb uzbek; vi vie vietnamese; cy cym wel welsh; yi yid yiddish; yo yor yoruba
-"""
-_CODES = {name: row.split()[0] for row in _ROWS.split(";") for name in row.split()}
+from atlaskit.errors import InputError
+
+UNKNOWN = {"", "und", "mis", "mul", "zxx"}
+"""Language tags that name no language."""
+
+
+def same_language(wanted: str, tag: str) -> bool:
+    """Tell whether a track's language tag is the wanted language.
+
+    Args:
+        wanted: A code of two or three letters (ISO 639-1, 639-2, 639-3), an English name, or a tag
+            that begins with one, such as "pt-BR".
+        tag: The tag of the track, likewise.
+
+    Raises:
+        InputError: `wanted` is no language.
+    """
+    return language_code(wanted) == _code(tag) or wanted.strip().lower() == tag.strip().lower()
 
 
 def language_code(language: str) -> str:
-    """Return one code for all names of a language: ISO 639-1 where it is known, else as it is given.
+    """Return the code of a language: that of ISO 639-1 if it has one, else that of ISO 639-3.
 
     Args:
         language: A code or an English name, in any case; a region (`en-US`) is left out.
+
+    Raises:
+        InputError: It is no language.
     """
-    name = re.split(r"[-_]", language.strip().lower(), maxsplit=1)[0]
-    return _CODES.get(name, name)
+    code = _code(language) if isinstance(language, str) else None
+    if code is None:
+        raise InputError(f'A language is a code or a name such as "en", "eng" or "English"; got {language!r:.80}.')
+    return code
+
+
+@lru_cache(maxsize=256)
+def _code(name: str) -> str | None:
+    """Return the code of a language, None for a name of none."""
+    from iso639 import Lang  # here, so that `import atlaskit` stays light
+    from iso639.exceptions import DeprecatedLanguageValue, InvalidLanguageValue
+
+    name = name.strip().replace("_", "-")
+    if name.lower() in UNKNOWN:
+        return None
+    for form in (name.lower(), name.title(), name, name.partition("-")[0].lower()):
+        try:
+            found = Lang(form)
+        except DeprecatedLanguageValue as error:
+            return error.change_to or None
+        except InvalidLanguageValue:
+            continue
+        return found.pt1 or found.pt3 or None
+    return None

@@ -4,6 +4,7 @@ missing frames.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ class OfflineVideo(Video):
     ) -> None:
         self.name, self.duration_s, self.fps = facts.name, facts.duration_s, facts.fps
         self.size, self.fingerprint, self.subtitles = (facts.size[0], facts.size[1]), fingerprint, subtitles
-        self.path, self._reader = path, reader
+        self.lead_s, self.path, self._reader = facts.lead_s, path, reader
         self._file: Video | None = None
         self._lock = threading.Lock()
 
@@ -54,7 +55,7 @@ class OfflineVideo(Video):
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return a sound track of the file; raise VideoError if the file is missing or wrong."""
         if self.path is None or not self.path.exists():
-            raise VideoError(f"The file of {self.name} is missing: open the video with its file to transcribe its sound.")
+            raise VideoError(f"The file of {self.name} is missing: open the video with it to hear its sound.")
         return self._open().open_sound(audio_track, language)
 
     def _open(self) -> Video:
@@ -70,17 +71,19 @@ class OfflineVideo(Video):
                 f"The file of {self.name} is missing ({where}), and a frame of it is needed that is not in the cache: "
                 f"open the video with its file."
             )
-        known = None if CONTENT_HASH.fullmatch(self.fingerprint) else self.fingerprint
-        file = VideoFile(self.path, None, self._reader, known)
-        found = file.fingerprint, file.duration_s, file.size
-        if found != (self.fingerprint, self.duration_s, self.size):
+        is_hash = CONTENT_HASH.fullmatch(self.fingerprint)
+        file = VideoFile(self.path, None, self._reader, None if is_hash else self.fingerprint)
+        # A hash of the content is certain, even if the cache holds a length that an earlier version
+        # measured.
+        is_other = file.fingerprint != self.fingerprint if is_hash else file.duration_s != self.duration_s
+        if is_other or file.size != self.size:
             raise VideoError(f"{self.path} is another video than the one that the cache knows: give the original file.")
         return file
 
 
 def recall_video(
     fingerprint: str,
-    source: str | Path | Sequence[VideoSource] | None,
+    source: str | os.PathLike[str] | Sequence[VideoSource] | None,
     subtitles: SubtitleSource | Sequence[SubtitleSource],
     reader: ReaderName,
     cache: Cache,
@@ -116,7 +119,7 @@ def recall_video(
     if isinstance(source, Sequence) and not isinstance(source, str):
         return _recall_listed(facts, source, subtitles, reader, cache)
     assert not isinstance(subtitles, Sequence) or isinstance(subtitles, str)
-    lines = load_subtitles(subtitles, facts.duration_s)
+    lines = load_subtitles(subtitles, facts.duration_s, facts.lead_s)
     if facts.parts:
         return _PlaylistRecall(reader, cache).recall(facts, lines)
     return OfflineVideo(facts, fingerprint, lines, None if source is None else Path(source), reader)
@@ -133,12 +136,12 @@ def _recall_listed(
     if len(facts.parts) != len(sources):
         return None
 
-    def recall(path: str | Path, lines: SubtitleSource, index: int) -> Video:
+    def recall(path: str | os.PathLike[str], lines: SubtitleSource, index: int) -> Video:
         part = facts.parts[index]
         known = cached_facts(part, cache)
         if known is None or known.parts:
             return VideoFile(Path(path), lines, reader)
-        return OfflineVideo(known, part, load_subtitles(lines, known.duration_s), Path(path), reader)
+        return OfflineVideo(known, part, load_subtitles(lines, known.duration_s, known.lead_s), Path(path), reader)
 
     return open_playlist(sources, subtitles, recall)
 

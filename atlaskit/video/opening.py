@@ -7,6 +7,7 @@ the file.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import Any, get_args
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, VideoError, printable
 from atlaskit.video.file import ReaderName, VideoFile
+from atlaskit.video.names import local_path
 from atlaskit.video.offline import recall_video
-from atlaskit.video.playlist import VideoSource, check_no_subtitles, open_playlist
+from atlaskit.video.playlist import AnyVideo, VideoSource, check_no_subtitles, open_playlist
 from atlaskit.video.subtitles import SubtitleSource
 from atlaskit.video.video import Video
 
@@ -24,19 +26,22 @@ FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
 
 
 def open_video(
-    source: VideoSource | Sequence[VideoSource] | None = None,
+    source: AnyVideo | None = None,
     subtitles: SubtitleSource | Sequence[SubtitleSource] = None,
     *,
     reader: ReaderName = "pyav",
     fingerprint: str | None = None,
     cache: Cache | None = None,
+    subtitles_track: int | str | None = None,
+    language: str | None = None,
 ) -> Video:
     """Open a video file, or a list of them as one video that plays one after the other.
 
     Args:
-        source: A file, a list of files and open videos, or None for a video that `cache` knows.
-        subtitles: A subtitle file (SRT, WebVTT, ASS or LongVideoBench JSON), "embedded" for the
-            track inside the video file, a track that was read before, or None. For a list of
+        source: A file (its path or `file://` URL), a list of files and open videos, or None for a
+            video that `cache` knows.
+        subtitles: A subtitle file (see `read_subtitles` for the formats), "embedded" for a track
+            inside the video file, a track that was read before, or None. For a list of
             videos: one for the whole, or a list with one (or None) for each; the lines of the parts
             are joined.
         reader: Which library decodes: "pyav" or "decord".
@@ -45,7 +50,12 @@ def open_video(
             cached, and may be missing until then. The video has the lines that it was last asked
             about with if neither source nor subtitles are given, or if `subtitles` is "embedded"
             and the file is missing.
-        cache: Where to look up `fingerprint`; None for `./cache`.
+        cache: Where to look up `fingerprint`, and where the video stream of a file without a
+            reliable index is copied; None for `./cache`.
+        subtitles_track: Which track "embedded" reads: its number from 0, or its title. See
+            `video.subtitle_tracks`.
+        language: The language of the track that "embedded" reads: a code of two or three letters,
+            or an English name. None for that of the default track.
 
     Raises:
         VideoError: The video cannot be opened, or its content is not that of `fingerprint`.
@@ -63,10 +73,12 @@ def open_video(
         video = source
     else:
         _check_source(source, subtitles)
+        named: str | os.PathLike[str] | Sequence[VideoSource] | None = _named(source)
         recalled = None
         if fingerprint is not None:
-            recalled = recall_video(fingerprint, source, subtitles, reader, cache or default_cache())
-        video = recalled or _open_files(source, subtitles, reader)
+            recalled = recall_video(fingerprint, named, subtitles, reader, cache or default_cache())
+        options: dict[str, Any] = {"cache": cache, "subtitles_track": subtitles_track, "language": language}
+        video = recalled or _open_files(named, subtitles, reader, options)
     if fingerprint not in (None, video.fingerprint):
         found, expected = video.fingerprint[:12], str(fingerprint)[:12]
         raise VideoError(
@@ -75,23 +87,51 @@ def open_video(
     return video
 
 
-def _open_files(source: str | Path | Sequence[VideoSource] | None, subtitles: Any, reader: ReaderName) -> Video:
+def as_video(source: AnyVideo, cache: Cache | None = None) -> Video:
+    """Return a video that a caller gave, opened if it is a file or a list of files.
+
+    Args:
+        source: A file, a list of files and open videos, or an open video.
+        cache: See `open_video`.
+
+    Raises:
+        VideoError: The video cannot be opened.
+        InputError: `source` is none of these.
+    """
+    return source if isinstance(source, Video) else open_video(source, cache=cache)
+
+
+def _open_files(
+    source: str | os.PathLike[str] | Sequence[VideoSource] | None,
+    subtitles: Any,
+    reader: ReaderName,
+    options: dict[str, Any],
+) -> Video:
     if source is None:
         raise VideoError(
             "The cache knows no video of this fingerprint: give its file, or import the recording of a run that asked "
             "about it."
         )
-    if isinstance(source, (str, Path)):
-        return VideoFile(Path(source), subtitles, reader)
-    return open_playlist(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader))
+    if isinstance(source, (str, os.PathLike)):
+        return VideoFile(Path(source), subtitles, reader, **options)
+    return open_playlist(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader, **options))
+
+
+def _named(source: Any) -> Any:
+    """Return a source with paths in place of the names that a person typed."""
+    if source is None or isinstance(source, Video):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return local_path(source)
+    return [part if isinstance(part, Video) else local_path(part) for part in source]
 
 
 def _check_source(source: object, subtitles: object) -> None:
     """Raise InputError for a wrong type of source, or several subtitles for one file."""
-    if isinstance(source, (str, Path)):
+    if isinstance(source, (str, os.PathLike)):
         if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
             raise InputError("One video file takes one subtitle file, not a list of them.")
     elif source is not None and (
-        not isinstance(source, Sequence) or not all(isinstance(part, (str, Path, Video)) for part in source)
+        not isinstance(source, Sequence) or not all(isinstance(part, (str, os.PathLike, Video)) for part in source)
     ):
         raise InputError(f"A video is a file, or a list of files and open videos; got {source!r:.80}.")

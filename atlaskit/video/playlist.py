@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -14,13 +15,15 @@ import numpy as np
 
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.fingerprint import playlist_fingerprint
-from atlaskit.video.readers import TIME_STEP_S, Pixels
+from atlaskit.video.readers import LETTERBOX, TIME_STEP_S, Pixels
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
-from atlaskit.video.video import LETTERBOX, Video, read_frames
+from atlaskit.video.video import Video, read_frames
 
-VideoSource: TypeAlias = str | Path | Video
+VideoSource: TypeAlias = "str | os.PathLike[str] | Video"
 """A video file, or a video that is open."""
-Opener: TypeAlias = Callable[[str | Path, SubtitleSource, int], Video]
+AnyVideo: TypeAlias = "VideoSource | Sequence[VideoSource]"
+"""What a person may give for a video: also a list, whose parts play one after the other."""
+Opener: TypeAlias = Callable[[str | os.PathLike[str], SubtitleSource, int], Video]
 """From a path, its subtitles and its index in a list of sources, to a video."""
 
 
@@ -146,9 +149,9 @@ def check_no_subtitles(video: Video, subtitles: object) -> None:
         raise InputError(f"{video.name} is open already: give its subtitles when you open it.")
 
 
-def paths_of(source: str | Path | Sequence[VideoSource]) -> list[str | Path]:
+def paths_of(source: str | os.PathLike[str] | Sequence[VideoSource]) -> list[str | os.PathLike[str]]:
     """Return the paths among some sources, without the videos that are already open."""
-    sources = [source] if isinstance(source, (str, Path)) else source
+    sources = [source] if isinstance(source, (str, os.PathLike)) else source
     return [path for path in sources if not isinstance(path, Video)]
 
 

@@ -32,6 +32,8 @@ class VideoFacts(BaseModel):
     size: Annotated[list[Annotated[int, Field(ge=1, le=LARGEST_SIDE_PX)]], Field(min_length=2, max_length=2)]
     parts: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=MOST_PARTS)]
     """The fingerprints of a playlist's videos, in order; empty for a file."""
+    lead_s: Annotated[float, Field(ge=0, le=LARGEST_NUMBER)] = 0.0
+    """Seconds of the container's time before the first frame."""
 
 
 _LINES = TypeAdapter(list[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)], str]])
@@ -79,13 +81,15 @@ def parse_lines(entry: bytes) -> Subtitles | None:
 
 
 def _put_facts(video: Video, cache: Cache) -> None:
-    facts = {
+    facts: dict[str, object] = {
         "name": video.name.encode("utf-8", "replace").decode(),
         "duration_s": video.duration_s,
         "fps": video.fps,
         "size": list(video.size),
         "parts": [part.fingerprint for part in video.parts] if isinstance(video, Playlist) else [],
     }
+    if video.lead_s:  # otherwise the facts stay as versions without this one stored them
+        facts["lead_s"] = video.lead_s
     _put(video_key(video.fingerprint), canonical_json(facts).encode(), cache)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.sound import Sound
-from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.subtitles import Subtitles, SubtitleTrack
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,8 +27,6 @@ Sampling = Literal["midpoint", "keyframe", "auto"]
 """Which frame represents an interval: see `Video.moment`."""
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
-LETTERBOX = (128, 128, 128)
-"""Colour beside a frame that does not fill its cell. Not black, which marks dead cells only."""
 LARGEST_SIDE_PX = 16384
 LONG_CELL_GOPS = 4
 """With `sampling="auto"`, a keyframe represents an interval of at least this many GOPs."""
@@ -44,6 +42,8 @@ class Video(ABC):
         size: (width, height) in pixels as the video is shown: upright and with square pixels.
         fingerprint: A hash of the content: equal for equal videos, wherever their files lie.
         subtitles: All lines of the video.
+        lead_s: Seconds of the container's time before the first frame: a subtitle file counts from
+            its start.
     """
 
     name: str
@@ -52,11 +52,17 @@ class Video(ABC):
     size: tuple[int, int]
     fingerprint: str
     subtitles: Subtitles
+    lead_s: float = 0.0
 
     @property
     def frames_decoded(self) -> int:
         """Number of frames decoded so far, including those decoded only to reach others."""
         return 0
+
+    @property
+    def subtitle_tracks(self) -> list[SubtitleTrack]:
+        """The subtitle tracks inside the video's file, with number, language and title."""
+        return []
 
     @abstractmethod
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
@@ -133,7 +139,7 @@ class Video(ABC):
         """Return one of the sound tracks of the video's file. Nothing is decoded yet.
 
         Args:
-            audio_track: Its number among the sound tracks, from 1. None: by language, or the track
+            audio_track: Its number among the sound tracks, from 0. None: by language, or the track
                 that the file marks as the default one.
             language: Of several tracks, the one in this language, by ISO 639 code or English name.
 

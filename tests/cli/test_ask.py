@@ -142,7 +142,7 @@ def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
         (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "positive whole number"),
         (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
         (["ask", "FILM", "What?", *CHOICES, "--movie", "run.avi"], "ends in .mp4 or .gif"),
-        (["frame", "FILM", "-1", "f.png"], "runs from 0"),
+        (["frame", "FILM", "-1", "f.png"], "is not a time: write 65"),
         (["frame", "FILM", "120", "f.png"], "runs from 0"),
         (["frame", "FILM", "1", "f.gif"], ".jpg or .png"),
         (["frame", "FILM", "1", "nowhere/f.png"], "cannot be written"),

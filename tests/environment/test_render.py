@@ -17,7 +17,7 @@ from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.render import Sheet, Still, View, view
 from atlaskit.errors import InputError
-from atlaskit.video.video import LETTERBOX
+from atlaskit.video.readers import LETTERBOX
 
 
 def pixels(view: View) -> np.ndarray:

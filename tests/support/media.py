@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -79,15 +80,18 @@ def make_video(
     times: Sequence[int] | None = None,
     rotation: int = 0,
     aspect: Fraction | None = None,
+    first: int = 0,
+    format: str | None = None,
     sound_s: float = 0.0,
+    sound_from_s: float = 0.0,
     cover: bool = False,
     container_options: dict[str, str] | None = None,
     prepare: Callable[[av.VideoStream], None] | None = None,
     **options: str,
 ) -> Path:
-    """Encode numbered frames into a video file; `times` are their presentation times, in frames."""
+    """Encode frames numbered from `first` on; `times` are their presentation times, in frames."""
     muxing = {"movflags": "+faststart"} if path.suffix == ".mp4" else {}
-    with usual_priority(), av.open(str(path), "w", options=muxing | (container_options or {})) as container:
+    with usual_priority(), av.open(str(path), "w", format, options=muxing | (container_options or {})) as container:
         still = _add_cover(container) if cover else None
         stream = container.add_stream(codec, rate=fps)
         stream.width, stream.height, stream.pix_fmt = *size, pix_fmt
@@ -101,16 +105,21 @@ def make_video(
             stream.set_display_rotation(rotation)
         if prepare:
             prepare(stream)
-        sound = container.add_stream("aac", rate=44100) if sound_s else None
+        codec_of_sound = "mp2" if container.format.name in ("mpeg", "vob") else "aac"
+        sound = container.add_stream(codec_of_sound, rate=44100) if sound_s else None
         if still:
             container.mux(still)
-        if sound:
-            _encode_silence(container, sound, sound_s)
+        silence = _encode_silence(container, sound, sound_s, sound_from_s) if sound else iter(())
+        ahead_s = 0.0
         for index in range(frames):
-            frame = numbered_frame(index, size)
+            frame = numbered_frame(first + index, size)
             frame.pts, frame.time_base = starts_at + (times[index] if times else index), Fraction(1, fps)
             container.mux(stream.encode(frame))
+            while ahead_s < (times[index] if times else index) / fps:
+                ahead_s = next(silence, math.inf)
         container.mux(stream.encode())
+        for _ in silence:
+            pass
     return path
 
 
@@ -125,11 +134,18 @@ def _add_cover(container: av.container.OutputContainer) -> av.Packet:
     return packet
 
 
-def _encode_silence(container: av.container.OutputContainer, stream: av.AudioStream, seconds: float) -> None:
-    for block in range(round(seconds * 44100 / 1024)):
-        frame = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
-        frame.rate, frame.pts, frame.time_base = 44100, block * 1024, Fraction(1, 44100)
+def _encode_silence(
+    container: av.container.OutputContainer, stream: av.AudioStream, seconds: float, from_s: float = 0.0
+) -> Iterator[float]:
+    """Write silence, and yield how many seconds of it there are after each block."""
+    samples = stream.codec_context.frame_size or 1024
+    mp2 = stream.codec_context.name == "mp2"
+    for block in range(round(seconds * 44100 / samples)):
+        silent = np.zeros((1, 2 * samples), np.int16) if mp2 else np.zeros((2, samples), np.float32)
+        frame = av.AudioFrame.from_ndarray(silent, format="s16" if mp2 else "fltp", layout="stereo")
+        frame.rate, frame.pts, frame.time_base = 44100, round(from_s * 44100) + block * samples, Fraction(1, 44100)
         container.mux(stream.encode(frame))
+        yield (block + 1) * samples / 44100
     container.mux(stream.encode())
 
 
@@ -145,7 +161,8 @@ def _inner_halves(size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
 def make_sound_file(path: Path) -> Path:
     """Make a file with an audio stream and no video."""
     with av.open(str(path), "w") as container:
-        _encode_silence(container, container.add_stream("aac", rate=44100), 0.1)
+        for _ in _encode_silence(container, container.add_stream("aac", rate=44100), 0.1):
+            pass
     return path
 
 

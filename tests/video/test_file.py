@@ -84,7 +84,7 @@ def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "empty": (folder / "empty.mp4", "is empty"),
         "text": (folder / "text.mp4", "not a video"),
         "text file": (folder / "text.txt", "not a video"),
-        "still": (folder / "still.png", "not a video"),
+        "still": (folder / "still.png", "is a PNG picture"),
         "sound": (folder / "sound.m4a", "only sound"),
         "truncated header": (folder / "head.mp4", "truncated"),
     }

@@ -17,9 +17,9 @@ from atlaskit.environment.render import View
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import Playlist
-from atlaskit.video.readers import CORES, Pixels, open_files
+from atlaskit.video.readers import CORES, LETTERBOX, Pixels, open_files
 from atlaskit.video.subtitles import Line, Subtitles
-from atlaskit.video.video import LETTERBOX, Video
+from atlaskit.video.video import Video
 
 SIZE = (320, 180)
 

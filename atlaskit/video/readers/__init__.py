@@ -18,6 +18,10 @@ from atlaskit.errors import FrameError
 Pixels = NDArray[np.uint8]
 """One frame, (height, width, 3), RGB."""
 
+LETTERBOX = (128, 128, 128)
+"""Colour beside a picture that does not fill its place, and behind a transparent one. Not black,
+which marks dead cells only."""
+
 TIME_STEP_S = 1e-6
 """Tolerance of times: a frame's own time, rounded to a float, still finds that frame."""
 
@@ -41,7 +45,7 @@ class Reader(ABC):
     """The container's time at which its earliest stream starts: a player calls it 0, and a subtitle
     file counts from it. Less than `origin_s` where sound comes before the first frame."""
     joints: Sequence[tuple[int, float]] = ()
-    """Where the container's clock breaks: byte of the file from which on so many seconds must be added
+    """Where the container's clock breaks: byte of the file from which on so many seconds are added
     to its times, in the order of the file."""
     frames_decoded: int = 0
     """Number of frames decoded so far, including those decoded only to reach others."""

@@ -7,15 +7,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
-import numpy as np
 from av.container import InputContainer
 from av.stream import Disposition
-from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
-from atlaskit.video.readers import Pixels
+from atlaskit.video.names import media_url
+from atlaskit.video.readers.faults import ENCRYPTED, is_encrypted, what_it_is
 from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError)
@@ -24,6 +22,14 @@ NOT_VIDEO = {"tty", "image2", "bin", "xbin", "adf", "idf", "hls", "dash", "conca
 """FFmpeg's names of formats that are text, an image, or a list of other files."""
 READ_TIMEOUT_S = 30.0
 """A file that returns no data for this long is given up."""
+OPTIONS = {"protocol_whitelist": "file", "fflags": "+genpts", "merge_pmt_versions": "1"}
+"""A hostile "video" may be a playlist of web addresses: only local files are opened. Some AVI files
+give only decoding times; with genpts, FFmpeg computes presentation times from them. A transport
+stream may number its streams anew in the middle; they stay the same streams."""
+LONG_PROBE = {"analyzeduration": "600000000", "probesize": "200000000"}
+"""Microseconds and bytes to search for the size of a picture that the usual few do not show."""
+MOST_OFF = 20
+"""A header's frame rate that exceeds by more what the times of packets show is not believed."""
 TRANSIENT_ERRNOS = {
     *(errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE),
     *(errno.ENOENT, errno.EACCES, errno.ESTALE, errno.ENODEV),
@@ -45,27 +51,46 @@ def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
     Raises:
         VideoError: The file is not a video that can be decoded at exact times.
     """
-    # A hostile "video" may be a playlist of web addresses: only local files are opened. Some AVI
-    # files give only decoding times; with genpts, FFmpeg computes presentation times from them.
-    options = {"protocol_whitelist": "file", "fflags": "+genpts"}
-    try:
-        container = av.open(str(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
-    except DECODE_ERRORS as error:
-        raise VideoError(f"{path} is not a video that can be read, or it is truncated ({reason(error)}).") from error
+    container = _open(path, OPTIONS)
+    if any(stream.codec_context and not stream.codec_context.width for stream in container.streams.video):
+        container.close()
+        container = _open(path, OPTIONS | LONG_PROBE)
     if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
-        raise VideoError(f"{path} is not a video: its format is {container.format.long_name or container.format.name}.")
+        name = container.format.long_name or container.format.name
+        raise VideoError(f"{path} {what_it_is(path) or f'is not a video: its format is {name}'}.")
+    if is_encrypted(path, container_kind(container)):
+        raise VideoError(f"{path} {ENCRYPTED}.")
     return container, _video_stream(container, path)
 
 
+def _open(path: Path, options: dict[str, str]) -> InputContainer:
+    try:
+        return av.open(media_url(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
+    except DECODE_ERRORS as error:
+        if is_transient(error):
+            raise VideoError(f"{path} cannot be read ({reason(error)}).") from error
+        known = what_it_is(path)
+        raise VideoError(
+            f"{path} {known or f'is not a video that can be read, or it is truncated ({reason(error)})'}."
+        ) from error
+
+
 def _video_stream(container: InputContainer, path: Path) -> VideoStream:
-    streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
+    pictures = [stream for stream in container.streams.video if stream.disposition & Disposition.attached_pic]
+    streams = [stream for stream in container.streams.video if stream not in pictures]
     if not streams:
-        content = "only sound" if container.streams.audio else "no video"
-        raise VideoError(f"{path} holds {content}: name a file with video in it.")
+        content = (
+            "only sound" if container.streams.audio else "only subtitles" if container.streams.subtitles else "no video"
+        )
+        cover = " and a cover picture" if pictures else ""
+        known = what_it_is(path)
+        raise VideoError(f"{path} {known or f'holds {content}{cover}: name a file with video in it'}.")
     best = container.streams.best("video")
     stream = best if isinstance(best, VideoStream) and best in streams else streams[0]
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
+    if what := what_it_is(path) if container_kind(container) == "mov" else None:
+        raise VideoError(f"{path} {what}.")
     return stream
 
 
@@ -90,29 +115,8 @@ def tick_length(stream: VideoStream) -> Fraction:
 
 def frame_length(stream: VideoStream) -> Fraction:
     """Return the mean duration in seconds of one frame."""
-    rate = stream.average_rate or stream.guessed_rate
+    rate, guess = stream.average_rate, stream.guessed_rate
+    # FFmpeg divides the number of frames by a duration that some headers get wrong.
+    if guess and (not rate or rate > MOST_OFF * guess):
+        rate = guess
     return 1 / Fraction(rate) if rate else Fraction(1, 25)
-
-
-def scale_frame(scaler: VideoReformatter, frame: VideoFrame, size: tuple[int, int]) -> Pixels:
-    """Return a frame as RGB pixels of a size (w, h). All readers scale with this function."""
-    return np.asarray(scaler.reformat(frame, *size, "rgb24", interpolation="AREA").to_ndarray(), np.uint8)
-
-
-def shown_size(coded: tuple[int, int], aspect: Fraction | None, rotation: int) -> tuple[int, int]:
-    """Return the size (w, h) at which a video is shown: upright and with square pixels.
-
-    No side is shorter than in the encoded frames.
-
-    Args:
-        coded: (width, height) of the encoded frames.
-        aspect: Width of a pixel over its height; None if unknown.
-        rotation: Degrees by which frames are rotated before they are shown.
-    """
-    width, height = coded
-    aspect = Fraction(aspect) if aspect and Fraction(1, 20) < aspect < 20 else Fraction(1)
-    if aspect > 1:
-        width = round(width * aspect)
-    else:
-        height = round(height / aspect)
-    return (height, width) if rotation in (90, 270) else (width, height)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 from av.packet import Packet
 
 from atlaskit.errors import VideoError
+from atlaskit.video.readers.orientation import Orientation
 from atlaskit.video.readers.sources import PacketSource, StreamPacket, VideoPacket, check_unchanged, file_identity
 from atlaskit.video.readers.stream_copy import (
     CODEC_SHIFT,
@@ -28,7 +29,8 @@ class CopySource(PacketSource):
     def __init__(self, path: Path, copy: StreamCopy) -> None:
         self.path, self._identity, self._copy = path, file_identity(path), copy
         told, table = copy.description, copy.table
-        self.kind, self.size, self.rotation, self.fps = told.kind, told.size, told.rotation, told.fps
+        self.kind, self.size, self.fps = told.kind, told.size, told.fps
+        self.orientation = Orientation(*told.orientation)
         self.tick, self.frame_ticks, self.start = fraction(told.tick), told.frame_ticks, fraction(told.start)
         self._codecs = [codec.codec() for codec in told.codecs]
         self.codec = self._codecs[0]
@@ -41,7 +43,7 @@ class CopySource(PacketSource):
         self.last_end = int((shown["pts"] + shown["duration"]).max())
         self.end = max(fraction(told.end), self.last_end * self.tick) - self.origin * self.tick
         self.readable_end = self.end
-        self.joints = tuple((position, shift_us / 1e6) for position, shift_us in told.joints)
+        self.joints = tuple((position, shift_us / 1e6) for position, shift_us in told.joints if position >= 0)
         self._file: BinaryIO
         self._next = 0
         self.open()
@@ -86,7 +88,7 @@ class CopySource(PacketSource):
         data = self._file.read(size)
         # Not Packet(data): a decoder's thread frees that only with Python's lock, which the thread
         # that closes the decoder holds while it waits for the other.
-        packet: VideoPacket = Packet(len(data))
+        packet = cast("VideoPacket", Packet(len(data)))
         packet.update(data)
         packet.time_base, packet.pts, packet.dts, packet.duration = self.tick, pts, dts, duration
         packet.is_keyframe = bool(flags & KEYFRAME)

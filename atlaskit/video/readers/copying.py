@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterator
-from contextlib import suppress
-from enum import Enum
 from fractions import Fraction
-from itertools import islice
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from av.bitstream import BitStreamFilterContext
 from av.container import InputContainer
-from av.packet import Packet
-from av.stream import Discard
 from av.video.stream import VideoStream
+from numpy.typing import NDArray
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.video.readers.bitstream import (
+    SMALLEST_VOP,
+    counted,
+    picture_type,
+    scaled,
+    unpacked,
+    unpadded,
+    vop_type,
+)
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     codec_of,
     container_kind,
     frame_length,
     is_transient,
-    shown_size,
     tick_length,
 )
 from atlaskit.video.readers.duration import earliest_start
+from atlaskit.video.readers.orientation import orientation_of
+from atlaskit.video.readers.picture import shown_size
 from atlaskit.video.readers.sources import Codec, VideoPacket
 from atlaskit.video.readers.stream_copy import (
     CODEC_SHIFT,
@@ -41,41 +47,23 @@ from atlaskit.video.readers.stream_copy import (
     StoredCodec,
     Table,
 )
-from atlaskit.video.readers.timeline import LONGEST_STEP_S, PacketTimes, SoundClock, Timeline, continuous, paced, presented
+from atlaskit.video.readers.survey import RAW, REORDERING, Times
+from atlaskit.video.readers.timeline import (
+    PacketTimes,
+    SoundClock,
+    Timeline,
+    continuous,
+    decoded,
+    in_slots,
+    paced,
+    presented,
+)
 
-SMALLEST_VOP = 8
-"""An MPEG-4 packet of at most so many bytes holds no picture: the one before it stands."""
-VOP = re.compile(rb"\x00\x00\x01\xb6(.)", re.DOTALL)
-"""Start of an MPEG-4 picture; the highest two bits that follow are its type: I, P, B or S."""
-PICTURE = re.compile(rb"\x00\x00\x01\x00.(.)", re.DOTALL)
-"""Start of an MPEG-1 or MPEG-2 picture; the middle three bits are its type: 1 is I, 2 P, 3 B."""
-PADDING = bytes(16)
-"""Some encoders pad MPEG-4 pictures with zeros, which FFmpeg takes for damage."""
-DIRAC_END = 13
-"""Bytes of a Dirac packet that holds no picture, such as the end of the sequence."""
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
 NEAR_JOINT = 4
 """Packets on either side of a joint that FFmpeg may take for damaged."""
-REPEATED = 32
-"""Packets that are fed once more after the last one: see `_reordered`."""
-
-
-MPEG_WRAP = 1 << 33
-"""The clock of a transport stream starts anew at this tick."""
-
-
-class Times(Enum):
-    """What the times of a file's packets mean."""
-
-    GIVEN = "given"
-    """Each packet tells when its frame is shown."""
-    DECODED = "decoded"
-    """A packet tells at most when it is decoded; the bit stream of H.264 and HEVC tells the rest."""
-    SHOWN = "shown"
-    """Each packet tells when its frame is shown, and the container takes that for when it is decoded."""
-    PACKED = "packed"
-    """MPEG-4 pictures in the order of decoding, two of them in some packets (DivX, Xvid)."""
-    PACED = "paced"
-    """MPEG-1 and MPEG-2 pictures in the order of decoding, of which not all have a time."""
 
 
 def make_copy(container: InputContainer, stream: VideoStream, path: Path, times: Times, target: Path) -> None:
@@ -114,7 +102,11 @@ class _Pass:
 
     def __init__(self, container: InputContainer, stream: VideoStream, path: Path, times: Times) -> None:
         self._container, self._stream, self._path, self._meaning = container, stream, path, times
-        self._tick, self._frame_ticks = tick_length(stream), max(1, int(frame_length(stream) / tick_length(stream)))
+        self._tick = tick_length(stream)
+        # FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
+        is_raw = container_kind(container) in RAW
+        length = 1 / Fraction(stream.guessed_rate) if is_raw and stream.guessed_rate else frame_length(stream)
+        self._frame_ticks = max(1, round(length / self._tick))
         self._start = earliest_start(container)
         self._codecs: list[Codec] = [codec_of(stream)]
         self._codec = 0
@@ -123,6 +115,7 @@ class _Pass:
         self._offsets, self._sizes, self._flags = array("q"), array("i"), array("i")
         self._positions = array("q")
         self._types = bytearray()
+        self._decoded, self._slots = array("q"), array("q")
 
     def run(self, writer: CopyWriter) -> None:
         """Read the file to its end, or to the first place that cannot be passed."""
@@ -146,7 +139,7 @@ class _Pass:
                     bar.update(packet.pos - bar.n)
                 if packet.stream is self._stream:
                     if packet.size:
-                        yield packet
+                        yield cast("VideoPacket", packet)
                 elif packet.stream.type in ("audio", "subtitle") and packet.pts is not None and packet.time_base:
                     clock = self._sounds.setdefault(packet.stream.index, SoundClock())
                     length_s = (packet.duration or 0) * packet.time_base
@@ -158,58 +151,13 @@ class _Pass:
     # --- times ------------------------------------------------------------------------------------
 
     def _filtered(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        """Yield the packets so that each holds one picture and, if it can, tells when it is shown."""
-        if self._meaning is Times.DECODED and self._codecs[0].name in ("h264", "hevc"):
-            return self._reordered(packets)
+        """Yield the packets so that each holds one picture, and tells its time if it can."""
+        codec = self._codecs[0].name
+        if self._meaning is Times.DECODED and codec in REORDERING:
+            return counted(packets, self._stream, self._frame_ticks, self._decoded)
         if self._meaning is Times.PACKED:
-            return self._unpacked(packets)
-        if self._codecs[0].name == "dirac":
-            return self._scaled(packets)
-        return packets
-
-    def _scaled(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        """Yield the packets of a raw Dirac stream, which tell the number of a picture as its time."""
-        for packet in packets:
-            if packet.pts is not None and packet.dts is not None and packet.size > DIRAC_END:
-                packet.pts, packet.dts = packet.pts * self._frame_ticks, packet.dts * self._frame_ticks
-                yield packet
-
-    def _unpacked(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        unpack = BitStreamFilterContext("mpeg4_unpack_bframes", self._stream)
-        for packet in packets:
-            yield from unpack.filter(packet)
-        yield from unpack.filter(None)
-
-    def _reordered(self, packets: Iterator[VideoPacket]) -> Iterator[VideoPacket]:
-        """Yield packets with the presentation times that FFmpeg reads from the order of their frames.
-
-        FFmpeg's filter loses count of the last frames of a stream. So the first packets are fed
-        once more at the end, as if the video began anew, and what comes of them is dropped.
-        """
-        reorder = BitStreamFilterContext("dts2pts", self._stream)
-        first: list[tuple[bytes, bool]] = []
-        fed = yielded = 0
-        for packet in packets:
-            packet.dts = fed * self._frame_ticks if packet.dts is None or packet.pts is None else packet.dts
-            packet.pts = None
-            last_dts = packet.dts
-            if len(first) < REPEATED:
-                first.append((bytes(packet), packet.is_keyframe))
-            fed += 1
-            for filtered in reorder.filter(packet):
-                yielded += 1
-                yield filtered
-        rounds = 0
-        while yielded < fed and rounds < 8 * REPEATED:
-            data, is_keyframe = first[rounds % len(first)]
-            rounds += 1
-            repeated: VideoPacket = Packet(data)
-            repeated.time_base, repeated.dts = self._tick, last_dts + rounds * self._frame_ticks
-            repeated.is_keyframe = is_keyframe
-            for filtered in reorder.filter(repeated):
-                yielded += 1
-                if yielded <= fed:
-                    yield filtered
+            return unpacked(packets, self._stream)
+        return scaled(packets, self._frame_ticks) if codec == "dirac" else packets
 
     def _add(self, packet: VideoPacket, writer: CopyWriter) -> None:
         flags = 0
@@ -218,14 +166,12 @@ class _Pass:
         data: bytes | memoryview = memoryview(packet)
         is_keyframe, is_hidden = packet.is_keyframe, packet.is_discard
         if self._meaning is Times.PACKED:
-            data = bytes(data)
-            data = data.rstrip(b"\x00") if data.endswith(PADDING) else data
+            data = unpadded(bytes(data))
             letter = vop_type(data)
             is_keyframe, is_hidden = letter == "I", is_hidden or len(data) <= SMALLEST_VOP
             self._types.append(ord(letter))
         elif self._meaning is Times.PACED:
-            found = PICTURE.search(data)
-            self._types.append(ord(" IPB    "[found[1][0] >> 3 & 7] if found else "P"))
+            self._types.append(ord(picture_type(bytes(data))))
         elif self._codecs[0].name == "vp8":
             is_hidden = is_hidden or not data[0] & 0x10
         flags = KEYFRAME * is_keyframe | HIDDEN * is_hidden | DAMAGED * packet.is_corrupt
@@ -233,8 +179,18 @@ class _Pass:
         self._offsets.append(writer.write(data))
         self._sizes.append(len(data))
         self._positions.append(-1 if packet.pos is None else packet.pos)
-        pts = packet.dts if self._meaning is Times.SHOWN else packet.pts
-        self.times.add(pts, None if self._meaning is Times.SHOWN else packet.dts, packet.duration)
+        pts, dts = packet.pts, packet.dts
+        if self._decoded:  # the times count frames
+            self._slots.append((pts if pts is not None else dts or 0) // self._frame_ticks)
+            pts, dts = None, self._decoded[len(self.times)]
+        elif self._meaning is Times.SWAPPED:
+            pts = dts
+        self.times.add(pts, dts, packet.duration)
+
+    def _rate(self, timeline: Timeline) -> float:
+        """Return the number of frames per second, on average."""
+        length = (int(timeline.pts.max()) - int(timeline.pts.min())) * self._tick
+        return float((len(timeline.pts) - 1) / length if length > 0 else 1 / (self._frame_ticks * self._tick))
 
     def _change_codec(self, extradata: bytes) -> None:
         first = self._codecs[0]
@@ -258,23 +214,51 @@ class _Pass:
         if timeline.joints and self._codecs[0].name != "vp8":
             # and what has an early time, for what an edit list hides
             table["flags"][timeline.joints[0].packet :] &= ~HIDDEN
+        starts = [joint.packet for joint in timeline.joints]
+        for start, after in pairwise([*starts, len(table)]):
+            self._hide_start(table["flags"][start:after])
         return table, self._description(timeline)
 
+    @staticmethod
+    def _hide_start(flags: NDArray[np.int32]) -> None:
+        """Hide the pictures before the first keyframe of a part: they need ones that are not there.
+
+        The last picture of the part before stands in their place. A part without keyframes is
+        decoded as it is.
+        """
+        keyframes = np.flatnonzero(flags & KEYFRAME)
+        if len(keyframes):
+            flags[: keyframes[0]] |= HIDDEN
+
+    def _put_in_order(self) -> None:
+        """Put the packets of a transport stream into the order in which they begin in the file.
+
+        Where a stream goes on under another number, FFmpeg returns its last packet at the very end.
+        """
+        positions = np.array(self._positions, np.int64)
+        known = np.maximum.accumulate(np.where(positions >= 0, np.arange(len(positions)), 0))
+        order = np.argsort(positions[known], kind="stable")
+        if container_kind(self._container) == "mpegts" and (np.diff(order) < 0).any():
+            for column in (*self.times.columns, self._offsets, self._sizes, self._flags, self._positions):
+                column[:] = array(column.typecode, np.array(column)[order].tolist())
+
     def _timeline(self) -> Timeline:
+        self._put_in_order()
         times = self.times
-        if self._meaning is Times.PACKED:
-            given = np.array(times.pts, np.int64)
-            decoded = given if (np.diff(given) > 0).all() else np.array(times.dts, np.int64)
-            times.dts = array("q", decoded.tolist())
-            times.pts = array("q", presented(bytes(self._types), decoded).tolist())
-        elif self._meaning is Times.PACED:
-            durations = np.array([duration or self._frame_ticks for duration in times.duration], np.int64)
-            decoded = paced(np.array(times.dts, np.int64), durations, self._tick)
-            times.dts = array("q", decoded.tolist())
-            times.pts = array("q", presented(bytes(self._types), decoded).tolist())
-        elif self._meaning is Times.SHOWN:
-            times.dts = array("q", sorted(times.pts))
-        return continuous(times, list(self._sounds.values()), self._tick, self._frame_ticks)
+        if self._meaning in (Times.SHOWN, Times.SWAPPED):
+            times.dts = array("q", decoded(np.array(times.pts, np.int64), self._frame_ticks).tolist())
+        elif self._meaning is Times.PACKED:
+            if (np.diff(np.array(times.pts, np.int64)) >= 0).all():
+                times.dts = times.pts
+        elif self._meaning is Times.PACED or (self._decoded and container_kind(self._container) == "mpeg"):
+            duration = np.array([ticks or self._frame_ticks for ticks in times.duration], np.int64)
+            times.dts = array("q", paced(np.array(times.dts, np.int64), duration, self._tick).tolist())
+        timeline = continuous(times, list(self._sounds.values()), self._tick, self._frame_ticks)
+        if self._types:
+            timeline = timeline._replace(pts=presented(bytes(self._types), timeline.dts))
+        elif self._slots:
+            timeline = timeline._replace(pts=in_slots(np.array(self._slots, np.int64), timeline.dts, self._frame_ticks))
+        return timeline
 
     def _description(self, timeline: Timeline) -> Description:
         settings = self._codecs[0].settings
@@ -282,11 +266,15 @@ class _Pass:
         joints = [
             (self._positions[joint.packet], round(joint.shift * self._tick * 1_000_000)) for joint in timeline.joints
         ]
+        kind = container_kind(self._container)
+        orientation = orientation_of(
+            self._path, kind, self._stream.id, self._container.streams.video.index(self._stream)
+        )
         return Description(
-            kind=container_kind(self._container),
-            size=shown_size(coded, self._stream.sample_aspect_ratio, 0),
-            rotation=0,
-            fps=float(1 / frame_length(self._stream)),
+            kind=kind,
+            size=shown_size(coded, self._stream.sample_aspect_ratio, orientation),
+            orientation=orientation,
+            fps=self._rate(timeline),
             tick=_pair(self._tick),
             frame_ticks=self._frame_ticks,
             start=_pair(self._start),
@@ -298,31 +286,3 @@ class _Pass:
 
 def _pair(value: Fraction) -> tuple[int, int]:
     return value.numerator, value.denominator
-
-
-def vop_type(data: bytes) -> str:
-    """Return the type of the first MPEG-4 picture in a packet: I, P, B or S; P if there is none."""
-    found = VOP.search(data)
-    return "IPBS"[found[1][0] >> 6] if found else "P"
-
-
-def clock_breaks(container: InputContainer, stream: VideoStream, most: int | None = None) -> bool:
-    """Tell whether the decoding times of a file just opened go back, jump, or wrap.
-
-    Reads the packets of the video stream up to the first such place, or the first `most` of them.
-    """
-    for other in container.streams:
-        if other is not stream and hasattr(other, "discard"):
-            other.discard = Discard.all
-    longest = LONGEST_STEP_S / tick_length(stream)
-    wraps = container_kind(container) == "mpegts"
-    last: int | None = None
-    with suppress(*DECODE_ERRORS):
-        for packet in islice(container.demux(stream), most):
-            at = packet.dts if packet.dts is not None else packet.pts
-            if at is None:
-                continue
-            if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
-                return True
-            last = at
-    return False

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
-import numpy as np
 from av.codec import codecs_available
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
 
 from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
-from atlaskit.video.readers.container import DECODE_ERRORS, is_transient, scale_frame
+from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
 from atlaskit.video.readers.demux import Demuxer
+from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import Codec, VideoPacket
 from atlaskit.video.readers.steps import DecodeStep, PacketId, packet_id
 from atlaskit.video.readers.targets import Targets
@@ -71,8 +71,8 @@ class Decoder:
     def __init__(self, demuxer: Demuxer, threads: int) -> None:
         self._codec, self._threads = demuxer.source.codec, threads
         self._context = _create_context(self._codec, threads)
-        self._can_skip, self._rotation = demuxer.is_skippable, demuxer.source.rotation
-        self._scaler = VideoReformatter()
+        self._can_skip, source = demuxer.is_skippable, demuxer.source
+        self._scaler = PictureScaler(source.size, _coded_size(source.codec), source.orientation)
         self._new_frames = 0
         self._dts_of: dict[int, int | None] = {}
         self._recent: list[VideoFrame] = []
@@ -179,15 +179,17 @@ class Decoder:
         """Keep a frame if it was requested and is not there yet."""
         if frame.pts is not None and frame.pts in self._targets and frame.pts not in self._found:
             try:
-                self._found[frame.pts] = self._pixels(frame)
+                self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
             except DECODE_ERRORS as error:  # a size that cannot be scaled
                 if is_transient(error):
                     raise
                 raise self._error(reason(error), frame.pts) from error
 
-    def _pixels(self, frame: VideoFrame) -> Pixels:
-        coded = self._size if self._rotation in (0, 180) else self._size[::-1]
-        return np.rot90(scale_frame(self._scaler, frame, coded), self._rotation // 90)
+    def _aspect(self, frame: VideoFrame) -> Fraction | None:
+        """Return the shape of a frame's pixels, if the decoder is still at frames of its size."""
+        context = self._context
+        is_known = (context.width, context.height) == (frame.width, frame.height)
+        return context.sample_aspect_ratio if is_known else None
 
     def _error(self, why: str, pts: int | None) -> DecodeError:
         """Return the error of a packet or frame, with a StreamBreak unless it was requested.
@@ -198,6 +200,10 @@ class Decoder:
         if self._keyframe is None or dts is None or pts in self._targets:
             return DecodeError(why)
         return DecodeError(why, StreamBreak(self._keyframe, dts, why))
+
+
+def _coded_size(codec: Codec) -> tuple[int, int]:
+    return int(str(codec.settings["width"])), int(str(codec.settings["height"]))
 
 
 def _create_context(codec: Codec, threads: int) -> VideoCodecContext:

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 from av import VideoFrame
-from av.video.reformatter import VideoReformatter
 
 from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.video.names import media_url
 from atlaskit.video.readers import TIME_STEP_S, Pixels, Reader
-from atlaskit.video.readers.container import scale_frame
+from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.pyav import PyAVReader
 
 CHECKED_FRAMES = 16
@@ -42,10 +42,11 @@ class DecordReader(Reader):
     """
 
     def __init__(self, path: Path, copies: Path) -> None:
-        self._path, self._lock, self._scaler = path, threading.Lock(), VideoReformatter()
+        self._path, self._lock = path, threading.Lock()
         self._reference = PyAVReader(path, copies)
         self.duration_s, self.readable_s = self._reference.duration_s, self._reference.readable_s
         self.fps, self.size = self._reference.fps, self._reference.size
+        self._scaler = PictureScaler(self.size)
         self.origin_s, self.start_s = self._reference.origin_s, self._reference.start_s
         if self.readable_s < self.duration_s:
             raise self._refusal("the file is truncated")
@@ -55,7 +56,7 @@ class DecordReader(Reader):
             raise InputError('decord is not installed: `pip install decord`, or use reader="pyav".') from error
         decord.logging.set_level(decord.logging.QUIET)
         try:
-            self._decord = decord.VideoReader(str(path), num_threads=0)
+            self._decord = decord.VideoReader(media_url(path), num_threads=0)
             timestamps = np.asarray(self._decord.get_frame_timestamp(np.arange(len(self._decord))))
         except Exception as error:
             raise self._refusal(f"it fails: {_reason(error)}") from error
@@ -86,7 +87,7 @@ class DecordReader(Reader):
             return FrameError(message, is_lasting=False)  # another reader may succeed
         self.frames_decoded += 1
         frame = VideoFrame.from_ndarray(pixels, format="rgb24")  # decord has rotated it already
-        return scale_frame(self._scaler, frame, size)
+        return self._scaler.pixels(frame, size)
 
     def _check_times(self, starts_s: Sequence[float]) -> None:
         """Raise VideoError unless decord has every frame of the file, each at its time."""

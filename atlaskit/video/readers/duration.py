@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from av.container import InputContainer
@@ -12,6 +14,17 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, frame_length, tick_length
+
+RARE_RATE, IMPOSSIBLE_RATE = 240, 20_000
+"""Frames per second above which a header is not believed, and above which packets are not."""
+SAMPLED_PACKETS = 200
+"""Packets that tell the rate of a file with a rare one."""
+TOLERATED_S = 1
+"""Decoding times that go back by less, in seconds, are taken to be rounded."""
+
+
+class ClockBreak(Exception):
+    """The times of a file start anew in its middle."""
 
 
 def earliest_start(container: InputContainer) -> Fraction:
@@ -46,8 +59,32 @@ def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, in
         if not packet.is_discard:
             shown = packet.pts if shown is None else min(shown, packet.pts)
     if shown is None:
-        raise VideoError(f"{container.name} holds no video frame: is the file whole?")
+        raise VideoError(f"{container.name.removeprefix('file:')} holds no video frame: is the file whole?")
     return shown, delay
+
+
+def checked_rate(container: InputContainer, stream: VideoStream, path: Path) -> Fraction:
+    """Return the frame rate of a file just opened: that of its header if it can be true.
+
+    A rate above RARE_RATE is compared with the times of the first packets, which decide.
+
+    Raises:
+        VideoError: The packets themselves have a rate that no camera has.
+    """
+    rate = 1 / frame_length(stream)
+    if rate <= RARE_RATE:
+        return rate
+    times: list[int] = []
+    with suppress(*DECODE_ERRORS):
+        times = [packet.pts for packet in islice(container.demux(stream), SAMPLED_PACKETS) if packet.pts is not None]
+    length = (max(times) - min(times)) * tick_length(stream) if times else Fraction(0)
+    measured = (len(times) - 1) / length if length else rate
+    if measured > IMPOSSIBLE_RATE:
+        raise VideoError(
+            f"{path} has {float(measured):,.0f} frames per second by its own times, and no camera has: "
+            "encode or mux it again with its true rate."
+        )
+    return measured if abs(measured - rate) > rate / 10 else rate
 
 
 class Length(NamedTuple):
@@ -98,8 +135,12 @@ def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
     """Read a file to its end, so that FFmpeg indexes it once; return when its last frame is shown.
 
     Without this, FFmpeg reads the file to its end at every seek.
+
+    Raises:
+        ClockBreak: The times of the file start anew.
     """
     last = 0
+    last_dts: int | None = None
     others = [other for other in container.streams if other is not stream and hasattr(other, "discard")]
     before = [other.discard for other in others]
     for other in others:
@@ -108,6 +149,10 @@ def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
         for packet in container.demux(stream):
             if packet.pts is not None and packet.pts > last:
                 last = packet.pts
+            if packet.dts is not None:
+                if last_dts is not None and packet.dts < last_dts - TOLERATED_S / tick_length(stream):
+                    raise ClockBreak
+                last_dts = packet.dts
     for other, discard in zip(others, before, strict=True):
         other.discard = discard
     return last * tick_length(stream)
@@ -129,9 +174,7 @@ class _Ends(NamedTuple):
     any: Fraction
 
 
-def _last_ends(
-    container: InputContainer, stream: VideoStream, start: Fraction, packets: int = 0
-) -> _Ends | None:
+def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction, packets: int = 0) -> _Ends | None:
     """Return the ends of the last packets.
 
     Packets are read from the keyframe at `start` on, up to the end of the file, the first damage,

@@ -7,24 +7,44 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
+from typing import Any, TypeVar
 
 from av.container import InputContainer
+from av.packet import Packet
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.video.readers.boxes import has_several_descriptions
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     codec_of,
     container_kind,
     frame_length,
     open_container,
-    shown_size,
     tick_length,
 )
-from atlaskit.video.readers.duration import earliest_start, first_frame, is_without_cues, measure_length
+from atlaskit.video.readers.duration import (
+    RARE_RATE,
+    checked_rate,
+    earliest_start,
+    first_frame,
+    is_without_cues,
+    measure_length,
+)
 from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, has_gap, is_misplaced
-from atlaskit.video.readers.orientation import rotation_of
-from atlaskit.video.readers.sources import PacketSource, StreamPacket, VideoPacket, check_unchanged, file_identity
+from atlaskit.video.readers.orientation import orientation_of
+from atlaskit.video.readers.palettes import Palettes
+from atlaskit.video.readers.picture import shown_size
+from atlaskit.video.readers.sources import (
+    Codec,
+    PacketSource,
+    StreamPacket,
+    VideoPacket,
+    check_unchanged,
+    file_identity,
+)
+
+AnyPacket = TypeVar("AnyPacket", bound="Packet[Any]")
 
 INDEX_REACH_S = 20.0
 """A container's index says nothing about a time this far after its nearest entry."""
@@ -40,6 +60,8 @@ class FileSource(PacketSource):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._identity = file_identity(path)
+        self._current: Codec | None = None
+        self._codecs: dict[object, Codec] = {}
         self._container: InputContainer
         self._stream: VideoStream
         self.open()
@@ -47,11 +69,16 @@ class FileSource(PacketSource):
         if min(codec.width, codec.height) < 1:
             raise VideoError(f"{path} does not give the size of its frames: is the file whole?")
         self.kind = container_kind(self._container)
-        self.codec = codec_of(stream)
-        self.rotation = rotation_of(path, stream.id) if self.kind == "mov" else 0
-        self.size = shown_size((codec.width, codec.height), stream.sample_aspect_ratio, self.rotation)
+        self.codec = self._current = codec_of(stream)
+        self._codecs = {self.codec.settings.get("extradata"): self.codec}
+        self.orientation = orientation_of(path, self.kind, stream.id, self._container.streams.video.index(stream))
+        self.size = shown_size((codec.width, codec.height), stream.sample_aspect_ratio, self.orientation)
         self.tick = tick_length(stream)
-        self.fps, self.frame_ticks = float(1 / frame_length(stream)), int(frame_length(stream) / self.tick)
+        rate = checked_rate(self._container, stream, path)
+        self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
+        if 1 / frame_length(stream) > RARE_RATE:  # packets were read to check it
+            self.open()
+            stream = self._stream
         self._keeps_index = is_without_cues(self._container, stream)
         try:
             self.start = earliest_start(self._container)
@@ -59,6 +86,9 @@ class FileSource(PacketSource):
             length = measure_length(self._container, stream, self.origin)
         except DECODE_ERRORS as error:
             raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
+        self._palettes = Palettes.of(path, self.codec)
+        if self.kind == "mov" and has_several_descriptions(path):
+            self.open()  # FFmpeg tells a packet's description only where it differs from that of the packet before
         self.end, self.readable_end, self.last_end = length.end, length.readable, length.last_frame
         self._is_at_start = False
         self._index_delay = delay if self.kind == "mov" else 0  # the index of an MP4 holds decoding times
@@ -69,6 +99,7 @@ class FileSource(PacketSource):
         container, stream = open_container(self.path)
         self.close()
         self._container, self._stream, self.is_open, self._is_at_start = container, stream, True, True
+        self._current = next(iter(self._codecs.values()), None)
 
     def close(self) -> None:
         """Close the file; `open` opens it again."""
@@ -115,10 +146,20 @@ class FileSource(PacketSource):
 
     def following(self) -> Iterator[StreamPacket]:
         """Yield the packets after the last one that `packets_from` yielded."""
-        for packet in self._container.demux(self._stream):
+        for packet in self._followed(self._container.demux(self._stream)):
             if packet.size:
+                self._palettes.complete(packet)
                 is_damaged = packet.is_corrupt or is_misplaced(packet, self._stream, self.kind)
-                yield StreamPacket(packet, self.codec, self._is_shown(packet), is_damaged)
+                yield StreamPacket(packet, self._current or self.codec, self._is_shown(packet), is_damaged)
+
+    def _followed(self, packets: Iterator[AnyPacket]) -> Iterator[AnyPacket]:
+        """Yield packets, and follow the codec of the video as they are read."""
+        for packet in packets:
+            if packet.stream is self._stream and packet.has_sidedata("new_extradata"):
+                extradata = bytes(packet.get_sidedata("new_extradata"))
+                settings = self.codec.settings | {"extradata": extradata}
+                self._current = self._codecs.setdefault(extradata, Codec(self.codec.name, settings))
+            yield packet
 
     def _seek(self, ticks: int) -> bool:
         """Move to a keyframe near a tick; return False if the file cannot seek."""
@@ -153,4 +194,6 @@ class FileSource(PacketSource):
             return False
         self._seek(pts)
         last_end = math.inf if self.readable_end < self.end else self.last_end
-        return has_gap(self._container.demux(), self._stream, self.kind, pts, tick, self.frame_ticks, last_end)
+        return has_gap(
+            self._followed(self._container.demux()), self._stream, self.kind, pts, tick, self.frame_ticks, last_end
+        )

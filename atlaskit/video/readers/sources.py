@@ -1,4 +1,4 @@
-"""`PacketSource`: the packets of one video stream, from its file or from a stream copy in the cache.
+"""`PacketSource`: the packets of one video stream, from its file or from its stream copy.
 
 A source gives the facts of the stream and its packets from a keyframe on. It decodes nothing.
 """
@@ -15,6 +15,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
+from atlaskit.video.readers.orientation import Orientation
 
 VideoPacket: TypeAlias = "Packet[VideoStream]"
 
@@ -56,7 +57,7 @@ class PacketSource(ABC):
         kind: Family of the file's format: "mov", "matroska", "avi", "mpegts", …
         codec: What a decoder needs to know.
         size: (width, height) in pixels as the video is shown.
-        rotation: Degrees counterclockwise by which frames are rotated to be upright.
+        orientation: How frames are turned and mirrored to be upright.
         fps: Frames per second, on average.
         tick: Length of a tick in seconds.
         frame_ticks: Duration of a frame that does not give its own, in ticks.
@@ -66,15 +67,15 @@ class PacketSource(ABC):
         end: When the longest stream ends, in seconds after the first frame.
         readable_end: When the readable part ends; less than `end` in a truncated file.
         is_open: Whether packets can be read.
-        joints: Where the container's clock breaks: byte of the file from which on so many seconds must
-            be added to its times.
+        joints: Where the container's clock breaks: byte of the file from which on so many seconds
+            are added to its times.
     """
 
     path: Path
     kind: str
     codec: Codec
     size: tuple[int, int]
-    rotation: int
+    orientation: Orientation
     fps: float
     tick: Fraction
     frame_ticks: int

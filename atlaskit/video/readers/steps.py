@@ -106,7 +106,9 @@ class StepPlan:
         """Return the chunk and `count` more packets: those held back, then `following`."""
         steps: Iterator[DecodeStep] = iter(())
         if count:
-            steps = chain(self._held, (DecodeStep(found.packet, found.codec, False, True, False) for found in following))
+            steps = chain(
+                self._held, (DecodeStep(found.packet, found.codec, False, True, False) for found in following)
+            )
         if self._after is not None:  # the decoder has already passed the last target
             steps = islice(dropwhile(lambda step: packet_id(step.packet) != self._after, steps), 1, None)
         self._chunk += (step._replace(may_skip=False) for step in islice(steps, count))

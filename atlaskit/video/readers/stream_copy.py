@@ -29,7 +29,7 @@ FOOTER = struct.Struct("<QQ32s")
 PACKET = np.dtype(
     [("pts", "<i8"), ("dts", "<i8"), ("duration", "<i8"), ("offset", "<i8"), ("size", "<i4"), ("flags", "<i4")]
 )
-"""One row of the table. Times are in ticks; `flags` holds KEYFRAME, …, and the index of the codec above."""
+"""A row of the table. Times are in ticks; `flags` holds KEYFRAME, …, above them the codec."""
 KEYFRAME, HIDDEN, DAMAGED, CODEC_SHIFT = 1, 2, 4, 8
 LARGEST_DESCRIPTION = 16 << 20
 
@@ -48,9 +48,9 @@ class StoredCodec(BaseModel):
     @classmethod
     def of(cls, codec: Codec) -> StoredCodec:
         """Return a codec as JSON can hold it."""
-        settings = dict(codec.settings)
-        extradata = settings.pop("extradata", None)
+        extradata = codec.settings.get("extradata")
         encoded = b64encode(extradata).decode() if isinstance(extradata, bytes) else None
+        settings = {name: value for name, value in codec.settings.items() if isinstance(value, int | str)}
         return cls(name=codec.name, extradata=encoded, settings=settings)
 
     def codec(self) -> Codec:
@@ -66,7 +66,7 @@ class Description(BaseModel):
 
     kind: str
     size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
-    rotation: int
+    orientation: tuple[Annotated[int, Field(ge=0, le=3)], bool]
     fps: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     tick: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
     frame_ticks: Annotated[int, Field(ge=1)]

@@ -41,7 +41,7 @@ class Targets:
         if packet.dts is not None:
             self._settled = max(self._settled, bisect_left(self.wanted, packet.dts))
 
-    def close(self, end: int, *, is_cut: bool) -> None:
+    def close(self, end: float, *, is_cut: bool) -> None:
         """Settle the remaining ticks after the last packet, whose frame is shown until `end`.
 
         A tick at or after `end` has no target. In a file that is cut off, neither has a tick after

@@ -10,6 +10,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +19,14 @@ from numpy.typing import NDArray
 NO_TIME = -(2**63)
 """Stands for a time that a packet does not give."""
 LONGEST_STEP_S = 10
-"""A clock that goes on by more between two frames has jumped, unless sound fills the time between."""
+"""A clock that goes on by more between two frames has jumped, unless sound goes on meanwhile."""
 SLOWEST_FACTOR = 20
 """…or unless frames were that rare before: a jump is that many times the usual step."""
 UNEVEN_S = Fraction(1)
 """A stream that outlasts the picture of its part by more delays the next part."""
 INTERLEAVING = 64
 """Packets of one moment lie within so many video packets in a file."""
-LONGEST_REORDER = 32
+LONGEST_REORDER = 16
 """Frames over which a codec reorders."""
 
 DRIFT_S = Fraction(1, 2)
@@ -46,43 +47,51 @@ class PacketTimes:
         self.dts.append(NO_TIME if dts is None else dts)
         self.duration.append(duration or 0)
 
+    @property
+    def columns(self) -> tuple[array[int], array[int], array[int]]:
+        """Presentation times, decoding times and durations."""
+        return self.pts, self.dts, self.duration
+
     def __len__(self) -> int:
         return len(self.pts)
 
 
 class Run(NamedTuple):
-    """Packets of another stream whose clock runs on without a break.
-
-    `first` and `last` count the video packets that precede them in the file; `end_s` is when the
-    latest of them ends, in the container's time.
-    """
+    """Packets of another stream whose clock runs on without a break, in the container's seconds."""
 
     first: int
+    """Number of video packets that precede the run in the file."""
     last: int
+    """Number of video packets that precede its last packet."""
+    start_s: Fraction
     end_s: Fraction
+
+    @property
+    def middle(self) -> float:
+        """Number of video packets that precede its middle."""
+        return (self.first + self.last) / 2
 
 
 class SoundClock:
-    """Follows the clock of one stream of sound, and cuts it into runs."""
+    """Follows the clock of one other stream, and cuts it into runs.
+
+    Attributes:
+        runs: The runs so far, in the order of the file.
+    """
 
     def __init__(self) -> None:
-        self._runs: list[Run] = []
+        self.runs: list[Run] = []
         self._at_s = Fraction(0)
 
     def add(self, at_s: Fraction, length_s: Fraction, video_packets: int) -> None:
         """Add the next packet, which starts at `at_s` after so many video packets."""
         end_s = at_s + length_s
-        if self._runs and 0 <= at_s - self._at_s <= LONGEST_STEP_S:
-            run = self._runs[-1]
-            self._runs[-1] = Run(run.first, video_packets, max(run.end_s, end_s))
+        if self.runs and 0 <= at_s - self._at_s <= LONGEST_STEP_S:
+            run = self.runs[-1]
+            self.runs[-1] = run._replace(last=video_packets, end_s=max(run.end_s, end_s))
         else:
-            self._runs.append(Run(video_packets, video_packets, end_s))
+            self.runs.append(Run(video_packets, video_packets, at_s, end_s))
         self._at_s = at_s
-
-    @property
-    def runs(self) -> list[Run]:
-        """The runs so far, in the order of the file."""
-        return self._runs
 
 
 class Joint(NamedTuple):
@@ -137,12 +146,12 @@ def continuous(times: PacketTimes, sounds: Sequence[SoundClock], tick: Fraction,
 def _end_of_part(
     video_end: Fraction, first: int, after: int, count: int, runs: Sequence[Run], shift_s: Fraction
 ) -> Fraction:
-    """Return when a part, the packets `[first, after)`, ends: with its picture, or a longer stream."""
+    """Return when the part `[first, after)` ends: with its picture, or with a longer stream."""
     is_last = after == count
     ends = [
         run.end_s + shift_s
         for run in runs
-        if first - INTERLEAVING <= run.first < after and (is_last or run.last <= after + INTERLEAVING)
+        if first <= run.middle < after + is_last and (is_last or run.last <= after + INTERLEAVING)
     ]
     longest = max([video_end, *ends])
     return longest if is_last or longest - video_end > UNEVEN_S else video_end
@@ -169,24 +178,50 @@ def _starts(pts: Ticks, dts: Ticks, duration: Ticks, runs: Sequence[Run], tick: 
         step = int(dts[index]) - before
         if 0 <= step <= longest + duration[index - 1]:
             continue  # the time before it was the wrong one, and is corrected
+        if step < 0 and index - 2 >= starts[-1] and dts[index] >= dts[index - 2]:
+            _move(pts, dts, int(index) - 1, min(int(dts[index - 2] + duration[index - 2]), int(dts[index])))
+            continue
         following = int(dts[index + 1]) if index + 1 < len(dts) else None
         if following is not None and 0 <= following - before <= longest + 2 * duration[index - 1]:
-            correction = min(before + int(duration[index - 1]), following) - int(dts[index])
-            dts[index] += correction
-            pts[index] += correction
+            _move(pts, dts, int(index), min(before + int(duration[index - 1]), following))
         elif step < 0 or not _is_still(int(index), dts, starts[-1], runs, tick):
             starts.append(int(index))
     return starts
 
 
+def _move(pts: Ticks, dts: Ticks, index: int, to: int) -> None:
+    """Give a packet another decoding time; it is shown as much later as before."""
+    pts[index] += to - dts[index]
+    dts[index] = to
+
+
 def _is_still(index: int, dts: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
-    """Tell whether the picture before a packet stands that long on purpose: sound goes on, or usual."""
-    at_s = int(dts[index]) * tick
-    if any(run.first < index <= run.last + INTERLEAVING and run.end_s >= at_s - LONGEST_STEP_S for run in runs):
+    """Tell whether a picture stands on purpose: sound goes on, or pictures are always that rare."""
+    from_s, until_s = int(dts[index - 1]) * tick + LONGEST_STEP_S, int(dts[index]) * tick - LONGEST_STEP_S
+    near = [run for run in runs if run.first - INTERLEAVING <= index <= run.last + INTERLEAVING]
+    if any(run.start_s <= from_s and run.end_s >= until_s for run in near):
         return True
     steps = index - 1 - part
     usual = (int(dts[index - 1]) - int(dts[part])) / steps if steps else math.inf
     return int(dts[index] - dts[index - 1]) < SLOWEST_FACTOR * usual
+
+
+def decoded(pts: Ticks, frame_ticks: int) -> Ticks:
+    """Return decoding times for frames whose presentation times alone are known.
+
+    Within a part of the file they are the presentation times in order, earlier by as much as it
+    takes to decode each frame before it is shown.
+
+    Args:
+        pts: In the order of decoding, in ticks.
+        frame_ticks: Usual duration of a frame.
+    """
+    dts = pts.copy()
+    breaks = np.flatnonzero(np.diff(pts) < -LONGEST_REORDER * frame_ticks) + 1
+    for part in np.split(np.arange(len(pts)), breaks):
+        ordered = np.sort(pts[part])
+        dts[part] = ordered - max(0, int((ordered - pts[part]).max()))
+    return dts
 
 
 def paced(dts: Ticks, duration: Ticks, tick: Fraction) -> Ticks:
@@ -220,8 +255,22 @@ def presented(types: bytes, times: Ticks) -> Ticks:
     """
     pts = times.copy()
     others = [index for index, letter in enumerate(types) if letter != ord("B")]
-    for index, following in zip(others, others[1:], strict=False):
+    for index, following in pairwise(others):
         pts[index] = times[following]
     if others:  # the last one is shown after all others
         pts[others[-1]] = times[-1] + (times[-1] - times[-2] if len(times) > 1 else 1)
     return pts
+
+
+def in_slots(slots: Ticks, times: Ticks, frame_ticks: int) -> Ticks:
+    """Return the presentation times of frames of which it is known how many are decoded before.
+
+    Args:
+        slots: For each packet, the number of frames that are decoded before its own is shown.
+        times: When each is decoded, in ticks.
+        frame_ticks: Duration of a frame, in ticks.
+    """
+    last = len(times) - 1
+    beyond = np.maximum(slots - last, 0)
+    shown: Ticks = times[np.clip(slots, 0, last)] + beyond * frame_ticks
+    return shown

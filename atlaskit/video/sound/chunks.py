@@ -66,7 +66,7 @@ class Chunk(NamedTuple):
         return (self.first + len(self.samples)) / RATE
 
     def wav(self) -> bytes:
-        """Return the chunk as a WAV file, at least half a second long: some endpoints refuse less."""
+        """Return the chunk as a WAV file of at least half a second: some endpoints refuse less."""
         data = io.BytesIO()
         with wave.open(data, "wb") as file:
             file.setnchannels(1)

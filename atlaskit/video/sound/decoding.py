@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,7 +42,7 @@ class Sound:
     joints: Sequence[tuple[int, float]] = ()
     """See `Reader.joints`."""
     number: int | None = None
-    """Which of the sound tracks, from 1; None for the best one."""
+    """Which of the sound tracks, from 0; None for the best one."""
     language: str | None = None
     """Of several tracks, the one in this language."""
 
@@ -82,12 +81,11 @@ class Sound:
             timer = Placement(self.joints, self.start_s + self.lead_s + self.duration_s + 1)
             writer = _BlockWriter(self.start_s)
             damage = _Damage()
-            with closing(_frames(container, stream, damage)) as frames:
-                for frame, byte in frames:
-                    at_s = None if frame.pts is None else float(frame.pts * frame.time_base)
-                    start_s = timer.place(at_s, frame.samples / frame.sample_rate, byte)
-                    if start_s is not None:
-                        yield from writer.write(frame, start_s)
+            for frame, byte in _frames(container, stream, damage):
+                at_s = float(frame.pts * frame.time_base) if frame.pts is not None and frame.time_base else None
+                start_s = timer.place(at_s, frame.samples / frame.sample_rate, byte)
+                if start_s is not None:
+                    yield from writer.write(frame, start_s)
             yield from writer.flush()
             if damage.packets and not writer.count:
                 raise VideoError(f"The sound track {track} of {self.path} cannot be decoded ({damage.why}).")
@@ -140,7 +138,9 @@ def _frames(container: InputContainer, stream: AudioStream, damage: _Damage) -> 
             return
         except DECODE_ERRORS as error:
             if is_transient(error):
-                raise VideoError(f"The sound of {container.name} cannot be read ({reason(error)}): try again.") from error
+                raise VideoError(
+                    f"The sound of {container.name.removeprefix('file:')} cannot be read ({reason(error)}): try again."
+                ) from error
             damage.add(error)
             return
         try:
@@ -195,7 +195,7 @@ class _BlockWriter:
     def _blocks(self, frame: AudioFrame | None) -> Iterator[Block]:
         for part in self._resampler.resample(frame):
             if part.samples:
-                yield self._block(part.to_ndarray().reshape(-1))
+                yield self._block(np.asarray(part.to_ndarray(), np.int16).reshape(-1))
 
     def _block(self, samples: Samples) -> Block:
         block = Block(self._next or 0, samples)

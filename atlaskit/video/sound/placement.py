@@ -28,7 +28,7 @@ class Placement:
         """Begin a track.
 
         Args:
-            joints: Byte of the file from which on so many seconds are added to the container's times.
+            joints: Byte of the file from which on so many seconds are added to its times.
             limit_s: When the video ends. A clock that jumps past it has not really gone on.
         """
         self.end_s: float | None = None

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError, VideoError, check_whole, printable
-from atlaskit.video.languages import language_code
+from atlaskit.video.languages import same_language
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
     from av.container import InputContainer
 
 LEAST_WANTED = ("comment", "visual_impaired", "descriptions", "karaoke")
-"""FFmpeg's marks of tracks that are heard only where they are asked for, or where there is no other."""
+"""FFmpeg's marks of tracks that are heard only if they are asked for, or are the only ones."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class SoundTrack:
     """One sound track of a file."""
 
     number: int
-    """Its place among the sound tracks, from 1."""
+    """Its place among the sound tracks, from 0."""
     language: str
     """As the file gives it, such as "eng"; "" if it does not."""
     title: str
@@ -49,7 +49,7 @@ def sound_tracks(container: InputContainer) -> list[SoundTrack]:
             bool(stream.disposition & Disposition.default),
             not any(stream.disposition & mark for mark in least_wanted),
         )
-        for number, stream in enumerate(container.streams.audio, 1)
+        for number, stream in enumerate(container.streams.audio)
     ]
 
 
@@ -67,14 +67,14 @@ def choose_track(path: Path, tracks: Sequence[SoundTrack], number: int | None, l
         raise VideoError(f"{path} has no sound: there is nothing to transcribe.")
     listed = f"{path} has the sound tracks {', '.join(map(str, tracks))}"
     if number is not None:
-        check_whole("audio_track", number)
-        if number > len(tracks):
+        check_whole("audio_track", number, least=0)
+        if number >= len(tracks):
             raise InputError(f"There is no audio_track {number}: {listed}.")
-        return tracks[number - 1]
+        return tracks[number]
     known = [track for track in tracks if track.language]
     candidates = list(tracks)
     if language is not None and known and len(tracks) > 1:
-        candidates = [track for track in known if language_code(track.language) == language_code(language)]
+        candidates = [track for track in known if same_language(language, track.language)]
         if not candidates:
             raise InputError(f"No sound track is in {printable(language, 40)!r}: {listed}. Choose one by audio_track.")
     return min(candidates, key=lambda track: (not track.is_wanted, not track.is_default, track.number))
@@ -82,7 +82,7 @@ def choose_track(path: Path, tracks: Sequence[SoundTrack], number: int | None, l
 
 def open_stream(container: InputContainer, path: Path, track: SoundTrack) -> AudioStream:
     """Return the stream of a track; raise VideoError if it cannot be decoded."""
-    stream = container.streams.audio[track.number - 1]
+    stream = container.streams.audio[track.number]
     if stream.codec_context is None:
         raise VideoError(f"The sound track {track} of {path} has a codec that this build of FFmpeg cannot decode.")
     return stream

@@ -4,9 +4,18 @@ To add a file format, write a module with a function from text to `SourceLine`s 
 `formats`. To add a codec of an embedded track, register it in `embedded`.
 """
 
-from atlaskit.video.subtitles.embedded import read_embedded
+from atlaskit.video.subtitles.embedded import SubtitleTrack, read_embedded, subtitle_tracks
 from atlaskit.video.subtitles.files import read_subtitles
 from atlaskit.video.subtitles.source import SubtitleSource, load_subtitles
 from atlaskit.video.subtitles.track import Line, Subtitles
 
-__all__ = ["Line", "SubtitleSource", "Subtitles", "load_subtitles", "read_embedded", "read_subtitles"]
+__all__ = [
+    "Line",
+    "SubtitleSource",
+    "SubtitleTrack",
+    "Subtitles",
+    "load_subtitles",
+    "read_embedded",
+    "read_subtitles",
+    "subtitle_tracks",
+]

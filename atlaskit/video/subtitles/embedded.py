@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from atlaskit.errors import SubtitleError, reason
+from atlaskit.errors import AtlasError, SubtitleError, printable, reason
+from atlaskit.video.languages import same_language
+from atlaskit.video.names import media_url
+from atlaskit.video.subtitles.files import track_of
 from atlaskit.video.subtitles.markup import plain_ass_text, plain_text
-from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite, place_lines
+from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -16,16 +21,62 @@ if TYPE_CHECKING:
 
 FILE_LISTS = {"hls", "dash", "concat", "imf"}
 """FFmpeg's names of the formats that are lists of other files."""
+PARTIAL = re.compile(r"\b(forced|signs?|songs?|lyrics|karaoke|commentar(y|ies))\b", re.IGNORECASE)
+"""What titles call tracks that do not hold what is said in the video."""
+
+
+class SubtitleTrack(NamedTuple):
+    """What a video file tells of one of its subtitle tracks."""
+
+    number: int
+    """Its place among the subtitle tracks, from 0."""
+    language: str
+    """Its language tag, such as "eng"; "und" if there is none."""
+    title: str
+    codec: str
+    """FFmpeg's name of the codec."""
+    is_text: bool
+    """Whether it can be read; tracks of images cannot."""
+    is_default: bool
+    is_forced: bool
+    """Whether it only translates signs or foreign words."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it holds less than what is said, or something else, by its title or its mark."""
+        return self.is_forced or bool(PARTIAL.search(self.title))
+
+    def __str__(self) -> str:
+        marks = [mark for mark, holds in (("default", self.is_default), ("forced", self.is_forced)) if holds]
+        marks += [] if self.is_text else ["images"]
+        title = f" {printable(self.title, 40)!r}" if self.title else ""
+        return f"{self.number}: {printable(self.language, 20)}{title}" + (f" ({', '.join(marks)})" if marks else "")
+
+
+def subtitle_tracks(path: str | Path) -> list[SubtitleTrack]:
+    """Return the subtitle tracks of a video file, in its order.
+
+    Raises:
+        SubtitleError: The file cannot be read.
+    """
+    with _opened(path) as container:
+        return [_described(number, stream) for number, stream in enumerate(container.streams.subtitles)]
 
 
 def read_embedded(
-    path: str | Path, *, origin_s: float = 0.0, duration_s: float | None = None, language: str | None = None
+    path: str | Path,
+    *,
+    origin_s: float = 0.0,
+    duration_s: float | None = None,
+    language: str | None = None,
+    track: int | str | None = None,
 ) -> Subtitles:
     """Read a text track out of a video file.
 
-    Of the text tracks, the one marked as default is read, or the first if none is marked. Nothing
-    is decoded, but the packets of a text track lie between those of the video, so an MKV is read
-    from end to end once.
+    The track with the most text in the wanted language is read. One that is marked as forced, or
+    called "Signs", "Songs" or "Commentary", is read only if there is no other. Without a wanted
+    language it is that of the default track, or of the first. Nothing is decoded, but the packets
+    of a text track lie between those of the video, so an MKV is read from end to end once.
 
     Args:
         path: The video file.
@@ -33,7 +84,9 @@ def read_embedded(
             subtracted from every time.
         duration_s: Length of the video in seconds: lines are cut to `[0, duration_s)`. None means
             no end.
-        language: Only consider tracks whose language tag is this one, such as "eng".
+        language: The wanted language: its code of two or three letters (ISO 639-1, 639-2), its
+            English name, or a tag that begins with one, such as "pt-BR".
+        track: The number of a track among the subtitle tracks, from 0, or its title.
 
     Returns:
         The lines, possibly none. A line whose duration the container does not give lasts until the
@@ -41,61 +94,110 @@ def read_embedded(
 
     Raises:
         SubtitleError: The file has no such track, its subtitles are images, or it cannot be read.
-        InputError: `origin_s` or `duration_s` is not a valid number of seconds.
+        InputError: `origin_s` or `duration_s` is not a valid number of seconds, or `language` is
+            none.
     """
-    import av  # here, so that `import atlaskit` stays light
-
     check_finite("origin_s", origin_s)
     check_duration(duration_s)
+    with _opened(path) as container:
+        streams = container.streams.subtitles
+        tracks = [_described(number, stream) for number, stream in enumerate(streams)]
+        candidates = _candidates(path, tracks, language, track)
+        lines = _lines_of(container, [streams[candidate.number] for candidate in candidates])
+    fullest = max(candidates, key=lambda candidate: _worth(candidate, lines[candidate.number]))
+    return track_of(lines[fullest.number], origin_s, duration_s, f"the subtitles in {path}")
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[InputContainer]:
+    """Open a video file for its subtitles; raise SubtitleError for what goes wrong meanwhile."""
+    import av  # here, so that `import atlaskit` stays light
+
     try:
         # A hostile "video" may be a playlist of web addresses: only local files are opened.
-        with av.open(str(path), metadata_errors="replace", options={"protocol_whitelist": "file"}) as container:
+        with av.open(media_url(path), metadata_errors="replace", options={"protocol_whitelist": "file"}) as container:
             if FILE_LISTS & set(container.format.name.split(",")):
                 raise SubtitleError(f"{path} is a list of other files: name a video file.")
-            track = _choose_track(path, container.streams.subtitles, language)
-            lines = list(_track_lines(container, track))
+            yield container
     except (av.FFmpegError, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, AtlasError):
+            raise
         raise SubtitleError(
             f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it again."
         ) from error
-    return place_lines(lines, origin_s, duration_s)
 
 
-def _track_lines(container: InputContainer, track: SubtitleStream) -> Iterator[SourceLine]:
-    """Yield the lines of a track, in the container's time."""
+def _described(number: int, stream: SubtitleStream) -> SubtitleTrack:
+    from av.stream import Disposition
+
+    codec, metadata = _codec_name(stream), stream.metadata
+    return SubtitleTrack(
+        number,
+        metadata.get("language", "und"),
+        metadata.get("title", "") or metadata.get("handler_name", ""),
+        codec,
+        codec in TEXT_CODECS,
+        bool(stream.disposition & Disposition.default),
+        bool(stream.disposition & Disposition.forced),
+    )
+
+
+def _candidates(
+    path: str | Path, tracks: Sequence[SubtitleTrack], language: str | None, track: int | str | None
+) -> list[SubtitleTrack]:
+    """Return the tracks among which the fullest is chosen."""
+    if not tracks:
+        raise SubtitleError(f"{path} has no subtitle track: give its subtitles as a file.")
+    there = "; ".join(map(str, tracks))
+    if track is not None:
+        chosen = [found for found in tracks if str(track) == str(found.number) or track == found.title]
+        if not chosen:
+            raise SubtitleError(f"{path} has no subtitle track {track!r:.80}: choose from {there}.")
+        if not chosen[0].is_text:
+            raise SubtitleError(
+                f"The subtitle track {track!r:.80} of {path} holds images, or text in an unknown codec "
+                f"({chosen[0].codec}): choose another from {there}, or give subtitles as a file."
+            )
+        return chosen[:1]
+    readable = [found for found in tracks if found.is_text]
+    if not readable:
+        codecs = ", ".join(dict.fromkeys(found.codec for found in tracks))
+        raise SubtitleError(
+            f"The subtitles in {path} are images, or text in an unknown codec ({codecs}): give them as a file."
+        )
+    if language is not None:
+        chosen = [found for found in readable if same_language(language, found.language)]
+        if not chosen:
+            raise SubtitleError(f"{path} has no text track in language {language!r:.80}: choose from {there}.")
+    else:
+        usual = next((found for found in readable if found.is_default), readable[0])
+        chosen = [found for found in readable if found.language == usual.language]
+    return [found for found in chosen if not found.is_partial] or chosen
+
+
+def _worth(track: SubtitleTrack, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
+    """Return what makes a track better than another: its letters, then its mark, then its place."""
+    return sum(len(line.text) for line in lines), track.is_default, -track.number
+
+
+def _lines_of(container: InputContainer, streams: Sequence[SubtitleStream]) -> dict[int, list[SourceLine]]:
+    """Return the lines of some tracks by their numbers, in the container's time."""
     import av
 
     for stream in container.streams:
-        if stream is not track and hasattr(stream, "discard"):  # PyAV has it since version 18
+        if stream not in streams and hasattr(stream, "discard"):  # PyAV has it since version 18
             stream.discard = av.stream.Discard.all  # lets the demuxer skip the frames of an MP4 unread
-    text_of = TEXT_CODECS[_codec_name(track)]
-    for packet in container.demux(track):
+    numbers = {stream.index: number for number, stream in enumerate(container.streams.subtitles)}
+    lines: dict[int, list[SourceLine]] = {numbers[stream.index]: [] for stream in streams}
+    for packet in container.demux(*streams):
         if packet.pts is None or packet.time_base is None or not packet.size:
             continue
         start = packet.pts * packet.time_base
         duration = (packet.duration or 0) * packet.time_base
         end_s = float(start + duration) if duration > 0 else None
-        yield SourceLine(float(start), end_s, text_of(bytes(packet)))
-
-
-def _choose_track(path: str | Path, tracks: Sequence[SubtitleStream], language: str | None) -> SubtitleStream:
-    from av.stream import Disposition
-
-    if not tracks:
-        raise SubtitleError(f"{path} has no subtitle track: give its subtitles as a file.")
-    readable = [track for track in tracks if _codec_name(track) in TEXT_CODECS]
-    if not readable:
-        codecs = ", ".join(dict.fromkeys(_codec_name(track) for track in tracks))
-        raise SubtitleError(
-            f"The subtitles in {path} are images, or text in an unknown codec ({codecs}): give them as a file."
-        )
-    languages = [track.metadata.get("language", "und") for track in readable]
-    if language is not None:
-        readable = [track for track, tag in zip(readable, languages, strict=True) if tag == language]
-        if not readable:
-            available = ", ".join(dict.fromkeys(languages))
-            raise SubtitleError(f"{path} has no text track in language {language!r}: choose from {available}.")
-    return next((track for track in readable if track.disposition & Disposition.default), readable[0])
+        text_of = TEXT_CODECS[_codec_name(cast("SubtitleStream", packet.stream))]
+        lines[numbers[packet.stream.index]].append(SourceLine(float(start), end_s, text_of(bytes(packet))))
+    return lines
 
 
 def _codec_name(track: SubtitleStream) -> str:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
-from atlaskit.errors import SubtitleError
+from atlaskit.errors import SubtitleError, SubtitleWarning, printable
 from atlaskit.video.encoding import decode_text
-from atlaskit.video.subtitles.formats import FORMATS
+from atlaskit.video.subtitles.formats import FORMATS, format_of
+from atlaskit.video.subtitles.rolling import unrolled
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite, place_lines
 
 MAX_BYTES = 64 << 20
 """Largest file that is read. Ten hours of speech are about 2 MB."""
 
 
-def read_subtitles(path: str | Path, *, starts_at_s: float = 0.0, duration_s: float | None = None) -> Subtitles:
-    r"""Read an SRT, WebVTT, ASS/SSA or LongVideoBench JSON file.
+def read_subtitles(
+    path: str | Path, *, starts_at_s: float = 0.0, duration_s: float | None = None, is_excerpt: bool = False
+) -> Subtitles:
+    r"""Read a subtitle file: SRT, WebVTT, ASS/SSA, TTML/DFXP, SBV, LRC, TSV, `.sub`, SAMI or JSON.
+
+    JSON is that of LongVideoBench, Whisper, WhisperX, whisper.cpp or YouTube (`json3`). What a file
+    holds decides if that is certain, else its suffix.
 
     The text of each line is plain: tags, ASS comments and drawings are dropped, entities decoded,
-    whitespace collapsed. Lines without text and lines that end before they start are dropped;
-    repeated lines are not.
+    whitespace collapsed. Lines without text are dropped. A line that ends before it starts lasts
+    until the next one starts; one whose times cannot be read follows the one before it. Rolling
+    captions, which show each line two or three times, are said once: see `Subtitles.original`.
 
     The encoding is taken from a byte order mark if there is one. Otherwise zero bytes indicate
     UTF-16, then UTF-8 is tried, then the encoding is guessed. On a dozen lines the guess is right
@@ -29,13 +38,15 @@ def read_subtitles(path: str | Path, *, starts_at_s: float = 0.0, duration_s: fl
     certain.
 
     Args:
-        path: A file whose suffix names its format.
+        path: The file.
         starts_at_s: Second of the file's own time at which the video begins, subtracted from every
             time (LongVideoBench's `starting_timestamp_for_subtitles`).
         duration_s: Length of the video in seconds. Lines are cut to `[0, duration_s)`, and lines
             outside are dropped, even if none remains. A line without an end (null in JSON) lasts
             until `duration_s`; with None, until the next line starts, or for LAST_LINE_S seconds if
             none does.
+        is_excerpt: Whether the file may cover more than the video: then no warning tells of lines
+            outside.
 
     Raises:
         SubtitleError: The file cannot be read, is of no known format, is larger than MAX_BYTES, or
@@ -46,21 +57,50 @@ def read_subtitles(path: str | Path, *, starts_at_s: float = 0.0, duration_s: fl
     suffix = path.suffix.lower()
     check_finite("starts_at_s", starts_at_s)
     check_duration(duration_s)
-    if suffix not in FORMATS:
-        raise SubtitleError(f"{path} is not a subtitle file of a known format: give one of {', '.join(FORMATS)}.")
     text = _decode(path, _read_bytes(path))
+    found = format_of(suffix, text)
+    if found is None:
+        raise SubtitleError(f"{path} is not a subtitle file of a known format: give one of {', '.join(FORMATS)}.")
     try:
-        lines = FORMATS[suffix].parse(text)
+        lines = found.parse(text)
     except SubtitleError as error:
         raise SubtitleError(f"{path} cannot be read: {error}") from error
-    if not FORMATS[suffix].may_be_empty and not any(map(_is_complete, lines)):
-        name = suffix[1:].upper()
+    if not found.may_be_empty and not any(line.text for line in lines):
+        name = suffix[1:].upper() or "subtitle"
         raise SubtitleError(f"{path} holds no line of text with a start and an end: is it a whole {name} file?")
-    return place_lines(lines, starts_at_s, duration_s)
+    return track_of(lines, starts_at_s, duration_s, str(path), is_excerpt=is_excerpt)
 
 
-def _is_complete(line: SourceLine) -> bool:
-    return bool(line.text) and (line.end_s is None or line.start_s < line.end_s)
+def track_of(
+    lines: Iterable[SourceLine], origin_s: float, duration_s: float | None, name: str, *, is_excerpt: bool = False
+) -> Subtitles:
+    """Place lines on the time axis of a video, and tell in a warning which are not on it.
+
+    Args:
+        lines: Lines in the source's time.
+        origin_s: Second of the source at which the video begins.
+        duration_s: Length of the video in seconds; None if it is not known.
+        name: Of the source, for the warning.
+        is_excerpt: Whether lines outside the video are no reason for a warning.
+    """
+    placement = place_lines(lines, origin_s, duration_s)
+    count = len(placement.lines) + len(placement.before) + len(placement.after)
+    told = [(placement.untimed, "have times that cannot be read and follow the line before them")]
+    if not is_excerpt:
+        told += [
+            (placement.before, "end before the first frame and are not shown"),
+            (placement.after, "start after the end of the video and are not shown"),
+        ]
+    for outside, why in told:
+        if outside:
+            first = outside[0]
+            warnings.warn(
+                f"{len(outside)} of {count} lines of {name} {why}; "
+                f"the first, at {first.start_s:.1f} s: {printable(first.text, 60)!r}.",
+                SubtitleWarning,
+                stacklevel=4,
+            )
+    return unrolled(placement.lines)
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from atlaskit.video.subtitles.ass import parse_ass
-from atlaskit.video.subtitles.longvideobench import parse_longvideobench
+from atlaskit.video.subtitles.jsons import parse_json
+from atlaskit.video.subtitles.simple import parse_lrc, parse_sami, parse_sbv, parse_sub, parse_tsv
 from atlaskit.video.subtitles.srt import parse_srt
 from atlaskit.video.subtitles.track import SourceLine
+from atlaskit.video.subtitles.ttml import parse_ttml
 
 Parser: TypeAlias = Callable[[str], list[SourceLine]]
 """From a decoded text, whose rows end in `\\n`, to its lines in the file's own time.
@@ -30,5 +33,32 @@ FORMATS: dict[str, Format] = {
     ".vtt": Format(parse_srt),
     ".ass": Format(parse_ass),
     ".ssa": Format(parse_ass),
-    ".json": Format(parse_longvideobench, may_be_empty=True),
+    ".json": Format(parse_json, may_be_empty=True),
+    ".json3": Format(parse_json, may_be_empty=True),
+    ".ttml": Format(parse_ttml),
+    ".dfxp": Format(parse_ttml),
+    ".xml": Format(parse_ttml),
+    ".sbv": Format(parse_sbv),
+    ".lrc": Format(parse_lrc),
+    ".tsv": Format(parse_tsv),
+    ".sub": Format(parse_sub),
+    ".smi": Format(parse_sami),
+    ".sami": Format(parse_sami),
 }
+SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"WEBVTT"), ".vtt"),
+    (re.compile(r"\[Script Info\]", re.IGNORECASE), ".ass"),
+    (re.compile(r"(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:\w+:)?tt[\s>]", re.DOTALL), ".ttml"),
+    (re.compile(r"<sami", re.IGNORECASE), ".smi"),
+    (re.compile(r"\{\d+\}\{\d*\}", re.ASCII), ".sub"),
+    (re.compile(r"\d+\s*\n\s*\d+:\d+:\d+[,.]\d+\s*-->", re.ASCII), ".srt"),
+)
+"""How a text begins that is certainly of a format, whatever its suffix."""
+
+
+def format_of(suffix: str, text: str) -> Format | None:
+    """Return the format of a text; None if neither its beginning nor its suffix tells."""
+    for sign, certain in SIGNS:
+        if sign.match(text):
+            return FORMATS[certain]
+    return FORMATS.get(suffix)

@@ -6,9 +6,9 @@ lasts until the end of the video.
 
 from __future__ import annotations
 
-import json
 import math
 import reprlib
+from collections.abc import Sequence
 
 from atlaskit.errors import SubtitleError
 from atlaskit.video.subtitles.clock import parse_clock
@@ -16,18 +16,12 @@ from atlaskit.video.subtitles.markup import plain_text
 from atlaskit.video.subtitles.track import SourceLine
 
 
-def parse_longvideobench(text: str) -> list[SourceLine]:
-    """Return the lines of a LongVideoBench JSON text.
+def parse_entries(entries: Sequence[object]) -> list[SourceLine]:
+    """Return the lines of the entries of a LongVideoBench file.
 
     Raises:
-        SubtitleError: The text is not JSON, or an entry has neither of the two forms.
+        SubtitleError: An entry has neither of the two forms.
     """
-    try:
-        entries = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SubtitleError(f"the text is not valid JSON ({error}); copy or download the file again.") from error
-    if not isinstance(entries, list):
-        raise SubtitleError("the JSON is not a list of lines, as LongVideoBench has it; is it the right file?")
     return [_parse_entry(number, entry) for number, entry in enumerate(entries, start=1)]
 
 

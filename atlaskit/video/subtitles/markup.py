@@ -26,17 +26,17 @@ def plain_text(text: str) -> str:
     """Return a line of SRT, WebVTT or a similar format without its markup."""
     text = _BREAK.sub(" ", _OVERRIDE.sub("", text))
     text = _ENTITY.sub(lambda match: html.unescape(match[0]), _TAG.sub("", text))
-    return _normalized(text)
+    return collapsed(text)
 
 
 def plain_ass_text(text: str) -> str:
     r"""Return the text of an ASS event without markup; empty for a drawing (`{\p1}m 0 0 l 9 0`)."""
     if _DRAWING.search(text):
         return ""
-    return _normalized(re.sub(r"\\[Nnh]", " ", _BRACES.sub("", text)))
+    return collapsed(re.sub(r"\\[Nnh]", " ", _BRACES.sub("", text)))
 
 
-def _normalized(text: str) -> str:
+def collapsed(text: str) -> str:
     """Collapse whitespace, drop control characters, and replace lone surrogates (possible in JSON).
 
     A lone surrogate cannot be encoded, so no file could store it.

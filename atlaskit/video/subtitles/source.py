@@ -13,10 +13,16 @@ SubtitleSource: TypeAlias = "str | Path | Subtitles | None"
 """A subtitle file, "embedded" for the track inside the video file, a track, or None."""
 
 
-def load_subtitles(source: SubtitleSource, duration_s: float) -> Subtitles:
+def load_subtitles(source: SubtitleSource, duration_s: float, lead_s: float = 0.0) -> Subtitles:
     """Return the track of a video of `duration_s` seconds; an empty one for None.
 
     "embedded" is read by `read_embedded`, since it needs the video file.
+
+    Args:
+        source: What the caller gave.
+        duration_s: Length of the video in seconds.
+        lead_s: Seconds of the container's time before the first frame: a subtitle file counts from
+            its start.
 
     Raises:
         InputError: `source` is none of these.
@@ -26,4 +32,4 @@ def load_subtitles(source: SubtitleSource, duration_s: float) -> Subtitles:
         return source or Subtitles()
     if not isinstance(source, (str, Path)):
         raise InputError(f'subtitles must be a file, "embedded", or a Subtitles object; got {source!r:.80}.')
-    return read_subtitles(source, duration_s=duration_s)
+    return read_subtitles(source, duration_s=duration_s, starts_at_s=lead_s)

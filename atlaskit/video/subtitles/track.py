@@ -9,7 +9,7 @@ import json
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -36,6 +36,8 @@ class Subtitles:
     """All lines of a video, sorted by start, then by end, whatever order they are given in."""
 
     lines: tuple[Line, ...] = ()
+    original: tuple[Line, ...] = field(default=(), compare=False, repr=False)
+    """The lines as their source gives them, where they were rolling captions; else empty."""
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.lines, key=lambda line: (line.start_s, line.end_s)))
@@ -44,7 +46,10 @@ class Subtitles:
     @classmethod
     def merged(cls, parts: Sequence[Subtitles]) -> Subtitles:
         """Return one track with all lines of several tracks, repeated lines included."""
-        return cls(tuple(line for part in parts for line in part.lines))
+        lines = tuple(line for part in parts for line in part.lines)
+        if not any(part.original for part in parts):
+            return cls(lines)
+        return cls(lines, tuple(line for part in parts for line in part.original or part.lines))
 
     def shifted(self, offset_s: float, end_s: float | None = None) -> Subtitles:
         """Return the track `offset_s` seconds later (earlier if negative), cut to `[0, end_s)`.
@@ -60,8 +65,11 @@ class Subtitles:
         check_finite("offset_s", offset_s)
         if end_s is not None:
             check_finite("end_s", end_s)
-        lines = (SourceLine(line.start_s, line.end_s, line.text) for line in self.lines)
-        return place_lines(lines, -offset_s, end_s)
+        lines, original = (
+            place_lines((SourceLine(line.start_s, line.end_s, line.text) for line in source), -offset_s, end_s).lines
+            for source in (self.lines, self.original)
+        )
+        return Subtitles(lines, original)
 
     def between(self, start_s: float, end_s: float) -> tuple[Line, ...]:
         """Return every line that overlaps `[start_s, end_s)`, uncut and in order of time.
@@ -119,36 +127,60 @@ class SourceLine(NamedTuple):
     """One line as its source gives it: plain text, and times in the source's own seconds."""
 
     start_s: float
+    """NaN if the source gives a start that cannot be read."""
     end_s: float | None
     """None if the source gives no end: the line ends where the next one starts. Infinity if the
     line lasts until the end of the video."""
     text: str
 
 
-def place_lines(lines: Iterable[SourceLine], origin_s: float, duration_s: float | None) -> Subtitles:
+class Placement(NamedTuple):
+    """Lines on the time axis of a video, and those that are not there or not at their own time."""
+
+    lines: tuple[Line, ...]
+    before: list[Line]
+    """Lines that end before the first frame."""
+    after: list[Line]
+    """Lines that start after the end of the video."""
+    untimed: list[Line]
+    """Lines whose times cannot be read: each is placed after the line before it."""
+
+
+def place_lines(lines: Iterable[SourceLine], origin_s: float, duration_s: float | None) -> Placement:
     """Place lines of a source on the time axis of a video.
 
-    Each line without an end gets one. Lines are then moved `origin_s` seconds earlier and cut to
-    `[0, duration_s)`. Lines without text, lines that end before they start, and lines outside the
-    video are dropped.
+    Each line without an end, or with one that is not after its start, gets one. Lines are then
+    moved `origin_s` seconds earlier and cut to `[0, duration_s)`.
 
     Args:
-        lines: Lines in the source's time, in any order.
+        lines: Lines in the source's time, in any order. Those without text are left out.
         origin_s: Second of the source at which the video begins.
         duration_s: Length of the video in seconds; None if it is not known.
     """
-    lines = list(lines)
-    starts = sorted({line.start_s for line in lines})
+    lines = [line for line in lines if line.text]
+    starts = sorted({line.start_s for line in lines if not math.isnan(line.start_s)})
     limit_s = math.inf if duration_s is None else duration_s
-    placed = []
+    placement = Placement((), [], [], [])
+    placed: list[Line] = []
+    last_end_s = origin_s
     for start_s, end_s, text in lines:
-        if end_s is None or (duration_s is None and math.isinf(end_s)):
+        is_untimed = math.isnan(start_s)
+        if is_untimed:
+            start_s, end_s = last_end_s, None
+        if end_s is None or math.isnan(end_s) or end_s <= start_s or (duration_s is None and math.isinf(end_s)):
             following = bisect_right(starts, start_s)
             end_s = starts[following] if following < len(starts) else start_s + LAST_LINE_S
-        shown_s, hidden_s = max(0.0, start_s - origin_s), min(end_s - origin_s, limit_s)
-        if text and start_s < end_s and shown_s < hidden_s:
-            placed.append(Line(shown_s, hidden_s, text))
-    return Subtitles(tuple(placed))
+        last_end_s = end_s
+        line = Line(max(0.0, start_s - origin_s), min(end_s - origin_s, limit_s), text)
+        if is_untimed:
+            placement.untimed.append(line)
+        if end_s <= origin_s:
+            placement.before.append(Line(start_s, end_s, text))
+        elif line.start_s >= limit_s:
+            placement.after.append(Line(start_s, end_s, text))
+        elif line.start_s < line.end_s:
+            placed.append(line)
+    return placement._replace(lines=tuple(placed))
 
 
 def check_finite(name: str, value: float) -> None:

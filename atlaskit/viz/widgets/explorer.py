@@ -22,7 +22,9 @@ from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
 from atlaskit.runs.result import Result
-from atlaskit.video.video import Sampling, Video
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
+from atlaskit.video.video import Sampling
 from atlaskit.viz.html.markup import (
     MAX_WIDTH_PX,
     Html,
@@ -62,7 +64,7 @@ class GridExplorer:
 
     def __init__(
         self,
-        video: Video,
+        video: AnyVideo,
         *,
         result: Result | None = None,
         k: int = 8,
@@ -75,7 +77,7 @@ class GridExplorer:
         """Prepare an explorer; nothing is decoded yet.
 
         Args:
-            video: The video.
+            video: The video, its file, or a list of files.
             result: A run whose evidence (M+) and dead zones (M−) are marked on the cells.
             k: Cells per side of a grid.
             cell: Width and height of a cell in pixels.
@@ -90,7 +92,7 @@ class GridExplorer:
             InputError: A setting is out of its range.
         """
         self.atlas = Atlas(
-            video,
+            as_video(video, cache),
             k=k,
             cell=cell,
             max_depth=max_depth,

@@ -22,7 +22,8 @@ from support.subtitle_files import (
     texts_of,
 )
 
-from atlaskit.errors import SubtitleError
+from atlaskit.errors import InputError, SubtitleError
+from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, read_embedded
 from atlaskit.video.subtitles.track import LAST_LINE_S
 
@@ -50,8 +51,11 @@ def subtitled_video(
             stream.codec_context.time_base = Fraction(1, 1000)
             if "language" in metadata:
                 stream.metadata["language"] = metadata["language"][place]
-            if "default" in metadata:
-                stream.disposition = Disposition.default if metadata["default"][place] else Disposition(0)
+            if "title" in metadata:
+                stream.metadata["title"] = metadata["title"][place]
+            if "default" in metadata or "forced" in metadata:
+                marks = [Disposition[mark] for mark in ("default", "forced") if metadata.get(mark, [""] * 9)[place]]
+                stream.disposition = sum(marks, Disposition(0))
             streams.append(stream)
         container.start_encoding()
         packets = [packet for index in range(75) for packet in video.encode(timed_frame(index))] + video.encode()
@@ -138,16 +142,57 @@ def test_mov_text_may_be_utf16(tmp_path: Path) -> None:
 
 
 def test_the_default_track_of_a_language_is_chosen_else_the_first(tmp_path: Path) -> None:
-    tracks = [[(0.0, 1.0, word)] for word in ("one", "two", "three")]
+    tracks = [[(0.0, 1.0, word)] for word in ("one", "two", "six")]
     languages = ["eng", "ger", "ger"]
     path = subtitled_video(tmp_path / "a.mkv", *tracks, language=languages, default=["", "", "yes"])
-    assert texts_of(read_embedded(path)) == ["three"]
+    assert texts_of(read_embedded(path)) == ["six"]
     assert texts_of(read_embedded(path, language="eng")) == ["one"]
-    assert texts_of(read_embedded(path, language="ger")) == ["three"]
+    assert texts_of(read_embedded(path, language="ger")) == ["six"]
     first = subtitled_video(tmp_path / "b.mkv", *tracks, language=languages, default=["", "", ""])
     assert texts_of(read_embedded(first)) == ["one"] and texts_of(read_embedded(first, language="ger")) == ["two"]
-    with pytest.raises(SubtitleError, match="in language 'fre': choose from eng, ger"):
+    with pytest.raises(SubtitleError, match="in language 'fre': choose from 0: eng; 1: ger; 2: ger .default"):
         read_embedded(path, language="fre")
+
+
+def test_the_fullest_track_of_a_language_is_read_and_never_a_partial_one(tmp_path: Path) -> None:
+    full = [(0.0, 1.0, "all that is said"), (1.0, 2.0, "and the rest")]
+    sign = [(0.0, 2.9, "EXIT, in letters as long as all that is said here, or longer")]
+    few = [(0.0, 1.0, "some")]
+    for number, marks in enumerate(
+        (
+            {"forced": ["yes", "", ""], "default": ["yes", "", ""]},
+            {"title": ["Signs & Songs", "", "Full"], "default": ["yes", "", ""]},
+            {"title": ["Director's commentary", "SDH", ""]},
+            {"title": ["English (forced)", "English", "English"]},
+        )
+    ):
+        path = subtitled_video(tmp_path / f"{number}.mkv", sign, full, few, language=["eng"] * 3, **marks)
+        assert texts_of(read_embedded(path)) == ["all that is said", "and the rest"], marks
+    alone = subtitled_video(tmp_path / "alone.mkv", sign, language=["eng"], forced=["yes"])
+    assert len(read_embedded(alone).lines) == 1, "a forced track is better than none"
+
+
+@pytest.mark.parametrize("language", ["de", "deu", "ger", "German", "german", "de-AT", "GER"])
+def test_a_language_has_many_names(tmp_path: Path, language: str) -> None:
+    tracks = [[(0.0, 1.0, word)] for word in ("one", "two")]
+    path = subtitled_video(tmp_path / "a.mkv", *tracks, language=["eng", "ger"])
+    assert texts_of(read_embedded(path, language=language)) == ["two"]
+    video = open_video(path, "embedded", language=language)
+    assert texts_of(video.subtitles) == ["two"]
+
+
+def test_a_track_is_chosen_by_number_or_title(tmp_path: Path) -> None:
+    tracks = [[(0.0, 1.0, word)] for word in ("one", "two")]
+    path = subtitled_video(tmp_path / "a.mkv", *tracks, language=["eng", "ger"], title=["", "Untertitel"])
+    assert texts_of(open_video(path, "embedded", subtitles_track=1).subtitles) == ["two"]
+    assert texts_of(open_video(path, "embedded", subtitles_track="Untertitel").subtitles) == ["two"]
+    assert [str(track) for track in open_video(path).subtitle_tracks] == ["0: eng", "1: ger 'Untertitel'"]
+    with pytest.raises(SubtitleError, match="no subtitle track 7: choose from 0: eng; 1: ger 'Untertitel'"):
+        open_video(path, "embedded", subtitles_track=7)
+    with pytest.raises(InputError, match="A language is a code or a name"):
+        open_video(path, "embedded", language="gibberish")
+    with pytest.raises(InputError, match='give subtitles="embedded"'):
+        open_video(path, language="en")
 
 
 def test_a_video_without_readable_subtitles_raises_one_sentence(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -26,8 +25,8 @@ from atlaskit.models.speech import ASR
 from atlaskit.models.transcription import Segment
 from atlaskit.models.usage import Usage
 from atlaskit.video.languages import language_code
-from atlaskit.video.opening import open_video
-from atlaskit.video.playlist import Playlist, VideoSource
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo, Playlist
 from atlaskit.video.sound import Chunk, Sound
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.subtitles.track import SourceLine, place_lines
@@ -43,7 +42,7 @@ BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s [{elapsed}<{remai
 
 
 def transcribe(
-    video: VideoSource | Sequence[VideoSource],
+    video: AnyVideo,
     asr: ASR,
     *,
     language: str | None = None,
@@ -70,7 +69,7 @@ def transcribe(
         asr: The speech model.
         language: The language that is spoken, as an ISO 639 code or an English name. The model is
             told, and of several sound tracks the one in it is taken. None: that of `asr`.
-        audio_track: Number of the sound track, from 1. None: by language, or the default one.
+        audio_track: Number of the sound track, from 0. None: by language, or the default one.
         save: An SRT file to write the lines to, which `open_video` reads as `subtitles`.
         parallel: How many chunks are sent at once. Only the time it takes depends on it.
         cache: Where what was heard is stored; None for `./cache`.
@@ -95,7 +94,7 @@ def transcribe(
         raise InputError(f"save must be a file that ends in .srt; got {printable(str(save), 200)!r}.")
     if language is not None:
         asr = asr.with_language(language_code(language))
-    opened = open_video(video, cache=cache)
+    opened = as_video(video, cache)
     sounds = _sounds(opened, audio_track, asr.parameters["language"])
     total_s = sum(sound.duration_s for sound in sounds.values())
     desc = f"{printable(asr.name, 60)} hears {printable(opened.name, 60)}"
@@ -129,8 +128,8 @@ def _sounds(video: Video, audio_track: int | None, language: str | None) -> dict
             failures.append(error)
     if failures and not sounds:
         raise failures[0]
-    for error in failures:
-        warnings.warn(f"A part of {video.name} is left out. {error}", SpeechWarning, stacklevel=3)
+    for failure in failures:
+        warnings.warn(f"A part of {video.name} is left out. {failure}", SpeechWarning, stacklevel=3)
     return sounds
 
 
@@ -186,11 +185,11 @@ class _Listener:
             line for place, segments in sorted(done.heard.items(), key=_start) for line in self._placed(place, segments)
         ]
         self._lines += len(lines)
-        track = place_lines(lines, sound.lead_s, sound.duration_s)
-        if len(track) < len(lines):
-            outside = [line for line in lines if not 0 < line.end_s - sound.lead_s or line.start_s >= self._end(sound)]
-            self._leave_out("outside the picture", "" if not outside else outside[0].text, len(lines) - len(track))
-        return track
+        placement = place_lines(lines, sound.lead_s, sound.duration_s)
+        outside = placement.before + placement.after
+        if outside:
+            self._leave_out("outside the picture", outside[0].text, len(outside))
+        return Subtitles(placement.lines)
 
     def warn(self) -> None:
         """Warn of what was left out."""
@@ -207,26 +206,22 @@ class _Listener:
     def _dropped(self) -> int:
         return self._left_out.total() - self._left_out["outside the picture"]
 
-    def _end(self, sound: Sound) -> float:
-        return sound.lead_s + sound.duration_s
-
     def _hear_all(self, sound: Sound) -> _Progress:
         """Send all chunks of a file, a few at a time, and return what came of each."""
         done, cancel = _Progress(), threading.Event()
         pending: dict[Future[tuple[Segment, ...]], _Place] = {}
         with ThreadPoolExecutor(self._parallel, thread_name_prefix="atlaskit-speech") as pool:
             try:
-                with closing(sound.chunks()) as chunks:
-                    for chunk in chunks:
-                        place = _Place(chunk.start_s, chunk.end_s)
-                        if chunk.is_silent:
-                            self._bar.update(place.end_s - place.start_s)
-                            continue
-                        pending[pool.submit(self._hear, chunk, cancel)] = place
-                        while len(pending) >= 2 * self._parallel:
-                            self._collect(pending, done)
-                        if done.in_a_row >= MOST_FAILURES:
-                            break
+                for chunk in sound.chunks():
+                    place = _Place(chunk.start_s, chunk.end_s)
+                    if chunk.is_silent:
+                        self._bar.update(place.end_s - place.start_s)
+                        continue
+                    pending[pool.submit(self._hear, chunk, cancel)] = place
+                    while len(pending) >= 2 * self._parallel:
+                        self._collect(pending, done)
+                    if done.in_a_row >= MOST_FAILURES:
+                        break
                 while pending:
                     self._collect(pending, done)
             except BaseException:

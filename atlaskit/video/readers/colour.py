@@ -1,0 +1,166 @@
+"""Colours as a screen for SDR shows them: which matrix a frame's colours are coded with, and how
+HDR and wide gamuts become SDR.
+
+A frame is scaled first, at 16 bits. Then look-up tables turn its values into light, in units of
+reference white; a matrix takes the light to the primaries of BT.709; a tone curve takes HDR into
+the range of SDR; and a look-up table turns the light into values again.
+
+The curve is the Möbius curve of FFmpeg's `tonemap` filter: light up to LINEAR_UP_TO keeps its
+value, brighter light is compressed, without end, so that no two highlights become the same. It is
+applied to the brightest of a pixel's three colours, and the others follow in proportion: grey stays
+grey and hues stay.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from av.video.frame import VideoFrame
+from numpy.typing import NDArray
+
+from atlaskit.video.readers import Pixels
+
+BT709, FCC, BT470BG, SMPTE170M, SMPTE240M, BT2020, BT2020_CL, ICTCP = 1, 4, 5, 6, 7, 9, 10, 14
+"""Numbers of matrices, as in FFmpeg and ITU-T H.273."""
+KNOWN_MATRICES = {
+    BT709: BT709,
+    FCC: FCC,
+    BT470BG: BT470BG,
+    SMPTE170M: BT470BG,
+    SMPTE240M: SMPTE240M,
+    BT2020: BT2020,
+    BT2020_CL: BT2020,  # the nearest that swscale has
+    ICTCP: BT2020,
+}
+"""Numbers of swscale's matrices, by those of frames."""
+PQ, HLG = 16, 18
+"""Numbers of the transfer functions of HDR."""
+SD_WIDTH, SD_HEIGHT = 1280, 576
+"""A frame without a tag is in BT.601 if it is narrower than this, and at most this high."""
+
+REFERENCE_WHITE, HLG_PEAK, PQ_PEAK = 203.0, 1000.0, 10_000.0
+"""Light in cd/m²: that of a white page in HDR (BT.2408), and that of the brightest values."""
+LINEAR_UP_TO = 0.3
+"""Light, in units of reference white, up to which the tone curve changes nothing."""
+GAMMA = 2.4
+"""Exponent of a screen for SDR (BT.1886)."""
+BLOCK_PX = 1 << 18
+
+Light = NDArray[np.float32]
+Mixing = tuple[tuple[float, float, float], ...]
+
+# Each row sums to 1, so that grey stays grey.
+FROM_BT2020: Mixing = (
+    (1.660491, -0.587641, -0.072850),
+    (-0.124550, 1.132900, -0.008350),
+    (-0.018151, -0.100579, 1.118730),
+)
+FROM_P3: Mixing = ((1.224940, -0.224940, 0.0), (-0.042057, 1.042057, 0.0), (-0.019638, -0.078636, 1.098274))
+PRIMARIES: dict[int, Mixing] = {9: FROM_BT2020, 11: FROM_P3, 12: FROM_P3}
+"""Matrices from other primaries to those of BT.709, by their number in H.273."""
+
+
+def matrix_of(frame: VideoFrame) -> int:
+    """Return swscale's number of the matrix with which a frame's colours are coded.
+
+    A frame without a known tag has the matrix of its primaries where these are BT.2020; else BT.709
+    if it is at least SD_WIDTH wide or more than SD_HEIGHT high, else BT.601, as in mpv.
+    """
+    known = KNOWN_MATRICES.get(frame.colorspace)
+    if known is not None:
+        return known
+    if PRIMARIES.get(frame.color_primaries) is FROM_BT2020 or frame.color_trc in (PQ, HLG):
+        return BT2020
+    return BT709 if frame.width >= SD_WIDTH or frame.height > SD_HEIGHT else BT470BG
+
+
+class ToSDR(NamedTuple):
+    """How the values of a frame become those of SDR."""
+
+    transfer: int
+    mixing: Mixing | None
+
+    def apply(self, deep: NDArray[np.uint16]) -> Pixels:
+        """Return values in 16 bits, (height, width, 3), as SDR pixels."""
+        flat = deep.reshape(-1, 3)
+        pixels = np.empty(flat.shape, np.uint8)
+        for start in range(0, len(flat), BLOCK_PX):
+            pixels[start : start + BLOCK_PX] = self._block(flat[start : start + BLOCK_PX])
+        return pixels.reshape(deep.shape)
+
+    def _block(self, values: NDArray[np.uint16]) -> Pixels:
+        red, green, blue = (_light_of(self.transfer)[values[:, channel]] for channel in range(3))
+        if self.transfer == HLG:
+            luminance = 0.2627 * red + 0.6780 * green + 0.0593 * blue
+            gain = np.float32(HLG_PEAK / REFERENCE_WHITE) * luminance ** np.float32(0.2)
+            red, green, blue = red * gain, green * gain, blue * gain
+        if self.mixing:
+            red, green, blue = _mixed(red, green, blue, self.mixing)
+        light = np.stack((red, green, blue), axis=1)
+        np.maximum(light, 0, out=light)
+        if self.transfer in (PQ, HLG):
+            peak = (PQ_PEAK if self.transfer == PQ else HLG_PEAK) / REFERENCE_WHITE
+            light *= _tone_gain(light.max(axis=1), peak)[:, None]
+        np.minimum(light, 1, out=light)
+        return _values_of(self.transfer in (PQ, HLG))[(light * 65535 + 0.5).astype(np.uint16)]
+
+
+def to_sdr(frame: VideoFrame) -> ToSDR | None:
+    """Return how a frame's values become those of SDR; None if they are."""
+    transfer, primaries = frame.color_trc, frame.color_primaries
+    if transfer in (PQ, HLG):
+        return ToSDR(transfer, PRIMARIES.get(primaries, FROM_BT2020 if primaries in (0, 2) else None))
+    return ToSDR(0, PRIMARIES[primaries]) if primaries in PRIMARIES else None
+
+
+def _mixed(red: Light, green: Light, blue: Light, mixing: Mixing) -> tuple[Light, Light, Light]:
+    """Return light in other primaries; by differences, so that grey stays exactly as it is."""
+    (_, rg, rb), (gr, _, gb), (br, bg, _) = mixing
+    return (
+        red + np.float32(rg) * (green - red) + np.float32(rb) * (blue - red),
+        green + np.float32(gr) * (red - green) + np.float32(gb) * (blue - green),
+        blue + np.float32(br) * (red - blue) + np.float32(bg) * (green - blue),
+    )
+
+
+def _tone_gain(brightest: Light, peak: float) -> Light:
+    """Return the factor by which the tone curve dims light; `peak` becomes 1."""
+    knee = LINEAR_UP_TO
+    a = -(knee**2) * (peak - 1) / (knee**2 - 2 * knee + peak)
+    b = (knee**2 - 2 * knee * peak + peak) / (peak - 1)
+    scale = (b**2 + 2 * b * knee + knee**2) / (b - a)
+    bright = np.maximum(brightest, np.float32(knee))
+    return np.where(brightest > knee, scale * (bright + a) / (bright + b) / bright, 1).astype(np.float32)
+
+
+@lru_cache
+def _light_of(transfer: int) -> Light:
+    """Return the light of each value of 16 bits, in units of reference white.
+
+    For HLG, it is the light of the scene, from 0 to 1.
+    """
+    value = np.linspace(0, 1, 1 << 16)
+    if transfer == PQ:
+        m1, m2, c1, c2, c3 = 2610 / 16384, 2523 / 32, 3424 / 4096, 2413 / 128, 2392 / 128
+        power = value ** (1 / m2)
+        light = PQ_PEAK / REFERENCE_WHITE * (np.maximum(power - c1, 0) / (c2 - c3 * power)) ** (1 / m1)
+    elif transfer == HLG:
+        a, b, c = 0.17883277, 0.28466892, 0.55991073
+        light = np.where(value <= 0.5, value**2 / 3, (np.exp((value - c) / a) + b) / 12)
+    else:
+        light = value**GAMMA
+    return light.astype(np.float32)
+
+
+@lru_cache
+def _values_of(is_srgb: bool) -> Pixels:
+    """Return the value of 8 bits of each light of 16 bits.
+
+    What was HDR is coded as sRGB, as images are; other colours with the exponent that decoded them,
+    so that grey keeps its value.
+    """
+    light = np.linspace(0, 1, 1 << 16)
+    srgb = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    return np.rint(255 * (srgb if is_srgb else light ** (1 / GAMMA))).astype(np.uint8)

@@ -1,0 +1,172 @@
+"""Names what a file is that is no video, or is a video that nobody can decode without its key.
+
+The first bytes tell most of it. Nothing here decodes, and every read is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+from atlaskit.video.readers.boxes import boxes
+
+HEAD_BYTES = 1 << 20
+TABLE_BYTES = 1 << 16
+PICTURES = (
+    *((b"\xff\xd8\xff", "a JPEG picture"), (b"\x89PNG\r\n\x1a\n", "a PNG picture"), (b"BM", "a BMP picture")),
+    *((b"II*\0", "a TIFF or raw picture"), (b"MM\0*", "a TIFF or raw picture"), (b"8BPS", "a Photoshop picture")),
+)
+ARCHIVES = (b"PK\x03\x04", b"Rar!\x1a", b"7z\xbc\xaf\x27\x1c", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
+STILL_BRANDS = {b"heic", b"heix", b"mif1", b"avif", b"heim", b"heis", b"crx "}
+"""Brands of MP4-like files that hold pictures (HEIF, AVIF, CR3)."""
+UNFINISHED = {".part", ".crdownload", ".download", ".aria2", ".!ut", ".!qb", ".tmp", ".partial"}
+"""Suffixes of downloads that are not finished."""
+SRT = re.compile(rb"\s*\d+\s*\r?\n\s*\d+:\d+:\d+[,.]\d+\s*-->")
+MATROSKA_KEY = re.compile(rb"\x6d\x80.{1,9}\x62\x40.{1,200}?\x50\x35", re.DOTALL)
+"""ContentEncodings, ContentEncoding, ContentEncryption (RFC 9559)."""
+ASF_KEYS = (bytes.fromhex("fbb3112223bdd211b4b700a0c955fc6e"), bytes.fromhex("14e68a292226174cb935dae07ee9289c"))
+"""The Content Encryption and the Extended Content Encryption Object of an ASF file."""
+TS_PACKET = 188
+LEAST_SCRAMBLED = 0.5
+ENCRYPTED = "is encrypted (DRM): no tool shows it without its key; get a copy that is not"
+
+
+def what_it_is(path: Path) -> str | None:
+    """Return what a file is that FFmpeg cannot open as a video, and what to do; None if unknown.
+
+    The answer continues a sentence that begins with the file's name.
+    """
+    try:
+        with path.open("rb") as file:
+            head, size = file.read(HEAD_BYTES), path.stat().st_size
+            return _by_content(file, head, size) or _by_name(path)
+    except (OSError, struct.error):
+        return None
+
+
+def _by_content(file: BinaryIO, head: bytes, size: int) -> str | None:
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:400]
+    lower = start.lower()
+    if not head.strip(b"\0"):
+        return "begins with nothing but zeros, as a download does that was not finished: download it again"
+    if lower.startswith((b"<!doctype html", b"<html", b"<head")):
+        return "is a web page, perhaps the message of a failed download: download the video itself"
+    if start.startswith(b"version https://git-lfs"):
+        return "is a pointer of Git LFS: fetch the content that it stands for"
+    if start.startswith((b"#EXTM3U", b"[playlist]")) or b"<MPD" in start or b"xspf" in lower:
+        return "is a list of other files: name a video file"
+    if start.startswith(b"%PDF"):
+        return "is a PDF document: name a video file"
+    if start.startswith(ARCHIVES):
+        return "is an archive: unpack it, and name the video in it"
+    if start.startswith((b"d8:announce", b"d10:created", b"d7:comment", b"d13:announce")):
+        return "is a torrent: download what it describes, and name the video"
+    if start.startswith((b"WEBVTT", b"[Script Info]")) or SRT.match(start):
+        return "holds subtitles: name the video, and give this file as `subtitles`"
+    return _picture(file, head) or _cut_off(file, head, size)
+
+
+def _picture(file: BinaryIO, head: bytes) -> str | None:
+    """Return what to do about a picture: that of a phone may have a video behind it."""
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "is a WebP picture, still or moving, which FFmpeg cannot decode as a video: convert it"
+    if head[4:8] == b"ftyp" and head[8:12] in STILL_BRANDS:
+        return "is a picture (HEIF, AVIF or raw): name a video file"
+    for magic, name in PICTURES:
+        if head.startswith(magic):
+            behind = _video_behind(file)
+            if behind is not None:
+                return (
+                    f"is {name} with a video behind it, from byte {behind} on (a motion photo): "
+                    "write the bytes from there on to an .mp4 file, and name that"
+                )
+            return f"is {name}: name a video file"
+    return None
+
+
+def _video_behind(file: BinaryIO) -> int | None:
+    """Return the byte at which an MP4 begins behind a picture."""
+    file.seek(0)
+    found = re.search(rb"....ftyp(?:mp4|isom|mp42|iso|avc1|qt)", file.read(64 << 20), re.DOTALL)
+    return found.start() if found else None
+
+
+def _cut_off(file: BinaryIO, head: bytes, size: int) -> str | None:
+    """Return what an MP4 lacks whose recording or download did not end."""
+    if head[4:8] not in (b"ftyp", b"mdat", b"wide", b"free", b"skip", b"moov"):
+        return None
+    kinds = [box.kind for box in boxes(file, 0, size)]
+    if b"moov" not in kinds and b"moof" not in kinds:
+        return (
+            "has no index (moov box), because its recording or download did not end: copy or download it again; a "
+            "camera's file can be rebuilt with a tool such as untrunc and a whole file of the same camera"
+        )
+    return None
+
+
+def _by_name(path: Path) -> str | None:
+    if path.suffix.lower() in UNFINISHED:
+        return "is a download that is not finished: wait for its end"
+    return None
+
+
+def is_encrypted(path: Path, kind: str) -> bool:
+    """Tell whether the pictures of a video are encrypted. It says no where that is not certain.
+
+    Args:
+        path: The file.
+        kind: The family of its format, as `container_kind` gives it.
+    """
+    tests = {"mov": _is_encrypted_mp4, "matroska": _is_encrypted_matroska, "asf": _is_encrypted_asf}
+    tests |= {"mpegts": _is_scrambled_ts, "mpeg": _is_scrambled_ps}
+    if kind not in tests:
+        return False
+    try:
+        with path.open("rb") as file:
+            return tests[kind](file, path.stat().st_size)
+    except (OSError, struct.error):
+        return False
+
+
+def _is_encrypted_mp4(file: BinaryIO, size: int) -> bool:
+    """Look for encrypted samples (`encv`, ISO 23001-7; `drmi` of iTunes) among the descriptions."""
+    for box in list(boxes(file, 0, size)):
+        if box.kind == b"stsd":
+            file.seek(box.start)
+            entry = file.read(min(box.end - box.start, TABLE_BYTES))[8:]
+            if entry[4:8] in (b"encv", b"drmi") and b"sinf" in entry:
+                return True
+    return False
+
+
+def _is_encrypted_matroska(file: BinaryIO, _: int) -> bool:
+    head = file.read(HEAD_BYTES)
+    tracks = head.find(b"\x16\x54\xae\x6b")
+    cluster = head.find(b"\x1f\x43\xb6\x75", max(tracks, 0))
+    return tracks >= 0 and bool(MATROSKA_KEY.search(head[tracks : cluster if cluster > 0 else None]))
+
+
+def _is_encrypted_asf(file: BinaryIO, _: int) -> bool:
+    head = file.read(TABLE_BYTES)
+    return any(key in head for key in ASF_KEYS)
+
+
+def _is_scrambled_ts(file: BinaryIO, _: int) -> bool:
+    """Count the packets with a payload that are marked as scrambled (ISO 13818-1, 2.4.3.3)."""
+    head = file.read(HEAD_BYTES)
+    start = next((at for at in range(TS_PACKET) if head[at::TS_PACKET][:8].count(b"\x47") == 8), None)
+    if start is None:
+        return False
+    flags = head[start + 3 :: TS_PACKET]
+    scrambled = sum(flag & 0xC0 != 0 and flag & 0x10 != 0 for flag in flags)
+    return scrambled > LEAST_SCRAMBLED * len(flags)
+
+
+def _is_scrambled_ps(file: BinaryIO, _: int) -> bool:
+    """Count the video packets that are marked as scrambled (CSS)."""
+    head = file.read(HEAD_BYTES)
+    packets = [head[found.start() + 6] for found in re.finditer(rb"\x00\x00\x01[\xe0-\xef]..", head[:-8], re.DOTALL)]
+    marked = [flag for flag in packets if flag & 0xC0 == 0x80]
+    return bool(marked) and sum(flag & 0x30 != 0 for flag in marked) > LEAST_SCRAMBLED * len(marked)

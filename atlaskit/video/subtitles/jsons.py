@@ -1,0 +1,111 @@
+"""Parses the JSON forms of subtitles, told apart by their content.
+
+LongVideoBench, Whisper and OpenAI's verbose JSON, WhisperX, whisper.cpp, the pipelines of
+Transformers, YouTube's `json3`, and lists of segments with start and duration.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from atlaskit.errors import SubtitleError
+from atlaskit.video.subtitles.longvideobench import parse_entries
+from atlaskit.video.subtitles.markup import plain_text
+from atlaskit.video.subtitles.track import SourceLine
+
+
+def parse_json(text: str) -> list[SourceLine]:
+    """Return the lines of a JSON text.
+
+    Raises:
+        SubtitleError: The text is not JSON, or of none of these forms.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SubtitleError(f"the text is not valid JSON ({error}); copy or download the file again.") from error
+    match content:
+        case {"events": [*events]}:
+            return [line for event in events if (line := _youtube_event(event)) is not None]
+        case {"segments": [*segments]} | {"transcript": [*segments]}:
+            return _segments(segments)
+        case {"transcription": [*segments]}:
+            return [_whisper_cpp(segment) for segment in segments]
+        case {"chunks": [*chunks]}:
+            return [_chunk(chunk) for chunk in chunks]
+        case [{"start": _, "text": _}, *_]:
+            return _segments(content)
+        case [*entries]:
+            return parse_entries(entries)
+        case _:
+            raise SubtitleError(
+                "the text is none of the known forms of JSON subtitles (LongVideoBench, Whisper, WhisperX, "
+                "whisper.cpp, YouTube json3); save the subtitles as SRT."
+            )
+
+
+def _segments(segments: Iterable[Any]) -> list[SourceLine]:
+    """Return the lines of segments with a start, an end or a duration, and a text."""
+    lines = []
+    for segment in segments:
+        if not isinstance(segment, dict):
+            continue
+        start_s = _number(segment.get("start"))
+        end_s = _number(segment.get("end"))
+        duration_s = _number(segment.get("duration", segment.get("dur")))
+        if end_s is None and start_s is not None and duration_s is not None:
+            end_s = start_s + duration_s
+        lines.append(_line(start_s, end_s, segment.get("text")))
+    return lines
+
+
+def _youtube_event(event: object) -> SourceLine | None:
+    """Return the line of an event of YouTube's json3; None for one without text."""
+    match event:
+        case {"tStartMs": start, "segs": [*parts], **more}:
+            text = "".join(
+                part["utf8"] for part in parts if isinstance(part, dict) and isinstance(part.get("utf8"), str)
+            )
+            start_s, length_s = _number(start, 1000), _number(more.get("dDurationMs"), 1000)
+            end_s = start_s + length_s if start_s is not None and length_s is not None else None
+            return _line(start_s, end_s, text)
+    return None
+
+
+def _whisper_cpp(segment: object) -> SourceLine:
+    match segment:
+        case {"offsets": {"from": start, "to": end}, "text": text}:
+            return _line(_number(start, 1000), _number(end, 1000), text)
+    return _line(None, None, segment.get("text") if isinstance(segment, dict) else None)
+
+
+def _chunk(chunk: object) -> SourceLine:
+    match chunk:
+        case {"timestamp": [start, end], "text": text}:
+            return _line(_number(start), _number(end), text)
+    return _line(None, None, chunk.get("text") if isinstance(chunk, dict) else None)
+
+
+def _line(start_s: float | None, end_s: float | None, text: object) -> SourceLine:
+    return SourceLine(
+        math.nan if start_s is None else start_s, end_s, plain_text(text) if isinstance(text, str) else ""
+    )
+
+
+def _number(value: object, per_second: int = 1) -> float | None:
+    """Return a number of seconds, or None for a value that is not a finite number."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        seconds = value / per_second
+    except OverflowError:
+        return None
+    return seconds if math.isfinite(seconds) else None

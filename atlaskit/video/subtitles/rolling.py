@@ -1,0 +1,97 @@
+"""Rolling captions: recognises them, and says each of their words once.
+
+YouTube's automatic captions and the captions of live television show a line while it is spoken and
+once more above the next line, often with a copy of a hundredth of a second between. Shown as they
+are, every word is read two or three times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from atlaskit.video.subtitles.track import Line, Subtitles
+
+ECHO_S = 0.05
+"""A line that lasts no longer, and says nothing new, is a copy between two others."""
+APART_S = 0.5
+"""A line that begins later after the one before it does not continue it."""
+LEAST_ECHOES, LEAST_ROLLED = 0.3, 0.6
+"""Shares of a track's lines that are copies, or that continue others, from which it is rolling."""
+FEWEST_ROLLED = 3
+MOST_WORDS = 100
+"""Most words that captions show at once."""
+FEW_WORDS = 3
+"""A line that repeats the whole line before it and adds no more words is still being spoken."""
+
+
+class _Step(NamedTuple):
+    """A line, and how it continues the line before it."""
+
+    line: Line
+    new: list[str]
+    """Its words that the line before it does not show."""
+    is_echo: bool
+    is_rolled: bool
+    repeats_all: bool
+    """Whether it begins with all words of the line before it."""
+
+
+def unrolled(lines: Sequence[Line]) -> Subtitles:
+    """Return a track that says each word of rolling captions once; other lines as they are.
+
+    The track keeps rolling captions as its `original`.
+
+    Args:
+        lines: The lines of a track, each with the words that are shown together.
+    """
+    ordered = Subtitles(tuple(lines)).lines
+    steps = _steps(ordered)
+    if not _is_rolling(steps):
+        return Subtitles(ordered)
+    spoken: list[Line] = []
+    for before, step in zip([None, *steps], steps, strict=False):
+        line = step.line
+        if not step.new:
+            if spoken and step.line.start_s - spoken[-1].end_s <= APART_S and not step.is_echo:
+                spoken[-1] = Line(spoken[-1].start_s, max(spoken[-1].end_s, line.end_s), spoken[-1].text)
+            continue
+        words = " ".join(step.new)
+        is_growing = step.repeats_all and len(step.new) < FEW_WORDS and not (before and before.is_echo)
+        if is_growing and spoken:
+            spoken[-1] = Line(spoken[-1].start_s, line.end_s, f"{spoken[-1].text} {words}")
+        else:
+            spoken.append(Line(line.start_s, line.end_s, words))
+    return Subtitles(tuple(spoken), ordered)
+
+
+def _steps(lines: Sequence[Line]) -> list[_Step]:
+    steps: list[_Step] = []
+    shown: list[str] = []
+    fresh: list[str] = []
+    end_s = 0.0
+    for line in lines:
+        words = line.text.split()
+        overlap = _overlap(shown, words) if line.start_s - end_s <= APART_S else 0
+        is_continued = 0 < len(fresh) <= overlap
+        new = words[overlap:] if is_continued else words
+        is_echo = is_continued and not new and line.end_s - line.start_s <= ECHO_S
+        steps.append(_Step(line, new, is_echo, is_continued and bool(new), is_continued and overlap == len(shown)))
+        shown, end_s = words, line.end_s
+        fresh = new or fresh
+    return steps
+
+
+def _overlap(shown: list[str], words: list[str]) -> int:
+    """Return how many of the last words shown are the first words of the next line."""
+    for count in range(min(len(shown), len(words), MOST_WORDS), 0, -1):
+        if shown[-count:] == words[:count]:
+            return count
+    return 0
+
+
+def _is_rolling(steps: Sequence[_Step]) -> bool:
+    echoes, rolled = sum(step.is_echo for step in steps), sum(step.is_rolled for step in steps)
+    return len(steps) > 1 and (
+        echoes >= LEAST_ECHOES * len(steps) or (rolled >= FEWEST_ROLLED and rolled >= LEAST_ROLLED * (len(steps) - 1))
+    )

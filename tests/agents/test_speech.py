@@ -1,0 +1,209 @@
+"""What is said in a video becomes its subtitles: at its time, once, and paid for once."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.media import make_video
+from support.speaking import RATE, WORD_S, WORDS, Hearing, hearing_server, speaking_video
+
+import atlaskit as ak
+from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError
+from atlaskit.models.errors import ModelError, Refused, Unreachable
+from atlaskit.video.sound import Block, cut_at_pauses
+
+
+@pytest.fixture
+def server() -> Iterator[Hearing]:
+    with hearing_server() as hearing:
+        yield hearing
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ak.Cache:
+    return ak.Cache(tmp_path / "cache")
+
+
+def script(seconds: float, seed: int = 0, every_s: float = 1.3) -> list[tuple[float, str]]:
+    """Return words at irregular times; no two neighbours are the same."""
+    rng = random.Random(seed)
+    spoken, at_s = [], 0.5
+    while at_s + WORD_S < seconds - 0.3:
+        spoken.append((round(at_s, 2), rng.choice([word for word in WORDS if not spoken or word != spoken[-1][1]])))
+        at_s += every_s * rng.uniform(0.6, 1.6)
+    return spoken
+
+
+def check_lines(track: object, spoken: list[tuple[float, str]], earlier_s: float = 0.0, within_s: float = 0.06) -> None:
+    lines = track.lines  # type: ignore[attr-defined]
+    assert [line.text for line in lines] == [word for _, word in spoken]
+    for line, (start_s, _) in zip(lines, spoken, strict=True):
+        assert line.start_s == pytest.approx(start_s - earlier_s, abs=within_s)
+        assert line.end_s == pytest.approx(start_s + WORD_S - earlier_s, abs=within_s)
+
+
+def test_words_are_heard_at_their_time_and_paid_once(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+    spoken = script(95)
+    path = speaking_video(tmp_path / "talk.mkv", spoken, 95)
+    asr = ak.ASR(server.url, "tones")
+    track = ak.transcribe(path, asr, cache=cache, save=tmp_path / "talk.srt", progress=False)
+    check_lines(track, spoken)
+    assert max(server.seconds) <= 30.001 and 3 <= len(server.requests) <= 9 and server.most_in_flight > 1
+    assert {request["response_format"] for request in server.requests} == {"verbose_json"}
+    paid = len(server.requests)
+    assert ak.transcribe(path, asr, cache=cache, progress=False, replay=True) == track
+    assert len(server.requests) == paid, "a second run costs nothing"
+    again = ak.open_video(path, subtitles=tmp_path / "talk.srt").subtitles
+    assert [line.text for line in again.lines] == [line.text for line in track.lines]
+    assert [line.start_s for line in again.lines] == pytest.approx([line.start_s for line in track.lines], abs=0.001)
+
+
+@pytest.mark.parametrize("late_s", [0.0, 3.0])
+@pytest.mark.parametrize("suffix", [".mkv", ".ts", ".mp4"])
+def test_second_0_is_the_first_frame(
+    tmp_path: Path, server: Hearing, cache: ak.Cache, suffix: str, late_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spoken = [(4.0, "one"), (6.0, "five"), (9.5, "two")]
+    codec = "pcm_s16le" if suffix == ".mkv" else "mp2" if suffix == ".ts" else "alac"
+    path = speaking_video(tmp_path / f"talk{suffix}", spoken, 12, picture_from_s=late_s, codec=codec)
+    track = ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, save=tmp_path / "t.srt", progress=False)
+    check_lines(track, spoken, late_s, within_s=0.12)
+    again = ak.open_video(path, subtitles=tmp_path / "t.srt").subtitles
+    assert [line.start_s for line in again.lines] == pytest.approx([line.start_s for line in track.lines], abs=0.002)
+
+
+def test_the_sound_follows_the_one_clock(
+    tmp_path: Path, server: Hearing, cache: ak.Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spoken = [(1.0, "one"), (4.0, "five")]
+    parts = [
+        speaking_video(tmp_path / f"{number}.ts", spoken, 6, codec="mp2", starts_at_s=at_s).read_bytes()
+        for number, at_s in enumerate((0.0, 0.0, 700.0))
+    ]
+    (tmp_path / "all.ts").write_bytes(b"".join(parts))
+    track = ak.transcribe(tmp_path / "all.ts", ak.ASR(server.url, "tones"), cache=cache, progress=False)
+    check_lines(track, [(at_s + 6 * part, word) for part in range(3) for at_s, word in spoken], within_s=0.25)
+
+
+def test_a_playlist_is_heard_part_by_part_and_each_once(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+    first = speaking_video(tmp_path / "a.mkv", [(1.0, "one")], 3)
+    second = speaking_video(tmp_path / "b.mkv", [(1.0, "two")], 4)
+    track = ak.transcribe([first, second, first], ak.ASR(server.url, "tones"), cache=cache, progress=False)
+    check_lines(track, [(1.0, "one"), (4.0, "two"), (8.0, "one")])
+    assert len(server.requests) == 2
+
+
+def test_a_model_without_times_gives_a_line_for_each_chunk(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+    server.refuses_times = True
+    path = speaking_video(tmp_path / "talk.mkv", [(1.0, "one"), (2.0, "two"), (40.0, "three")], 42)
+    track = ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, progress=False)
+    assert " ".join(line.text for line in track.lines) == "one two three"
+    assert track.lines[0].start_s <= 1.0 and track.lines[-1].end_s >= 40.4
+
+
+def test_silence_is_not_sent(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+    path = speaking_video(tmp_path / "quiet.mkv", [], 40)
+    with pytest.warns(SpeechWarning, match="heard no words"):
+        assert len(ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, progress=False)) == 0
+    assert not server.requests
+
+
+def test_made_up_text_is_left_out_and_told(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+    loop = {"start": 0.0, "end": 5.0, "text": "thank you for watching " * 30, "compression_ratio": 9.0}
+    noise = {"start": 1.0, "end": 2.0, "text": "Amen.", "no_speech_prob": 0.95, "avg_logprob": -1.5}
+    good = {"start": 2.0, "end": 3.0, "text": "the words", "no_speech_prob": 0.01, "avg_logprob": -0.2}
+    server.faults = [{"text": "", "segments": [loop, noise, good]}]
+    path = speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 5)
+    with pytest.warns(SpeechWarning, match="2 of 3 lines are left out.*1 that repeat themselves, 1 of no speech"):
+        track = ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, progress=False)
+    assert [line.text for line in track.lines] == ["the words"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [500, 503, 429, b"<html>gateway</html>", {"segments": [{"start": float("nan"), "end": 1, "text": "x"}]}, {"x": 1}],
+)
+def test_a_passing_fault_costs_no_word(tmp_path: Path, server: Hearing, cache: ak.Cache, fault: object) -> None:
+    server.faults = [fault]
+    path = speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 3)
+    check_lines(ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, progress=False), [(1.0, "one")])
+
+
+def test_a_second_run_asks_for_the_missing_chunks_only(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+    spoken = script(80)
+    path = speaking_video(tmp_path / "talk.mkv", spoken, 80)
+    asr = ak.ASR(server.url, "tones", response_format="verbose_json")
+    server.faults = [401]
+    with pytest.raises(Refused, match=r"1 of \d chunks of talk.mkv .* the first from 0:00:.*the same call again"):
+        ak.transcribe(path, asr, cache=cache, progress=False, parallel=1)
+    paid = len(server.requests)
+    check_lines(ak.transcribe(path, asr, cache=cache, progress=False), spoken)
+    assert len(server.requests) == paid + 1
+
+
+def test_wrong_arguments_give_one_sentence(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+    asr = ak.ASR(server.url, "tones")
+    path = speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 3)
+    with pytest.raises(InputError, match="ends in .srt"):
+        ak.transcribe(path, asr, cache=cache, save="words.txt")
+    with pytest.raises(InputError, match="There is no audio_track 3"):
+        ak.transcribe(path, asr, cache=cache, audio_track=3)
+    with pytest.raises(InputError, match="A language is a code or a name"):
+        ak.transcribe(path, asr, cache=cache, language="gibberish")
+    with pytest.raises(VideoError, match="has no sound"):
+        ak.transcribe(make_video(tmp_path / "mute.mp4", frames=5), asr, cache=cache)
+    with pytest.raises(Unrecorded):
+        ak.transcribe(path, asr, cache=cache, replay=True, progress=False)
+    with pytest.raises((Unreachable, ModelError)):
+        ak.transcribe(path, ak.ASR("http://127.0.0.1:9/v1", "x"), cache=cache, progress=False)
+    assert not server.requests
+
+
+def test_the_command_line_transcribes(tmp_path: Path, server: Hearing) -> None:
+    speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 3)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "atlaskit", "ask", "talk.mkv", "What?", "--transcribe", server.url, "tones"),
+            *("--model", "http://127.0.0.1:9/v1", "none", "--cache", "cache"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "200"},
+    )
+    assert "talk.srt: 1 lines heard by tones" in done.stderr and "one" in (tmp_path / "talk.srt").read_text()
+    assert "Traceback" not in done.stderr
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(1, 9 * RATE)), min_size=1, max_size=8),
+    st.sampled_from([2.0, 5.0, 30.0]),
+    st.integers(0, 9),
+)
+def test_chunks_are_every_sample_once(parts: list[tuple[int, int]], longest_s: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    blocks, first = [], 0
+    for loudness, length in parts:
+        samples = (rng.standard_normal(length) * 2**loudness).clip(-32768, 32767).astype(np.int16)
+        blocks.append(Block(first, samples))
+        first += length
+    chunks = list(cut_at_pauses(iter(blocks), longest_s))
+    assert (
+        np.concatenate([chunk.samples for chunk in chunks]).tolist()
+        == np.concatenate([b.samples for b in blocks]).tolist()
+    )
+    assert all(0 < len(chunk.samples) <= longest_s * RATE + 320 for chunk in chunks if not chunk.is_silent)
+    bounds = [(chunk.first, chunk.first + len(chunk.samples)) for chunk in chunks]
+    assert all(end == start for (_, end), (start, _) in zip(bounds, bounds[1:], strict=False))

@@ -1,0 +1,178 @@
+"""Videos that speak in tones, and a server that hears them: each word is a tone of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import threading
+import time
+import wave
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+
+from support.media import numbered_frame
+
+RATE, WORD_S = 16_000, 0.4
+LOWEST_HZ, STEP_HZ = 400, 100
+WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]
+
+
+def tones(spoken: Sequence[tuple[float, str]], seconds: float) -> np.ndarray:
+    """Return sound in which each word starts at its second, (n,), int16."""
+    sound = np.zeros(round(seconds * RATE), np.int16)
+    for start_s, word in spoken:
+        at = np.arange(round(WORD_S * RATE)) / RATE
+        tone = 12_000 * np.sin(2 * np.pi * (LOWEST_HZ + STEP_HZ * WORDS.index(word)) * at)
+        first = round(start_s * RATE)
+        sound[first : first + len(tone)] = tone[: len(sound) - first]
+    return sound
+
+
+def speaking_video(
+    path: Path,
+    spoken: Sequence[tuple[float, str]],
+    seconds: float,
+    *,
+    picture_from_s: float = 0.0,
+    fps: int = 5,
+    codec: str = "pcm_s16le",
+    starts_at_s: float = 0.0,
+) -> Path:
+    """Make a video with sound in which words are spoken; its picture may start later."""
+    with av.open(str(path), "w") as container:
+        video = container.add_stream("libx264", rate=fps)
+        video.width, video.height, video.pix_fmt = 160, 90, "yuv420p"
+        video.options = {"preset": "ultrafast"}
+        sound = container.add_stream(codec, rate=RATE)
+        sound.layout = "mono"
+        samples = tones(spoken, seconds)
+        size = sound.codec_context.frame_size or 1024
+        packets = []
+        for first in range(0, len(samples) - size + 1, size):
+            frame = av.AudioFrame.from_ndarray(samples[None, first : first + size], format="s16", layout="mono")
+            frame.rate, frame.pts, frame.time_base = RATE, first + round(starts_at_s * RATE), Fraction(1, RATE)
+            packets += sound.encode(frame)
+        packets += sound.encode()
+        for index in range(round((seconds - picture_from_s) * fps)):
+            picture = numbered_frame(index % 1000, (160, 90))
+            picture.pts, picture.time_base = index + round((picture_from_s + starts_at_s) * fps), Fraction(1, fps)
+            packets += video.encode(picture)
+        packets += video.encode()
+        for packet in sorted(packets, key=lambda packet: packet.dts * packet.time_base):
+            container.mux(packet)
+    return path
+
+
+def heard(samples: np.ndarray) -> list[tuple[float, float, str]]:
+    """Return the start, end and word of each tone in some sound."""
+    step = RATE // 50
+    names = []
+    for first in range(0, len(samples) - step + 1, step):
+        frame = samples[first : first + step].astype(float)
+        if np.abs(frame).mean() < 1000:
+            names.append("")
+            continue
+        hertz = np.argmax(np.abs(np.fft.rfft(frame, RATE // 10))) * 10
+        names.append(WORDS[min(len(WORDS) - 1, max(0, round((hertz - LOWEST_HZ) / STEP_HZ)))])
+    words: list[tuple[float, float, str]] = []
+    for index, name in enumerate(names):
+        if name and words and words[-1][2] == name and index * 0.02 - words[-1][1] < 0.03:
+            words[-1] = (words[-1][0], index * 0.02 + 0.02, name)
+        elif name:
+            words.append((index * 0.02, index * 0.02 + 0.02, name))
+    return [word for word in words if word[1] - word[0] > 0.1]
+
+
+@dataclass
+class Hearing:
+    """A running server, and what it saw."""
+
+    url: str = ""
+    requests: list[dict[str, str]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    """Length of each sound that it got."""
+    faults: list[Any] = field(default_factory=list)
+    """What to answer instead, first come first served: a status, bytes, or a body as JSON."""
+    refuses_times: bool = False
+    most_in_flight: int = 0
+    in_flight: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@contextmanager
+def hearing_server() -> Iterator[Hearing]:
+    """Run a server with `/v1/audio/transcriptions` that hears tones."""
+    hearing = Hearing()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            with hearing.lock:
+                hearing.in_flight += 1
+                hearing.most_in_flight = max(hearing.most_in_flight, hearing.in_flight)
+            time.sleep(0.01)
+            status, answer = self.answer(body)
+            with hearing.lock:
+                hearing.in_flight -= 1
+            data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def answer(self, body: bytes) -> tuple[int, Any]:
+            parts = body.split(b"--" + re.search(rb"boundary=(\S+)", self.headers["Content-Type"].encode())[1])
+            fields, sound = {}, b""
+            for part in parts:
+                head, _, content = part.partition(b"\r\n\r\n")
+                name = re.search(rb'name="(\w+)"', head)
+                if name and name[1] == b"file":
+                    sound = content.removesuffix(b"\r\n")
+                elif name:
+                    fields[name[1].decode()] = content.removesuffix(b"\r\n").decode()
+            with wave.open(io.BytesIO(sound)) as file:
+                assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
+                samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+            with hearing.lock:
+                hearing.requests.append(fields)
+                hearing.seconds.append(len(samples) / RATE)
+                fault = hearing.faults.pop(0) if hearing.faults else None
+            if isinstance(fault, int):
+                return fault, {"error": {"message": "as planned"}}
+            if fault is not None:
+                return 200, fault
+            if fields["response_format"] == "verbose_json" and hearing.refuses_times:
+                return 400, {"error": {"message": "verbose_json is not supported"}}
+            found = heard(samples)
+            text = " ".join(word for _, _, word in found)
+            if fields["response_format"] == "json":
+                return 200, {"text": text}
+            segments = [{"id": n, "start": s, "end": e, "text": f" {word}"} for n, (s, e, word) in enumerate(found)]
+            return 200, {"text": text, "language": "en", "duration": len(samples) / RATE, "segments": segments}
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    hearing.url = f"http://127.0.0.1:{server.server_port}/v1"
+    try:
+        yield hearing
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)

@@ -1,0 +1,244 @@
+"""Promise 13 on files whose clock restarts, jumps or wraps, and on files without an index."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.media import SIZE, frame_number, make_video
+
+from atlaskit.errors import FrameError, VideoError
+from atlaskit.video.file import VideoFile
+from atlaskit.video.opening import open_video
+from atlaskit.video.readers.copy_source import CopySource
+
+SMALL, NARROW = (160, 90), (200, 180)
+FRAMES = 60
+"""Frames of a part: 2.4 seconds."""
+FRAGMENTED = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
+WRAP_FRAMES = 25 * 2**33 // 90_000
+"""Frames until the clock of a transport stream wraps."""
+
+
+def part(folder: Path, suffix: str, number: int, starts_at: int = 0, **settings: object) -> bytes:
+    """Return the bytes of a part, whose frames are numbered from `number` parts on."""
+    path = folder / f"part-{number}-{starts_at}{suffix}"
+    options: dict[str, object] = {"codec": "libx264", "size": SMALL, "gop": 20, "sound_s": 2.4, "preset": "ultrafast"}
+    options |= {"bf": "2", "first": number * FRAMES, "starts_at": starts_at, "sound_from_s": starts_at / 25}
+    if suffix == ".h265":
+        options |= {"codec": "libx265", "x265-params": "log-level=none"}
+    if suffix in (".h264", ".h265"):
+        options["sound_s"] = 0.0
+    if suffix == ".mp4":
+        options["container_options"] = FRAGMENTED
+    return make_video(path, frames=FRAMES, **(options | settings)).read_bytes()  # type: ignore[arg-type]
+
+
+def joined(folder: Path, suffix: str, parts: list[bytes]) -> Path:
+    """Return a file that holds parts one after the other, as `cat` or a recorder leaves them."""
+    path = folder / f"joined{suffix}"
+    if suffix == ".flv":  # a part without its header
+        parts = [parts[0], *(part[13:] for part in parts[1:])]
+    if suffix == ".mp4":  # fragments without their header
+        parts = [parts[0], *(part[part.find(b"moof") - 4 :] for part in parts[1:])]
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+def restart(folder: Path, suffix: str) -> Path:
+    return joined(folder, suffix, [part(folder, suffix, number) for number in range(3)])
+
+
+def restart_once(folder: Path, suffix: str) -> Path:
+    return joined(folder, suffix, [part(folder, suffix, number) for number in range(2)])
+
+
+def jump(folder: Path, suffix: str) -> Path:
+    return joined(folder, suffix, [part(folder, suffix, number, at) for number, at in enumerate((0, 90_000, 2_500))])
+
+
+def overlap(folder: Path, suffix: str) -> Path:
+    return joined(folder, suffix, [part(folder, suffix, 0), part(folder, suffix, 1, 35)])
+
+
+def without_sound(folder: Path, suffix: str) -> Path:
+    return joined(folder, suffix, [part(folder, suffix, 0, sound_s=0.0), part(folder, suffix, 1, 40_000, sound_s=0.0)])
+
+
+def wrap(folder: Path, suffix: str) -> Path:
+    return joined(folder, suffix, [part(folder, suffix, 0, WRAP_FRAMES - 75)])
+
+
+def other_size(folder: Path, suffix: str) -> Path:
+    return joined(folder, suffix, [part(folder, suffix, 0, size=SIZE), part(folder, suffix, 1, size=NARROW)])
+
+
+def other_codec_settings(folder: Path, suffix: str) -> Path:
+    return joined(folder, suffix, [part(folder, suffix, 0), part(folder, suffix, 1, preset="slow", bf="3", refs="4")])
+
+
+def other_streams(folder: Path, suffix: str) -> Path:
+    renumbered = part(folder, suffix, 1, container_options={"mpegts_start_pid": "0x300"})
+    return joined(folder, suffix, [part(folder, suffix, 0), renumbered])
+
+
+def mpeg2(folder: Path, suffix: str) -> Path:
+    settings = {"codec": "mpeg2video", "preset": "", "g": "12"}
+    return joined(folder, suffix, [part(folder, suffix, number, **settings) for number in range(2)])
+
+
+JOINED: list[tuple[Callable[[Path, str], Path], str, int]] = [
+    *((restart, suffix, 3) for suffix in (".ts", ".flv", ".mp4", ".mpg", ".h264", ".h265")),
+    (restart_once, ".mkv", 2),  # FFmpeg reads no third file
+    *((jump, suffix, 3) for suffix in (".ts", ".flv", ".mp4")),
+    *((overlap, suffix, 2) for suffix in (".ts", ".flv", ".mp4")),
+    *((without_sound, suffix, 2) for suffix in (".ts", ".flv", ".mp4")),
+    (other_size, ".ts", 2),
+    (other_size, ".flv", 2),
+    (other_codec_settings, ".ts", 2),
+    (other_codec_settings, ".flv", 2),
+    (other_streams, ".ts", 2),
+    (mpeg2, ".ts", 2),
+    (mpeg2, ".mpg", 2),
+    (wrap, ".ts", 1),
+]
+
+
+@pytest.mark.parametrize(("make", "suffix", "parts"), JOINED, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_parts_play_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path, str], Path], suffix: str, parts: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = make(tmp_path, suffix)
+    video = open_video(path)
+    count = parts * FRAMES
+    assert video.duration_s == pytest.approx(count / 25, abs=0.06)
+    assert video.fps == pytest.approx(25, rel=0.01)
+    times = [(index + 0.5) / 25 for index in range(count)]
+    assert [number_at(video, time_s) for time_s in times] == list(range(count)), "in order"
+    shuffled = random.Random(0).sample(range(count), 12)
+    for index in shuffled:
+        assert number_at(open_video(path), times[index]) == index, "alone, from a new reader"
+    together = [frame for frame in open_video(path).try_frames(times) if not isinstance(frame, FrameError)]
+    assert [upright_number(frame) for frame in together] == list(range(count)), "in one request"
+
+
+def number_at(video: object, time_s: float) -> int:
+    return upright_number(video.frames([time_s])[0])  # type: ignore[attr-defined]
+
+
+def upright_number(frame: object) -> int:
+    """Return the number of a frame that may lie between grey bars."""
+    number = frame_number(frame)  # type: ignore[arg-type]
+    if number >= 0:
+        return number
+    height, width = frame.shape[:2]  # type: ignore[attr-defined]
+    inner = height * NARROW[0] // NARROW[1]
+    return frame_number(frame[:, (width - inner) // 2 :][:, :inner])  # type: ignore[index]
+
+
+RAW = {
+    ".mpg": "mpeg2video",
+    ".vob": "mpeg2video",
+    ".m2v": "mpeg2video",
+    ".m1v": "mpeg1video",
+    ".h264": "libx264",
+    ".h265": "libx265",
+    ".m4v": "mpeg4",
+    ".mjpeg": "mjpeg",
+    ".obu": "libsvtav1",
+}
+
+
+@pytest.mark.parametrize("suffix", RAW)
+def test_a_file_without_an_index_is_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    codec = RAW[suffix]
+    options = {"libx265": {"x265-params": "log-level=none:open-gop=1:bframes=3"}, "libsvtav1": {"preset": "12"}}
+    reorders = {} if codec in ("mjpeg", "libsvtav1") else {"bf": "2"}
+    pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+    frames = 85
+    path = make_video(
+        tmp_path / f"a film{suffix}",
+        codec,
+        frames,
+        size=SMALL,
+        gop=20,
+        pix_fmt=pix_fmt,
+        format="m4v" if suffix == ".m4v" else None,
+        **reorders,
+        **options.get(codec, {}),
+    )
+    video = open_video(path)
+    assert isinstance(video, VideoFile)
+    assert isinstance(video._reader._source, CopySource)  # type: ignore[attr-defined]
+    assert video.duration_s == pytest.approx(frames / 25, abs=0.001) and video.fps == pytest.approx(25)
+    times = [(index + 0.5) / 25 for index in range(frames)]
+    assert [upright_number(frame) for frame in video.frames(times)] == list(range(frames))
+    for index in (84, 3, 40, 0, 21):
+        assert number_at(open_video(path), times[index]) == index
+
+
+@pytest.mark.parametrize("fps", [24, 30, 50])
+def test_a_raw_stream_has_the_rate_that_it_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fps: int) -> None:
+    monkeypatch.chdir(tmp_path)
+    video = open_video(make_video(tmp_path / "v.h264", frames=60, fps=fps, size=SMALL, bf="2"))
+    assert video.fps == pytest.approx(fps) and video.duration_s == pytest.approx(60 / fps, abs=0.001)
+    assert number_at(video, 31.5 / fps) == 31
+
+
+def test_a_copy_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = make_video(tmp_path / "v.mpg", "mpeg2video", frames=30, size=SMALL)
+    first = open_video(path)
+    (copy,) = (tmp_path / "cache" / "streams").glob("*.packets")
+    made = copy.stat().st_mtime_ns
+    again = open_video(path)
+    assert copy.stat().st_mtime_ns == made
+    assert again.frame(0.5).tobytes() == first.frame(0.5).tobytes()
+    assert list(copy.parent.iterdir()) == [copy], "nothing else is left"
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign"])
+def test_a_damaged_copy_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = make_video(tmp_path / "v.mpg", "mpeg2video", frames=30, size=SMALL)
+    expected = open_video(path).frame(0.5).tobytes()
+    (copy,) = (tmp_path / "cache" / "streams").glob("*.packets")
+    data = bytearray(copy.read_bytes())
+    data[-200] ^= 255
+    copy.write_bytes({"cut": data[:-40], "flipped": data, "empty": b"", "foreign": b"RIFF" * 1000}[damage])
+    assert open_video(path).frame(0.5).tobytes() == expected
+
+
+def test_a_copy_that_is_gone_gives_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    video = open_video(make_video(tmp_path / "v.mpg", "mpeg2video", frames=30, size=SMALL))
+    (copy,) = (tmp_path / "cache" / "streams").glob("*.packets")
+    copy.unlink()
+    video._reader.close_if_idle()  # type: ignore[attr-defined]
+    (frame,) = video.try_frames([0.5])
+    assert isinstance(frame, FrameError) and "open the video again" in str(frame) and not frame.is_lasting
+
+
+def test_a_folder_that_cannot_be_written_gives_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cache").write_text("a file where the cache should be")
+    with pytest.raises(VideoError, match="cannot be created.*another directory"):
+        open_video(make_video(tmp_path / "v.mpg", "mpeg2video", frames=30, size=SMALL))
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv", ".webm", ".ts", ".flv", ".avi", ".mpg"])
+def test_the_last_picture_stands_until_the_sound_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    codec = {".webm": "libvpx", ".mpg": "mpeg2video"}.get(suffix, "libx264")
+    sound = 0.0 if suffix == ".webm" else 20.0  # WebM takes no AAC
+    video = open_video(make_video(tmp_path / f"v{suffix}", codec, frames=30, size=SMALL, sound_s=sound))
+    if sound:
+        assert video.duration_s == pytest.approx(20.0, abs=0.15)
+        assert number_at(video, 19.5) == 29 and number_at(video, 1.5) == 29 and number_at(video, 0.5) == 12
+    assert number_at(open_video(tmp_path / f"v{suffix}"), video.duration_s - 0.01) == 29

@@ -1,0 +1,153 @@
+"""What a file is that is no video: one sentence, with what to do."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+from support.media import frame_number, make_sound_file, make_video
+
+from atlaskit.errors import VideoError
+from atlaskit.video.opening import open_video
+from atlaskit.video.readers.faults import is_encrypted
+
+SMALL = (160, 90)
+KEY = {
+    "encryption_scheme": "cenc-aes-ctr",
+    "encryption_key": "76a6c65c5ea762046bd749a2e632ccbb",
+    "encryption_kid": "a7e61c373e219033c21091fa607bf3b8",
+}
+BYTES = {
+    "page.mp4": (b"\n<!DOCTYPE html><html><body>404 Not Found</body></html>", "is a web page"),
+    "pointer.mp4": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", "pointer of Git LFS"),
+    "list.mp4": (b"#EXTM3U\n#EXTINF:3,\nhttp://example.org/a.ts\n", "list of other files"),
+    "list.mpd": (b'<?xml version="1.0"?>\n<MPD xmlns="urn:mpeg:dash:schema:mpd:2011"></MPD>', "list of other files"),
+    "paper.mp4": (b"%PDF-1.7\n", "is a PDF document"),
+    "zeros.mp4": (bytes(100_000), "nothing but zeros"),
+    "words.mp4": (b"1\n00:00:01,000 --> 00:00:02,000\nHello\n", "holds subtitles.*`subtitles`"),
+    "words.vtt": (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n", "holds subtitles"),
+    "a.torrent": (b"d8:announce35:http://example.org/announcee", "is a torrent"),
+    "v.mp4.part": (b"\x01\x02\x03" * 1000, "not finished: wait"),
+    "v.mkv.crdownload": (b"\x01\x02\x03" * 1000, "not finished: wait"),
+    "raw.mp4": (b"RIFF\x24\x00\x00\x00WEBPVP8X", "WebP picture"),
+    "phone.heic": (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(100), "picture .HEIF"),
+    "junk.mp4": (bytes(range(256)) * 40, "not a video that can be read"),
+}
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_a_file_of_another_kind_is_named(tmp_path: Path, name: str) -> None:
+    content, sentence = BYTES[name]
+    (tmp_path / name).write_bytes(content)
+    expect_sentence(tmp_path / name, sentence)
+
+
+def expect_sentence(path: Path, sentence: str) -> str:
+    with pytest.raises(VideoError, match=sentence) as caught:
+        open_video(path)
+    text = str(caught.value)
+    assert "\n" not in text and str(path) in text and text.endswith(".")
+    return text
+
+
+def test_archives_and_pictures_are_named(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "v.mp4", "w") as archive:
+        archive.writestr("inside.mp4", b"x")
+    (tmp_path / "v.mkv").write_bytes(gzip.compress(b"x" * 100))
+    for name in ("v.mp4", "v.mkv"):
+        expect_sentence(tmp_path / name, "is an archive: unpack it")
+    picture = Image.fromarray(np.zeros((60, 80, 3), np.uint8))
+    for format, sentence in {"jpeg": "a JPEG picture", "png": "a PNG picture", "tiff": "TIFF", "bmp": "BMP"}.items():
+        picture.save(tmp_path / "picture.mp4", format=format)
+        expect_sentence(tmp_path / "picture.mp4", sentence)
+
+
+def test_a_motion_photo_tells_where_its_video_begins(tmp_path: Path) -> None:
+    video = make_video(tmp_path / "v.mp4", frames=20, size=SMALL).read_bytes()
+    Image.fromarray(np.zeros((60, 80, 3), np.uint8)).save(tmp_path / "IMG_1.jpg")
+    photo = (tmp_path / "IMG_1.jpg").read_bytes()
+    (tmp_path / "IMG_1.jpg").write_bytes(photo + video)
+    text = expect_sentence(tmp_path / "IMG_1.jpg", f"from byte {len(photo)} on")
+    assert "write the bytes from there on to an .mp4 file" in text
+    (tmp_path / "out.mp4").write_bytes((tmp_path / "IMG_1.jpg").read_bytes()[len(photo) :])  # as it says
+    assert frame_number(open_video(tmp_path / "out.mp4").frames([0.5])[0]) == 12
+
+
+def test_a_recording_without_its_end_is_named(tmp_path: Path) -> None:
+    whole = make_video(tmp_path / "v.mp4", frames=50, size=SMALL, container_options={"movflags": "0"}).read_bytes()
+    (tmp_path / "cut.mp4").write_bytes(whole[: whole.find(b"moov") - 4])
+    expect_sentence(tmp_path / "cut.mp4", "has no index .moov box.")
+
+
+def test_a_file_without_video_is_named(tmp_path: Path) -> None:
+    expect_sentence(make_sound_file(tmp_path / "sound.m4a"), "only sound: name")
+    with av.open(str(tmp_path / "words.mkv"), "w") as container:
+        stream = container.add_mux_stream("subrip", time_base=Fraction(1, 1000))
+        container.start_encoding()
+        packet = av.Packet(b"words")
+        packet.stream, packet.pts, packet.dts, packet.duration = stream, 0, 0, 1000
+        container.mux(packet)
+    expect_sentence(tmp_path / "words.mkv", "only subtitles")
+
+
+@pytest.mark.parametrize("movflags", ["+faststart", "frag_keyframe+empty_moov+default_base_moof"])
+def test_an_encrypted_mp4_is_named(tmp_path: Path, movflags: str) -> None:
+    path = make_video(tmp_path / "v.mp4", frames=30, size=SMALL, container_options=KEY | {"movflags": movflags})
+    expect_sentence(path, "is encrypted .DRM.")
+
+
+def test_a_scrambled_transport_stream_is_named(tmp_path: Path) -> None:
+    data = bytearray(make_video(tmp_path / "v.ts", frames=50, size=SMALL).read_bytes())
+    for at in range(0, len(data), 188):
+        pid = (data[at + 1] & 0x1F) << 8 | data[at + 2]
+        if pid >= 0x100:
+            data[at + 3] |= 0x80
+    path = tmp_path / "scrambled.ts"
+    path.write_bytes(data)
+    assert is_encrypted(path, "mpegts") and not is_encrypted(tmp_path / "v.ts", "mpegts")
+
+
+def test_a_scrambled_program_stream_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = bytearray(make_video(tmp_path / "v.vob", "mpeg2video", frames=50, size=SMALL).read_bytes())
+    assert open_video(tmp_path / "v.vob").duration_s == pytest.approx(2.0)
+    at = data.find(b"\0\0\1\xe0")
+    while at >= 0:
+        data[at + 6] |= 0x10
+        at = data.find(b"\0\0\1\xe0", at + 4)
+    (tmp_path / "scrambled.vob").write_bytes(data)
+    expect_sentence(tmp_path / "scrambled.vob", "is encrypted")
+
+
+def test_encrypted_matroska_and_asf_are_found_and_others_are_not(tmp_path: Path) -> None:
+    encodings = b"\x6d\x80\x95\x62\x40\x92\x50\x31\x81\x00\x50\x35\x8b\x47\xe1\x81\x05"
+    (tmp_path / "v.webm").write_bytes(b"\x1a\x45\xdf\xa3" + bytes(40) + b"\x16\x54\xae\x6b" + encodings + bytes(99))
+    assert is_encrypted(tmp_path / "v.webm", "matroska")
+    drm = bytes.fromhex("fbb3112223bdd211b4b700a0c955fc6e")
+    (tmp_path / "v.wmv").write_bytes(bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c") + bytes(40) + drm)
+    assert is_encrypted(tmp_path / "v.wmv", "asf")
+    for suffix, kind in {".mkv": "matroska", ".mp4": "mov", ".asf": "asf", ".ts": "mpegts"}.items():
+        assert not is_encrypted(make_video(tmp_path / f"plain{suffix}", "mpeg4", frames=30, size=SMALL), kind)
+
+
+@pytest.mark.parametrize(("fps", "shown"), [(500, 500), (1000, 1000), (120, 120)])
+def test_a_high_rate_that_the_packets_have_is_kept(tmp_path: Path, fps: int, shown: int) -> None:
+    video = open_video(make_video(tmp_path / "v.mp4", frames=60, fps=fps, size=SMALL))
+    assert video.fps == pytest.approx(shown) and video.duration_s == pytest.approx(60 / fps)
+
+
+def test_a_rate_that_cannot_be_true_is_told(tmp_path: Path) -> None:
+    expect_sentence(make_video(tmp_path / "v.mp4", frames=60, fps=60_000, size=SMALL), "60,000 frames per second")
+
+
+def test_a_rate_that_only_the_header_has_is_measured(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mkv", frames=60, fps=1000, times=[40 * index for index in range(60)], size=SMALL)
+    video = open_video(path)
+    assert video.fps == pytest.approx(25, rel=0.05)
+    assert frame_number(video.frames([1.01])[0]) == 25
