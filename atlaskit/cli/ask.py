@@ -8,10 +8,10 @@ from pathlib import Path
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
-from atlaskit.agents.speech import transcribe
 from atlaskit.agents.strategies import NAMES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
+from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import add_grid_options, write_image
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Kind, Question
@@ -19,7 +19,6 @@ from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
 from atlaskit.models.named import LOCAL_SERVER
-from atlaskit.models.speech import ASR
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz import movie, walk
@@ -43,13 +42,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
     )
-    parser.add_argument(
-        "--transcribe",
-        nargs=2,
-        metavar=("URL", "NAME"),
-        help="let a speech model write the subtitles: its OpenAI-compatible endpoint and its name; "
-        "they are cached, and saved in the current folder as NAME-OF-THE-VIDEO.srt",
-    )
+    add_transcribe_option(parser)
     parser.add_argument("--language", help="language of the embedded track, or that is spoken: en, eng or English")
     parser.add_argument(
         "--subtitles-track", metavar="TRACK", help="the embedded track: its number from 0, or its title"
@@ -104,14 +97,7 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
         subtitles_track=options.subtitles_track,
         language=None if options.transcribe else options.language,
     )
-    if options.transcribe:
-        out = Path(f"{Path(video.name).stem}.srt")
-        asr = ASR(*options.transcribe)
-        video.subtitles = transcribe(
-            video, asr, language=options.language, save=out, cache=cache, replay=options.replay
-        )
-        print(f"{out}: {len(video.subtitles)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)
-    return video
+    return with_transcript(video, options, cache)
 
 
 def _ask(options: argparse.Namespace) -> int:
