@@ -1,4 +1,4 @@
-"""The command line: `atlaskit ask|evaluate|view|frame|serve|cache|experiments|run`.
+"""The command line: `atlaskit ask|evaluate|transcribe|view|frame|serve|cache|experiments|run`.
 
 A mistake in the input ends in one sentence on stderr and a non-zero exit status, never in a
 traceback.
@@ -17,6 +17,7 @@ from atlaskit.cli.cache import add_cache_commands
 from atlaskit.cli.evaluate import add_evaluate_command
 from atlaskit.cli.experiments import add_experiments_command, add_run_command
 from atlaskit.cli.serve import add_serve_command
+from atlaskit.cli.transcribe import add_transcribe_command
 from atlaskit.cli.view import add_view_commands
 from atlaskit.errors import AtlasError
 
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_ask_command(commands)
     add_evaluate_command(commands)
+    add_transcribe_command(commands)
     add_view_commands(commands)
     add_serve_command(commands)
     add_cache_commands(commands)

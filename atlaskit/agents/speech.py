@@ -92,6 +92,8 @@ def transcribe(
     check_whole("parallel", parallel)
     if save is not None and Path(save).suffix.lower() != ".srt":
         raise InputError(f"save must be a file that ends in .srt; got {printable(str(save), 200)!r}.")
+    if save is not None and not Path(save).absolute().parent.is_dir():
+        raise InputError(f"{printable(str(save), 200)} cannot be written: there is no such folder.")
     if language is not None:
         asr = asr.with_language(language_code(language))
     opened = as_video(video, cache)

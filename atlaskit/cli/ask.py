@@ -8,17 +8,16 @@ from pathlib import Path
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
-from atlaskit.agents.speech import transcribe
 from atlaskit.agents.strategies import NAMES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
+from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import add_grid_options, seconds_of, write_image
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
 from atlaskit.models.named import LOCAL_SERVER, served_model
-from atlaskit.models.speech import ASR
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz import movie, walk
@@ -82,13 +81,7 @@ def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
     )
-    parser.add_argument(
-        "--transcribe",
-        nargs=2,
-        metavar=("URL", "NAME"),
-        help="let a speech model write the subtitles: its OpenAI-compatible endpoint and its name; "
-        "they are cached, and saved in the current folder as NAME-OF-THE-VIDEO.srt",
-    )
+    add_transcribe_option(parser)
     parser.add_argument("--language", help="language of the embedded track, or that is spoken: en, eng or English")
     parser.add_argument(
         "--subtitles-track", metavar="TRACK", help="the embedded track: its number from 0, or its title"
@@ -107,14 +100,7 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
         subtitles_track=options.subtitles_track,
         language=None if options.transcribe else options.language,
     )
-    if options.transcribe:
-        out = Path(f"{Path(video.name).stem}.srt")
-        asr = ASR(*options.transcribe)
-        video.subtitles = transcribe(
-            video, asr, language=options.language, save=out, cache=cache, replay=options.replay
-        )
-        print(f"{out}: {len(video.subtitles)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)
-    return video
+    return with_transcript(video, options, cache)
 
 
 def _ask(options: argparse.Namespace) -> int:

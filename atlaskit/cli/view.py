@@ -7,6 +7,7 @@ from pathlib import Path
 
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import Still, View
@@ -25,6 +26,7 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     view_parser.add_argument(
         "--open", type=int, nargs="*", default=[], metavar="CELL", help="cells to expand, each inside the one before"
     )
+    add_transcribe_option(view_parser)
     add_grid_options(view_parser)
 
     frame_parser = commands.add_parser("frame", help="write the frame shown at a time to an image file")
@@ -58,13 +60,17 @@ def add_grid_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _view(options: argparse.Namespace) -> int:
-    video = open_video(options.video)
+    cache = Cache(options.cache)
+    video = with_transcript(open_video(options.video), options, cache)
     grid = Grid(0.0, video.duration_s, options.k)
     for cell in options.open:
         grid = grid.expand(cell)
-    view = View(video, grid, options.cell, labels="time", sampling=options.sampling, cache=Cache(options.cache))
+    view = View(video, grid, options.cell, labels="time", sampling=options.sampling, cache=cache)
     write_image(view, options.out)
     print(f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {grid.resolution_s:.3f} s a cell")
+    if options.transcribe:
+        for line in video.subtitles.between(grid.start_s, grid.end_s):
+            print(f"{line.start_s:10.2f} s  {printable(line.text)}")
     return 0
 
 

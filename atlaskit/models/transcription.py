@@ -43,6 +43,12 @@ def _finite_or_none(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _storable(value: object) -> object:
+    """Replace lone surrogates, which JSON can hold and UTF-8 cannot."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+_Text = Annotated[str, BeforeValidator(_storable), Field(max_length=MOST_CHARACTERS)]
 _Statistic = Annotated[FiniteFloat | None, BeforeValidator(_finite_or_none)]
 
 
@@ -51,7 +57,7 @@ class _Segment(BaseModel):
 
     start: FiniteFloat
     end: FiniteFloat
-    text: Annotated[str, Field(max_length=MOST_CHARACTERS)]
+    text: _Text
     compression_ratio: _Statistic = None
     no_speech_prob: _Statistic = None
     avg_logprob: _Statistic = None
@@ -60,7 +66,7 @@ class _Segment(BaseModel):
 class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    text: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = None
+    text: _Text | None = None
     segments: Annotated[list[_Segment], Field(max_length=MOST_SEGMENTS)] | None = None
 
 
@@ -147,5 +153,5 @@ def compression(text: str) -> float:
 
 def _plain(text: str) -> str:
     """Return text on one line, without special tokens and what cannot be stored or printed."""
-    words = " ".join(_TOKEN.sub(" ", text).encode("utf-8", "replace").decode().split())
+    words = " ".join(_TOKEN.sub(" ", text).split())
     return "".join(character for character in words if character.isprintable())

@@ -23,7 +23,8 @@ from atlaskit.video.sound import Block, cut_at_pauses
 
 
 @pytest.fixture
-def server() -> Iterator[Hearing]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hearing]:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with hearing_server() as hearing:
         yield hearing
 

@@ -19,6 +19,7 @@ from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.scaling import timing_key
 from atlaskit.models.cached import failure_key, reply_key
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
+from atlaskit.models.speech import ASR
 
 FILE = "ab" * 32
 TRAVERSALS = ("auto", "bfs", "beam", "dfs")
@@ -37,6 +38,7 @@ KEYS = {
     "run": "run:1:3d9a944dbc1b37f05319304d26b7ba69fa813b88e2db4fc404a4882a0b144ae7",
     "served": "served:1:f0525aa262b2b5c105bf079f86882664626c833711915f361a6d44453215e101",
     "timing": "timing:1:380d12f1cb97646d732acc90472e789b4b6dbe9838351ee884b94d1cd75d3a03",
+    "transcript": "transcript:1:afe7b326dd89dac0e70b78c6f81d16420ce0f7911f0ff9cdb73bcb36a9a5133f",
 }
 """Written down by the version before the packages were rearranged."""
 REPLIES = {
@@ -112,6 +114,9 @@ def test_keys_of_entries_are_those_of_earlier_versions(tmp_path: Path, cache: Ca
         "run": keys.run_key([{"kind": "start", "round": 0}]),
         "served": keys.served_key("http://127.0.0.1:8000/v1"),
         "timing": timing,
+        "transcript": keys.transcript_key(
+            "ef" * 32, model="m", parameters=ASR("http://127.0.0.1:9/v1", "m").parameters
+        ),
     } == KEYS
 
 

@@ -176,3 +176,74 @@ def hearing_server() -> Iterator[Hearing]:
         server.shutdown()
         server.server_close()
         thread.join(5)
+
+
+@dataclass(frozen=True)
+class SpokenTrack:
+    """A sound track of a file to make."""
+
+    spoken: Sequence[tuple[float, str]]
+    language: str = ""
+    disposition: str = ""
+    """FFmpeg's name of how the track is marked, such as "default" or "comment"."""
+    starts_at_s: float = 0.0
+    """The container's time at which it starts; words count from there."""
+    gaps: Sequence[tuple[float, float]] = ()
+    """Intervals of seconds whose packets are missing."""
+
+
+def many_voiced_video(
+    path: Path,
+    tracks: Sequence[SpokenTrack],
+    seconds: float,
+    *,
+    codec: str = "aac",
+    rate: int = 44_100,
+    layout: str = "stereo",
+    fps: int = 5,
+) -> Path:
+    """Make a video with several sound tracks, of any codec, rate and layout."""
+    with av.open(str(path), "w") as container:
+        # In AVI, FFmpeg adds the delay of an H.264 encoder to the times of the picture alone.
+        video = container.add_stream("mpeg4" if path.suffix == ".avi" else "libx264", rate=fps)
+        video.width, video.height, video.pix_fmt = 64, 48, "yuv420p"
+        video.options = {} if path.suffix == ".avi" else {"preset": "ultrafast"}
+        streams = [container.add_stream(codec, rate=rate, layout=layout) for _ in tracks]
+        packets = []
+        for stream, track in zip(streams, tracks, strict=True):
+            stream.disposition = av.stream.Disposition[track.disposition] if track.disposition else 0
+            if track.language:
+                stream.metadata["language"] = track.language
+        container.start_encoding()
+        for index in range(round(seconds * fps)):
+            picture = numbered_frame(index % 1000, (64, 48))
+            picture.pts, picture.time_base = index, Fraction(1, fps)
+            packets += video.encode(picture)
+        packets += video.encode()
+        for stream, track in zip(streams, tracks, strict=True):
+            packets += _sound_packets(stream, track, seconds, rate, layout)
+        for packet in sorted(packets, key=lambda packet: packet.dts * packet.time_base):
+            container.mux(packet)
+    return path
+
+
+def _sound_packets(
+    stream: av.AudioStream, track: SpokenTrack, seconds: float, rate: int, layout: str
+) -> Iterator[av.Packet]:
+    sound = tones(track.spoken, seconds)
+    sound = np.interp(np.arange(round(seconds * rate)) / rate, np.arange(len(sound)) / RATE, sound).astype(np.int16)
+    form, size = stream.codec_context.format.name, stream.codec_context.frame_size or 1024
+    for first in range(0, len(sound), size):
+        if any(start_s <= first / rate < end_s for start_s, end_s in track.gaps):
+            continue
+        samples = np.repeat(sound[None, first : first + size], stream.codec_context.layout.nb_channels, axis=0)
+        if form.startswith("flt"):
+            samples = samples.astype(np.float32) / 32768
+        elif form.startswith("s32"):
+            samples = samples.astype(np.int32) << 16
+        if not form.endswith("p"):
+            samples = samples.T.reshape(1, -1)
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples), format=form, layout=layout)
+        frame.rate, frame.pts, frame.time_base = rate, first + round(track.starts_at_s * rate), Fraction(1, rate)
+        yield from stream.encode(frame)
+    yield from stream.encode()

@@ -1,0 +1,103 @@
+"""`atlaskit transcribe`: write the subtitles of a video from its sound; and `--transcribe` of other
+commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from atlaskit.agents.speech import PARALLEL, transcribe
+from atlaskit.caching.cache import Cache
+from atlaskit.cli.cache import add_cache_option
+from atlaskit.errors import InputError, printable
+from atlaskit.models.speech import ASR
+from atlaskit.video.opening import open_video
+from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.video import Video
+
+
+def add_transcribe_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the `transcribe` subcommand to the parser."""
+    parser = commands.add_parser(
+        "transcribe",
+        help="write the subtitles of a video from its sound, by a speech model",
+        description="The sound is cut at pauses into chunks of at most 30 s, which are sent to the model. If it is "
+        "interrupted, run the same command again: it continues from the cached chunks.",
+    )
+    parser.set_defaults(run=_transcribe)
+    parser.add_argument("video", help="a video file")
+    parser.add_argument("url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
+    parser.add_argument("model", metavar="NAME", help="speech model, such as openai/whisper-large-v3")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="an .srt file, replaced if it exists (default: NAME-OF-THE-VIDEO.srt in the current folder, or if "
+        "another file of that name is there, NAME-OF-THE-VIDEO.MODEL.srt)",
+    )
+    parser.add_argument(
+        "--language",
+        help="the language that is spoken: en, eng or English (default: the model finds out); of several sound tracks, "
+        "the one in it is taken",
+    )
+    parser.add_argument(
+        "--audio-track", type=int, metavar="N", help="number of the sound track, from 0 (default: the default track)"
+    )
+    parser.add_argument("--prompt", default="", metavar="TEXT", help="names and style that the model should know")
+    parser.add_argument(
+        "--parallel", type=int, default=PARALLEL, metavar="N", help=f"chunks in flight at once (default {PARALLEL})"
+    )
+    add_cache_option(parser)
+
+
+def add_transcribe_option(parser: argparse._ActionsContainer) -> None:
+    """Add the `--transcribe` option to a parser."""
+    parser.add_argument(
+        "--transcribe",
+        nargs=2,
+        metavar=("URL", "NAME"),
+        help="let a speech model write the subtitles: its OpenAI-compatible endpoint and its name; "
+        "they are cached, and saved as an SRT file in the current folder",
+    )
+
+
+def with_transcript(video: Video, options: argparse.Namespace, cache: Cache) -> Video:
+    """Return a video with the lines that `--transcribe` asks for; as it is without that option.
+
+    The lines are also saved as an SRT file, and its path is printed.
+    """
+    if options.transcribe:
+        chosen = {"language": getattr(options, "language", None), "replay": getattr(options, "replay", False)}
+        video.subtitles = _transcribed(video, ASR(*options.transcribe), None, cache=cache, **chosen)
+    return video
+
+
+def _transcribe(options: argparse.Namespace) -> int:
+    if options.out is not None and options.out.suffix.lower() != ".srt":
+        raise InputError(f"--out must end in .srt; got {options.out}.")
+    cache = Cache(options.cache)
+    video = open_video(options.video, cache=cache)
+    asr = ASR(options.url, options.model, prompt=options.prompt)
+    chosen = {"language": options.language, "audio_track": options.audio_track, "parallel": options.parallel}
+    return 0 if len(_transcribed(video, asr, options.out, cache=cache, **chosen)) else 1
+
+
+def _transcribed(video: Video, asr: ASR, out: Path | None, **options: Any) -> Subtitles:
+    """Transcribe a video, save the lines, and say where.
+
+    Without `out`, a file of the video's name that someone else wrote is left as it is.
+    """
+    stem = Path(video.name).stem
+    usual, model = Path(f"{stem}.srt"), re.sub(r"[^\w.-]+", "-", asr.name.rsplit("/", 1)[-1])[:60]
+    written = out or (Path(f"{stem}.{model}.srt") if usual.exists() else usual)
+    lines = transcribe(video, asr, save=written, **options)
+    if len(lines):
+        if out is None and written != usual and usual.is_file() and usual.read_bytes() == written.read_bytes():
+            written.unlink()  # an earlier run wrote the same
+            written = usual
+        print(f"{written}: {len(lines)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)
+    return lines

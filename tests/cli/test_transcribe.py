@@ -1,0 +1,98 @@
+"""`atlaskit transcribe`, and `--transcribe` of other commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.speaking import Hearing, SpokenTrack, hearing_server, many_voiced_video, speaking_video
+
+from atlaskit.__main__ import main
+
+SPOKEN = [(1.0, "one"), (3.0, "five")]
+
+
+@pytest.fixture
+def server(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hearing]:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+    speaking_video(in_tmp / "talk.mkv", SPOKEN, 5)
+    with hearing_server() as hearing:
+        yield hearing
+
+
+def test_the_lines_are_written_beside_the_caller_and_told(
+    server: Hearing, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["transcribe", "talk.mkv", server.url, "org/tones"]) == 0
+    told = capsys.readouterr().err
+    assert "org/tones hears talk.mkv" in told and "talk.srt: 2 lines heard by org/tones\n" in told
+    expected = "1\n00:00:01,000 --> 00:00:01,400\none\n\n2\n00:00:03,000 --> 00:00:03,400\nfive\n"
+    assert (in_tmp / "talk.srt").read_text() == expected
+
+    assert main(["transcribe", "talk.mkv", server.url, "org/tones"]) == 0
+    assert "talk.srt: 2 lines" in capsys.readouterr().err and len(server.requests) == 1
+    assert [path.name for path in in_tmp.glob("*.srt")] == ["talk.srt"]
+
+
+def test_a_file_that_someone_else_wrote_is_kept(
+    server: Hearing, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (in_tmp / "talk.srt").write_text("mine")
+    assert main(["transcribe", "talk.mkv", server.url, "org/tones v3"]) == 0
+    assert "talk.tones-v3.srt: 2 lines" in capsys.readouterr().err
+    assert (in_tmp / "talk.srt").read_text() == "mine" and (in_tmp / "talk.tones-v3.srt").exists()
+    assert main(["transcribe", "talk.mkv", server.url, "tones", "--out", "talk.srt"]) == 0
+    assert "five" in (in_tmp / "talk.srt").read_text()
+
+
+def test_language_track_and_prompt_are_told(server: Hearing, in_tmp: Path) -> None:
+    tracks = [SpokenTrack([(1.0, "one")], "eng", "default"), SpokenTrack([(1.0, "two")], "ger")]
+    many_voiced_video(in_tmp / "two.mkv", tracks, 3)
+    command = ["transcribe", "two.mkv", server.url, "tones", "--out", "a.srt"]
+    assert main([*command, "--language", "German", "--prompt", "Names: Ada"]) == 0
+    assert "two" in (in_tmp / "a.srt").read_text()
+    assert server.requests[-1]["language"] == "de" and server.requests[-1]["prompt"] == "Names: Ada"
+    assert main([*command, "--audio-track", "0"]) == 0
+    assert "one" in (in_tmp / "a.srt").read_text() and "language" not in server.requests[-1]
+
+
+def test_view_prints_what_is_said_in_the_grid(
+    server: Hearing, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["view", "talk.mkv", "v.jpg", "--k", "2", "--cell", "32", "--transcribe", server.url, "tones"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["      1.00 s  one", "      3.00 s  five"]
+    assert main([*command, "--open", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["      3.00 s  five"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--out", "a.txt"], "--out must end in .srt"),
+        (["--out", "no/such/folder/a.srt"], "there is no such folder"),
+        (["--language", "klingonish"], "A language is a code or a name"),
+        (["--audio-track", "7"], "There is no audio_track 7: talk.mkv has the sound tracks 0"),
+        (["--parallel", "0"], "parallel is a whole number, at least 1"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    server: Hearing, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    assert main(["transcribe", "talk.mkv", server.url, "tones", *more]) == 2
+    (told,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("atlaskit: ")]
+    assert message in told
+
+
+def test_a_video_in_which_nobody_speaks(server: Hearing, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    speaking_video(in_tmp / "mute.mkv", [], 3)
+    assert main(["transcribe", "mute.mkv", server.url, "tones"]) == 1
+    assert "tones heard no words in mute.mkv" in capsys.readouterr().err and not (in_tmp / "mute.srt").exists()
+
+
+def test_a_server_that_is_not_there(server: Hearing, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["transcribe", "talk.mkv", "http://127.0.0.1:9/v1", "tones"]) == 2
+    told = capsys.readouterr().err
+    assert "1 of 1 chunks of talk.mkv" in told and "the first from 0:00:00.0 to 0:00:05.0" in told
+    assert "No model answers at http://127.0.0.1:9/v1" in told and "the same call again" in told

@@ -1,0 +1,102 @@
+"""Sound is cut at pauses, and what is silent is told apart."""
+
+from __future__ import annotations
+
+import io
+import wave
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from atlaskit.video.sound import RATE, Block, Chunk, cut_at_pauses
+
+
+def noise(seconds: float, level: float = 3000.0, seed: int = 0) -> np.ndarray:
+    return (np.random.default_rng(seed).standard_normal(round(seconds * RATE)) * level).astype(np.int16)
+
+
+def blocks(samples: np.ndarray, seconds: float = 0.7, first: int = 0) -> Iterator[Block]:
+    size = round(seconds * RATE)
+    for start in range(0, len(samples), size):
+        yield Block(first + start, samples[start : start + size])
+
+
+def chunks(*parts: np.ndarray) -> list[Chunk]:
+    return list(cut_at_pauses(blocks(np.concatenate(parts))))
+
+
+def ends(found: Sequence[Chunk]) -> list[float]:
+    return [round(chunk.end_s, 2) for chunk in found]
+
+
+@pytest.mark.parametrize("background", [0.0, 30.0, 300.0])
+def test_a_chunk_ends_in_a_pause_whatever_noise_is_behind_the_speech(background: float) -> None:
+    speech = [noise(7, seed=seed) for seed in range(9)]
+    pause = noise(0.6, background, seed=9) if background else np.zeros(round(0.6 * RATE), np.int16)
+    found = chunks(*(part for each in speech for part in (each, pause)))
+    inner = [7 + 7.6 * number for number in range(9)]
+    for chunk in found[:-1]:
+        assert any(start <= chunk.end_s <= start + 0.6 for start in inner), chunk.end_s
+        assert 15 <= chunk.end_s - chunk.start_s <= 30
+
+
+def test_without_a_pause_it_ends_at_the_quietest_place_of_its_last_third() -> None:
+    softer = noise(0.5, 1500.0, seed=3)
+    found = chunks(noise(24), softer, noise(20, seed=2))
+    assert 24.0 <= found[0].end_s <= 24.5
+
+
+def test_a_long_silence_is_a_chunk_of_its_own() -> None:
+    silence = np.zeros(20 * RATE, np.int16)
+    found = chunks(silence, noise(5), silence, noise(5, seed=1))
+    assert [chunk.is_silent for chunk in found] == [True, False, True, False]
+    assert ends(found) == [19.7, 25.3, 44.7, 50.0]
+
+
+def test_quiet_speech_is_not_taken_for_silence() -> None:
+    found = chunks(noise(10, 60.0))  # 55 dB below full scale
+    assert [chunk.is_silent for chunk in found] == [False]
+
+
+def test_an_hour_of_silence_is_cut_and_never_sent() -> None:
+    silence = np.zeros(10 * RATE, np.int16)
+    found = list(cut_at_pauses(Block(number * 10 * RATE, silence) for number in range(360)))
+    assert all(chunk.is_silent for chunk in found) and len(found) == 120 and found[-1].end_s == 3600
+
+
+def test_sound_after_a_hole_begins_a_chunk_of_its_own() -> None:
+    first, second = noise(3), noise(4, seed=1)
+    found = list(cut_at_pauses([*blocks(first), *blocks(second, first=100 * RATE)]))
+    assert [(chunk.start_s, chunk.end_s) for chunk in found] == [(0.0, 3.0), (100.0, 104.0)]
+
+
+@pytest.mark.parametrize("count", [1, 319, 320, 321, 30 * RATE, 30 * RATE + 1, 30 * RATE + 321])
+def test_the_last_samples_are_in_a_chunk(count: int) -> None:
+    found = list(cut_at_pauses([Block(7, noise(40)[:count])]))
+    assert sum(len(chunk.samples) for chunk in found) == count and found[0].first == 7
+    assert all(len(chunk.samples) <= 30 * RATE for chunk in found)
+
+
+def test_only_one_chunk_is_kept_in_memory() -> None:
+    read = 0
+
+    def endless() -> Iterator[Block]:
+        nonlocal read
+        while True:
+            yield Block(read, noise(1, seed=read))
+            read += RATE
+
+    for number, chunk in enumerate(cut_at_pauses(endless())):
+        assert read - chunk.first < 32 * RATE
+        if number == 5:
+            return
+
+
+def test_a_chunk_is_a_wav_file_of_half_a_second_at_least() -> None:
+    for seconds in (0.01, 1.0):
+        samples = noise(seconds)
+        with wave.open(io.BytesIO(Chunk(0, samples, False).wav())) as file:
+            assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
+            read = np.frombuffer(file.readframes(RATE * 2), "<i2")
+        assert (read[: len(samples)] == samples).all() and len(read) == max(RATE // 2, len(samples))
