@@ -29,6 +29,9 @@ class Preset:
     """Whether vLLM compiles the model on a CPU. That pays off for a small model only."""
     no_forcing: bool = False
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
+    prefix_caching: bool = True
+    """Whether vLLM caches prefixes of prompts. With a model that has an encoder, it then dies at the
+    first request."""
 
     @property
     def search_settings(self) -> dict[str, Any]:
@@ -39,6 +42,8 @@ class Preset:
 NANO = Preset(k=4, cell=128, steps=40, plateau=39, compile_on_cpu=True, no_forcing=True)
 """The model that comes with the kit. It was trained on this grid alone, and has tokens of its own
 that span what a JSON schema fixes and what it leaves open ('{"search_task":"Find')."""
+WHISPER = Preset(prefix_caching=False)
+"""Speech models of that family, by any name with "whisper" in it."""
 
 PRESETS = {"nano": NANO}
 """Presets by model name. Every other model has the defaults of `Preset`."""
@@ -52,4 +57,4 @@ def preset_for(model: Model | str) -> Preset:
     A model folder is served as "folder@hash"; the part before the @ decides.
     """
     name = model if isinstance(model, str) else model.name
-    return PRESETS.get(name.partition("@")[0], Preset())
+    return PRESETS.get(name.partition("@")[0]) or (WHISPER if "whisper" in name.lower() else Preset())

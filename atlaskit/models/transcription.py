@@ -153,5 +153,5 @@ def compression(text: str) -> float:
 
 def _plain(text: str) -> str:
     """Return text on one line, without special tokens and what cannot be stored or printed."""
-    words = " ".join(_TOKEN.sub(" ", text).split())
+    words = " ".join(_TOKEN.sub(" ", text).replace("\ufffd", "").split())
     return "".join(character for character in words if character.isprintable())

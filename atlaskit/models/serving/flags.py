@@ -69,7 +69,8 @@ class ServerFlags:
         }
         if build == "serve-cpu":
             flags["dtype"] = hardware.fast_dtype()
-        switches = ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
+        caching = "--enable-prefix-caching" if preset_for(name).prefix_caching else "--no-enable-prefix-caching"
+        switches = [caching, "--enable-prompt-tokens-details"]
         # Compiling takes half a minute for a small model, once, and saves a quarter of each call.
         # For a large model it takes long and saves little.
         if build == "serve-cpu" and not (preset_for(name).compile_on_cpu and hardware.can_compile()):

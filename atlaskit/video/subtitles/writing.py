@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import secrets
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from atlaskit.errors import InputError, reason
+from atlaskit.video.encoding import decode_text
 from atlaskit.video.subtitles.markup import plain_text
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "{": "&#123;", "\\": "&#92;"})
@@ -37,9 +39,12 @@ def write_srt(path: str | Path, lines: Sequence[tuple[float, float, str]]) -> No
     if lines[0][0] < -ROUNDING_MS / 1000:
         raise InputError(f"An SRT file begins at 0 s; a line to write to {path} starts at {lines[0][0]:.3f} s.")
     text = "\n".join(map(_cue, range(1, len(lines) + 1), lines))
+    data = text.encode("utf-8")
+    if decode_text(data) != text:  # rare: text that looks like another encoding
+        data = codecs.BOM_UTF8 + data
     draft = path.with_name(f".{path.stem[:40]}-{secrets.token_hex(8)}.part")
     try:
-        draft.write_text(text, encoding="utf-8", newline="\n")
+        draft.write_bytes(data)
         draft.replace(path)
     except (OSError, ValueError) as error:
         with suppress(OSError, ValueError):

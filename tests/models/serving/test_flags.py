@@ -46,6 +46,14 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert cpu["--dtype"] == hardware.fast_dtype() and "--enforce-eager" in cpu
 
 
+@pytest.mark.parametrize(
+    ("name", "caches"), [("openai/whisper-large-v3", False), ("tiny-whisper@0a", False), ("a", True)]
+)
+def test_a_model_with_an_encoder_caches_no_prefixes(tmp_path: Path, name: str, caches: bool) -> None:
+    flags = flags_of(ServerFlags().command("python", name, name, 8123, tmp_path, "serve-gpu"))
+    assert ("--enable-prefix-caching" in flags, "--no-enable-prefix-caching" in flags) == (caches, not caches)
+
+
 @pytest.mark.parametrize("has_compiler", [True, False])
 def test_nano_is_compiled_on_a_cpu_with_a_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_compiler: bool
