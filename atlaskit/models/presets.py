@@ -30,8 +30,8 @@ class Preset:
     no_forcing: bool = False
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
     prefix_caching: bool = True
-    """Whether vLLM caches prefixes of prompts. With a model that has an encoder, it then dies at the
-    first request."""
+    """Whether vLLM caches prefixes of prompts. With a model that has an encoder, it then dies at
+    the first request."""
 
     @property
     def search_settings(self) -> dict[str, Any]:

@@ -54,6 +54,6 @@ def test_vllm_serves_a_whisper(vlm: ak.VLM, tmp_path: Path) -> None:
 
     by_text = ak.ASR(vlm.base_url, vlm.name, response_format="json")
     chunks = ak.transcribe(path, by_text, cache=cache, progress=False)
-    assert len(chunks) in (1, 2) and all(line.text for line in chunks.lines)
+    assert len(chunks) <= 2, "a line a chunk, or none where all is left out as repetition"
     with pytest.raises(Refused, match=r"chunks of talk.mkv.*HTTP 400"):
         ak.transcribe(path, ak.ASR(vlm.base_url, vlm.name, language="xx"), cache=cache, progress=False)
