@@ -17,8 +17,8 @@ from atlaskit.video.names import media_url
 from atlaskit.video.readers.faults import ENCRYPTED, is_encrypted, what_it_is
 from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
-DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError)
-"""What PyAV raises for a damaged file."""
+DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
+"""What PyAV raises for a damaged file; IndexError at the end of one in which a stream began late."""
 NOT_VIDEO = {"tty", "image2", "bin", "xbin", "adf", "idf", "hls", "dash", "concat"}
 """FFmpeg's names of formats that are text, an image, or a list of other files."""
 READ_TIMEOUT_S = 30.0
@@ -46,13 +46,17 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in TRANSIENT_ERRNOS
 
 
-def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
+def open_container(path: Path, *, is_long_probe: bool = False) -> tuple[InputContainer, VideoStream]:
     """Open a file and choose its video stream.
+
+    Args:
+        path: The file.
+        is_long_probe: Look for streams that begin late, in formats that do not list them.
 
     Raises:
         VideoError: The file is not a video that can be decoded at exact times.
     """
-    container = _open(path, OPTIONS)
+    container = _open(path, OPTIONS | LONG_PROBE if is_long_probe else OPTIONS)
     if any(stream.codec_context and not stream.codec_context.width for stream in container.streams.video):
         container.close()
         container = _open(path, OPTIONS | LONG_PROBE)

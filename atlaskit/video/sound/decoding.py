@@ -100,7 +100,11 @@ class Sound:
     def _opened(self) -> InputContainer:
         from atlaskit.video.readers.container import open_container  # here, so that `import atlaskit` stays light
 
-        return open_container(self.path)[0]
+        container, _ = open_container(self.path)
+        if not container.streams.audio:  # in a live recording, it may begin late
+            container.close()
+            container, _ = open_container(self.path, is_long_probe=True)
+        return container
 
 
 @dataclass
