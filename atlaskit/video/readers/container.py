@@ -18,7 +18,7 @@ from atlaskit.video.readers.faults import ENCRYPTED, is_encrypted, what_it_is
 from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
-"""What PyAV raises for a damaged file; IndexError at the end of one in which a stream began late."""
+"""What PyAV raises for a damaged file, or (IndexError) at the end of one with a late stream."""
 NOT_VIDEO = {"tty", "image2", "bin", "xbin", "adf", "idf", "hls", "dash", "concat"}
 """FFmpeg's names of formats that are text, an image, or a list of other files."""
 READ_TIMEOUT_S = 30.0
