@@ -27,6 +27,7 @@ VERSIONS = {
     "video": 1,
     "lines": 1,
     "asked": 1,
+    "original": 1,
     "run": 1,
     "served": 1,
     "timing": 1,
@@ -158,6 +159,15 @@ def lines_key(fingerprint: str) -> str:
 def asked_key(fingerprint: str) -> str:
     """Return the key of the subtitle track that a video had when `ask` last used it."""
     return entry_key("asked", video=fingerprint)
+
+
+def original_key(lines: str) -> str:
+    """Return the key of the track that a source gave for rolling captions, by the lines said once.
+
+    Args:
+        lines: Fingerprint of the lines that are shown.
+    """
+    return entry_key("original", lines=lines)
 
 
 def run_key(trace: Sequence[dict[str, Any]]) -> str:

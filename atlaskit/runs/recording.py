@@ -181,7 +181,7 @@ def _is_valid(key: str, value: bytes) -> bool:
                 return lines is not None and key == lines_key(lines.fingerprint)
             case "run":
                 return manifest_in(json.loads(value)) is not None
-            case "asked":
+            case "asked" | "original":
                 return re.fullmatch(rb'"[0-9a-f]{64}"', value) is not None
             case "readable":
                 return value in (b"0", b"1")

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import asked_key, canonical_json, lines_key, video_key
+from atlaskit.caching.keys import asked_key, canonical_json, lines_key, original_key, video_key
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import LARGEST_SIDE_PX, Video
@@ -47,6 +47,10 @@ def remember_video(video: Video, cache: Cache) -> None:
     _put_facts(video, cache)
     lines = video.subtitles.fingerprint
     _put(lines_key(lines), video.subtitles.as_json.encode(), cache)
+    if video.subtitles.original:
+        original = Subtitles(video.subtitles.original)
+        _put(lines_key(original.fingerprint), original.as_json.encode(), cache)
+        _put(original_key(lines), canonical_json(original.fingerprint).encode(), cache)
     if cache.get_json(asked_key(video.fingerprint)) != lines:
         cache.put_json(asked_key(video.fingerprint), lines, paid=True)
 
@@ -60,6 +64,15 @@ def cached_facts(fingerprint: str, cache: Cache) -> VideoFacts | None:
 def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
     """Return the lines that a video was last asked about with, or None if the cache has none."""
     lines = cache.get_json(asked_key(fingerprint))
+    track = _track(lines, cache)
+    if track is None:
+        return None
+    original = _track(cache.get_json(original_key(track.fingerprint)), cache)
+    return track if original is None else Subtitles(track.lines, original.lines)
+
+
+def _track(lines: object, cache: Cache) -> Subtitles | None:
+    """Return the track of a fingerprint, or None if the cache has none."""
     entry = cache.get(lines_key(lines)) if isinstance(lines, str) else None
     return None if entry is None else parse_lines(entry)
 

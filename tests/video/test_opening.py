@@ -24,6 +24,7 @@ from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
 from atlaskit.video.records import parse_facts, parse_lines, remember_video
 from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.video.subtitles.rolling import unrolled
 
 SRT = "1\n00:00:01,000 --> 00:00:02,500\nGrüß Gott\n\n2\n00:00:05,000 --> 00:00:06,000\n<b>a & b</b>\n"
 
@@ -95,7 +96,7 @@ def test_given_subtitles_take_precedence_over_cached_ones(remembered: VideoFile,
     assert len(open_video(remembered.path, **open_it).subtitles) == 0
     for source in (remembered.path, None):
         assert open_video(source, own, **open_it).subtitles == own
-        with pytest.raises(SubtitleError, match="cannot be read"):
+        with pytest.raises(SubtitleError, match="There is no file"):
             open_video(source, missing, **open_it)
     with pytest.raises(SubtitleError, match="has no subtitle track"):  # the file exists, so its track is read
         open_video(remembered.path, "embedded", **open_it)
@@ -126,7 +127,7 @@ def test_a_file_name_that_is_not_utf8_is_remembered(tmp_path: Path, cache: Cache
     path = make_video(tmp_path / "v.mp4").rename(tmp_path / os.fsdecode(b"v\xff.mp4"))
     video = open_video(path)
     remember_video(video, cache)
-    assert open_video(fingerprint=video.fingerprint, cache=cache).name == "v?.mp4"
+    assert open_video(fingerprint=video.fingerprint, cache=cache).name == "v\ufffd.mp4" == video.name
 
 
 @pytest.mark.parametrize("fingerprint", ["", "a b", "\udcff", "x" * 300, 7])
@@ -241,3 +242,14 @@ def test_a_subtitle_file_counts_from_the_earliest_stream(
     with pytest.warns(SubtitleWarning):
         recalled = open_video(path, "t.srt", fingerprint=video.fingerprint, cache=cache)
     assert recalled.subtitles == video.subtitles and recalled.lead_s == pytest.approx(3.0, abs=0.1)
+
+
+def test_rolling_captions_are_recorded_with_their_original(tmp_path: Path) -> None:
+    said = ["today we open", "the box now", "and look inside", "of it again"]
+    rolled = [Line(2.0 * n, 2.0 * n + 2, " ".join(said[max(0, n - 1) : n + 1])) for n in range(4)]
+    video = open_video(make_video(tmp_path / "v.mp4", frames=250), subtitles=unrolled(rolled))
+    assert [line.text for line in video.subtitles.lines] == said
+    cache = Cache(tmp_path / "cache")
+    remember_video(video, cache)
+    recalled = open_video(fingerprint=video.fingerprint, cache=cache)
+    assert recalled.subtitles == video.subtitles and recalled.subtitles.original == tuple(rolled)

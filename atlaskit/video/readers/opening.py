@@ -4,6 +4,7 @@ stream copy.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from atlaskit.errors import VideoError
@@ -59,6 +60,7 @@ def _times_of(path: Path, copies: Path) -> Times | None:
         verdict = copies / f"{file_fingerprint(path)}.continuous"
         times = None if verdict.exists() else times_of(container, stream, path)
         if times is None and not verdict.exists():
-            copies_in(copies)
-            verdict.touch()
+            with suppress(VideoError, OSError):  # without it, the file is read again the next time
+                copies_in(copies)
+                verdict.touch()
         return times

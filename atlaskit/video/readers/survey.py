@@ -27,6 +27,8 @@ REORDERING = {"h264", "hevc"}
 """Codecs whose frames may be shown in another order than they are decoded in."""
 SAMPLED_PACKETS = 200
 """Packets at the start of a file that show whether its times go back."""
+SHORT_S, BAR_PACKETS = 2, 4096
+"""A pass that takes less shows no bar; the bar moves every so many packets."""
 MPEG_WRAP = 1 << 33
 """The clock of a transport stream starts anew at this tick."""
 
@@ -97,11 +99,17 @@ def clock_breaks(container: InputContainer, stream: VideoStream, most: int | Non
     for other in container.streams:
         if other is not stream and hasattr(other, "discard"):
             other.discard = Discard.all
+    from tqdm.auto import tqdm  # here, so that `import atlaskit` stays light
+
     longest = LONGEST_STEP_S / tick_length(stream)
+    name = Path(container.name).name
+    bar = tqdm(total=container.size, unit="B", unit_scale=True, desc=f"{name}: its clock is read, once", delay=SHORT_S)
     wraps = container_kind(container) == "mpegts"
     last: int | None = None
-    with suppress(*DECODE_ERRORS):
-        for packet in islice(container.demux(stream), most):
+    with bar, suppress(*DECODE_ERRORS):
+        for number, packet in enumerate(islice(container.demux(stream), most)):
+            if number % BAR_PACKETS == 0 and packet.pos is not None:
+                bar.update(packet.pos - bar.n)
             at = packet.dts if packet.dts is not None else packet.pts
             if at is None:
                 continue

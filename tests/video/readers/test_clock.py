@@ -318,3 +318,10 @@ def test_a_part_that_begins_between_keyframes_shows_the_picture_before(
     video = open_video(tmp_path / "cut.ts")
     numbers = [number_at(video, time_s / 25) for time_s in range(round(video.duration_s * 25) - 1)]
     assert numbers == sorted(numbers) and set(numbers) <= {*range(60), *range(100, 120)}
+
+
+def test_a_recording_opens_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cache").write_text("a file where the cache should be")
+    path = make_video(tmp_path / "v.ts", frames=30, size=SMALL)
+    assert number_at(open_video(path), 0.5) == 12
