@@ -127,6 +127,11 @@ def media_url(path: str | os.PathLike[str]) -> str:
 
 def no_such_file(path: Path) -> str:
     """Return the sentence about a file that does not exist, with the name that may be meant."""
+    if path.is_symlink():
+        target = printable(str(path.readlink()), 200)
+        return (
+            f"{printable(str(path))} is a link to {target}, which does not exist: fetch the content, or name the file."
+        )
     close = _close_name(path)
     hint = f" Did you mean {printable(str(path.parent / close))}?" if close else ""
     return f"There is no file {printable(str(path))}.{hint}"

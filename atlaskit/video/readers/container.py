@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.names import media_url
-from atlaskit.video.readers.faults import ENCRYPTED, is_encrypted, what_it_is
+from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, is_still, what_it_is
 from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
@@ -29,8 +30,6 @@ give only decoding times; with genpts, FFmpeg computes presentation times from t
 stream may number its streams anew in the middle; they stay the same streams."""
 LONG_PROBE = {"analyzeduration": "600000000", "probesize": "200000000"}
 """Microseconds and bytes to search for the size of a picture that the usual few do not show."""
-MOST_OFF = 20
-"""A header's frame rate that exceeds by more what the times of packets show is not believed."""
 TRANSIENT_ERRNOS = {
     *(errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE),
     *(errno.ENOENT, errno.EACCES, errno.ESTALE, errno.ENODEV),
@@ -94,16 +93,18 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     stream = best if isinstance(best, VideoStream) and best in streams else streams[0]
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
-    if what := what_it_is(path) if container_kind(container) == "mov" else None:
-        raise VideoError(f"{path} {what}.")
+    if container_kind(container) == "mov" and is_still(path):
+        raise VideoError(f"{path} {STILL}.")
     return stream
 
 
 def codec_of(stream: VideoStream) -> Codec:
     """Return what a decoder of a stream needs to know."""
     context = stream.codec_context
-    # PyAV 18.0 has no field_order.
-    known = {name: getattr(context, name, None) for name in CODEC_SETTINGS}
+    known: dict[str, object] = {}
+    for name in CODEC_SETTINGS:
+        with suppress(AttributeError, ValueError):  # PyAV 18.0 has no field_order; a tag may be no text
+            known[name] = getattr(context, name)
     # FFmpeg's own decoder of VP9 leaves out transparency, and shows what lies beneath.
     name = context.codec.name
     tags = {key.lower(): value for key, value in stream.metadata.items()}
@@ -125,8 +126,5 @@ def tick_length(stream: VideoStream) -> Fraction:
 
 def frame_length(stream: VideoStream) -> Fraction:
     """Return the mean duration in seconds of one frame."""
-    rate, guess = stream.average_rate, stream.guessed_rate
-    # FFmpeg divides the number of frames by a duration that some headers get wrong.
-    if guess and (not rate or rate > MOST_OFF * guess):
-        rate = guess
+    rate = stream.average_rate or stream.guessed_rate
     return 1 / Fraction(rate) if rate else Fraction(1, 25)

@@ -261,7 +261,18 @@ class _Pass:
             timeline = timeline._replace(pts=presented(bytes(self._types), timeline.dts))
         elif self._slots:
             timeline = timeline._replace(pts=in_slots(np.array(self._slots, np.int64), timeline.dts, self._frame_ticks))
-        return timeline
+        return self._without_delay(timeline)
+
+    def _without_delay(self, timeline: Timeline) -> Timeline:
+        """Return the times so that the first picture is shown when it is decoded, as in a player.
+
+        AVI and ASF tell when a picture is decoded, and their sound is in step with that.
+        """
+        if container_kind(self._container) not in ("avi", "asf"):
+            return timeline
+        delay = int(timeline.pts.min()) - int(timeline.dts[0])
+        end = timeline.end - max(0, delay) * self._tick if len(self._sounds) == 0 else timeline.end
+        return timeline._replace(pts=timeline.pts - delay, dts=timeline.dts - delay, end=end)
 
     def _description(self, timeline: Timeline) -> Description:
         settings = self._codecs[0].settings

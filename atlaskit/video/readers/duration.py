@@ -66,13 +66,14 @@ def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, in
 def checked_rate(container: InputContainer, stream: VideoStream, path: Path) -> Fraction:
     """Return the frame rate of a file just opened: that of its header if it can be true.
 
-    A rate above RARE_RATE is compared with the times of the first packets, which decide.
+    A rate above RARE_RATE, and that of a Matroska file, which any program may write into it, is
+    compared with the times of the first packets, which decide.
 
     Raises:
         VideoError: The packets themselves have a rate that no camera has.
     """
     rate = 1 / frame_length(stream)
-    if rate <= RARE_RATE:
+    if not is_rate_checked(container, stream):
         return rate
     times: list[int] = []
     with suppress(*DECODE_ERRORS):
@@ -84,7 +85,12 @@ def checked_rate(container: InputContainer, stream: VideoStream, path: Path) -> 
             f"{path} has {float(measured):,.0f} frames per second by its own times, and no camera has: "
             "encode or mux it again with its true rate."
         )
-    return measured if abs(measured - rate) > rate / 10 else rate
+    return measured if abs(measured - rate) > rate / 3 else rate
+
+
+def is_rate_checked(container: InputContainer, stream: VideoStream) -> bool:
+    """Tell whether `checked_rate` reads packets."""
+    return container_kind(container) == "matroska" or 1 / frame_length(stream) > RARE_RATE
 
 
 class Length(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +22,7 @@ PICTURES = (
 ARCHIVES = (b"PK\x03\x04", b"Rar!\x1a", b"7z\xbc\xaf\x27\x1c", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 STILL_BRANDS = {b"heic", b"heix", b"mif1", b"avif", b"heim", b"heis", b"crx "}
 """Brands of MP4-like files that hold pictures (HEIF, AVIF, CR3)."""
+STILL = "is a picture (HEIF, AVIF or raw): name a video file"
 UNFINISHED = {".part", ".crdownload", ".download", ".aria2", ".!ut", ".!qb", ".tmp", ".partial"}
 """Suffixes of downloads that are not finished."""
 SRT = re.compile(rb"\s*\d+\s*\r?\n\s*\d+:\d+:\d+[,.]\d+\s*-->")
@@ -28,8 +30,13 @@ MATROSKA_KEY = re.compile(rb"\x6d\x80.{1,9}\x62\x40.{1,200}?\x50\x35", re.DOTALL
 """ContentEncodings, ContentEncoding, ContentEncryption (RFC 9559)."""
 ASF_KEYS = (bytes.fromhex("fbb3112223bdd211b4b700a0c955fc6e"), bytes.fromhex("14e68a292226174cb935dae07ee9289c"))
 """The Content Encryption and the Extended Content Encryption Object of an ASF file."""
-TS_PACKET = 188
-LEAST_SCRAMBLED = 0.5
+TS_PACKETS = (188, 192, 204)
+"""Bytes of a packet of a transport stream: usually, with a time code (M2TS), with check bytes."""
+NULL_STREAM = 0x1FFF
+FEWEST_PACKETS = 8
+"""Packets of a stream that show whether it is scrambled."""
+LEAST_SCRAMBLED = 0.1
+"""Share of a program stream's marked packets from which it is scrambled: CSS leaves some clear."""
 ENCRYPTED = "is encrypted (DRM): no tool shows it without its key; get a copy that is not"
 
 
@@ -73,7 +80,7 @@ def _picture(file: BinaryIO, head: bytes) -> str | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "is a WebP picture, still or moving, which FFmpeg cannot decode as a video: convert it"
     if head[4:8] == b"ftyp" and head[8:12] in STILL_BRANDS:
-        return "is a picture (HEIF, AVIF or raw): name a video file"
+        return STILL
     for magic, name in PICTURES:
         if head.startswith(magic):
             behind = _video_behind(file)
@@ -84,6 +91,16 @@ def _picture(file: BinaryIO, head: bytes) -> str | None:
                 )
             return f"is {name}: name a video file"
     return None
+
+
+def is_still(path: Path) -> bool:
+    """Tell whether a file that FFmpeg opens like an MP4 holds pictures."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(12)
+    except OSError:
+        return False
+    return head[4:8] == b"ftyp" and head[8:12] in STILL_BRANDS
 
 
 def _video_behind(file: BinaryIO) -> int | None:
@@ -154,14 +171,20 @@ def _is_encrypted_asf(file: BinaryIO, _: int) -> bool:
 
 
 def _is_scrambled_ts(file: BinaryIO, _: int) -> bool:
-    """Count the packets with a payload that are marked as scrambled (ISO 13818-1, 2.4.3.3)."""
+    """Tell whether a stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
     head = file.read(HEAD_BYTES)
-    start = next((at for at in range(TS_PACKET) if head[at::TS_PACKET][:8].count(b"\x47") == 8), None)
-    if start is None:
+    places = ((at, size) for size in TS_PACKETS for at in range(size) if head[at::size][:8].count(b"\x47") == 8)
+    at, size = next(places, (0, 0))
+    if not size:
         return False
-    flags = head[start + 3 :: TS_PACKET]
-    scrambled = sum(flag & 0xC0 != 0 and flag & 0x10 != 0 for flag in flags)
-    return scrambled > LEAST_SCRAMBLED * len(flags)
+    packets: Counter[int] = Counter()
+    scrambled: Counter[int] = Counter()
+    for first in range(at, len(head) - 4, size):
+        number = (head[first + 1] & 0x1F) << 8 | head[first + 2]
+        if number != NULL_STREAM and head[first + 3] & 0x10:
+            packets[number] += 1
+            scrambled[number] += head[first + 3] & 0xC0 != 0
+    return any(count >= FEWEST_PACKETS and scrambled[number] > count / 2 for number, count in packets.items())
 
 
 def _is_scrambled_ps(file: BinaryIO, _: int) -> bool:

@@ -19,15 +19,14 @@ from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     codec_of,
     container_kind,
-    frame_length,
     open_container,
     tick_length,
 )
 from atlaskit.video.readers.duration import (
-    RARE_RATE,
     checked_rate,
     earliest_start,
     first_frame,
+    is_rate_checked,
     is_without_cues,
     measure_length,
 )
@@ -79,7 +78,7 @@ class FileSource(PacketSource):
         self.tick = tick_length(stream)
         rate = checked_rate(self._container, stream, path)
         self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
-        if 1 / frame_length(stream) > RARE_RATE:  # packets were read to check it
+        if is_rate_checked(self._container, stream):
             self.open()
             stream = self._stream
         self._keeps_index = is_without_cues(self._container, stream)

@@ -151,3 +151,31 @@ def test_a_rate_that_only_the_header_has_is_measured(tmp_path: Path) -> None:
     video = open_video(path)
     assert video.fps == pytest.approx(25, rel=0.05)
     assert frame_number(video.frames([1.01])[0]) == 25
+
+
+def test_a_whole_file_with_the_suffix_of_a_download_opens(tmp_path: Path) -> None:
+    whole = make_video(tmp_path / "v.mp4", frames=20, size=SMALL)
+    assert open_video(whole.rename(tmp_path / "v.mp4.part")).duration_s == pytest.approx(0.8)
+
+
+def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "v.mp4").symlink_to(".git/annex/objects/gone")
+    expect_sentence(tmp_path / "v.mp4", "is a link to .git/annex/objects/gone, which does not exist: fetch")
+
+
+def test_a_stream_whose_picture_alone_is_scrambled_is_found(tmp_path: Path) -> None:
+    data = bytearray(make_video(tmp_path / "v.ts", frames=50, size=SMALL, sound_s=2.0).read_bytes())
+    for at in range(0, len(data), 188):
+        if ((data[at + 1] & 0x1F) << 8 | data[at + 2]) == 0x100:
+            data[at + 3] |= 0xC0
+    (tmp_path / "scrambled.ts").write_bytes(data)
+    (tmp_path / "scrambled.m2ts").write_bytes(
+        b"".join(b"\0\0\0\0" + data[at : at + 188] for at in range(0, len(data), 188))
+    )
+    assert is_encrypted(tmp_path / "scrambled.ts", "mpegts") and is_encrypted(tmp_path / "scrambled.m2ts", "mpegts")
+
+
+@pytest.mark.parametrize("fps", [500, 1000])
+def test_a_high_rate_in_avi_is_kept(tmp_path: Path, fps: int) -> None:
+    video = open_video(make_video(tmp_path / "v.avi", "mpeg4", frames=60, fps=fps, size=SMALL))
+    assert video.fps == pytest.approx(fps) and video.duration_s == pytest.approx(60 / fps)
