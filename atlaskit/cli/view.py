@@ -32,18 +32,24 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     frame_parser = commands.add_parser("frame", help="write the frame shown at a time to an image file")
     frame_parser.set_defaults(run=_frame)
     frame_parser.add_argument("video", help="a video file")
-    frame_parser.add_argument(
-        "time", type=seconds_of, help="time from the start of the video: 65, 65.5, 1:05, 1:02:03.5 or 1m5s"
-    )
+    frame_parser.add_argument("time", help="time from the start of the video: 65, 65.5, 1:05, 1:02:03.5 or 1m5s")
     frame_parser.add_argument("out", type=Path, help="a .jpg or .png file")
     add_cache_option(frame_parser)
 
 
 def seconds_of(text: str) -> float:
     """Return the seconds of a time as a person types it; for `argparse`."""
+    try:
+        return checked_time(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def checked_time(text: str) -> float:
+    """Return the seconds of a time as a person types it; raise InputError for any other text."""
     seconds = parse_time(text)
     if seconds is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time: write 65, 65.5, 1:05, 1:02:03.5 or 1m5s")
+        raise InputError(f"{text!r:.80} is not a time: write 65, 65.5, 1:05, 1:02:03.5 or 1m5s.")
     return seconds
 
 
@@ -75,13 +81,14 @@ def _view(options: argparse.Namespace) -> int:
 
 
 def _frame(options: argparse.Namespace) -> int:
+    time_s = checked_time(options.time)
     video = open_video(options.video)
-    still = Still(video, options.time, Cache(options.cache))
-    video.check_time(options.time)
+    still = Still(video, time_s, Cache(options.cache))
+    video.check_time(time_s)
     if still.unreadable:
-        raise InputError(f"The frame of {options.video} at {options.time:g} s cannot be decoded: the file is damaged.")
+        raise InputError(f"The frame of {options.video} at {time_s:g} s cannot be decoded: the file is damaged.")
     write_image(still, options.out)
-    print(f"{printable(str(options.out))}: the frame at {options.time:g} s")
+    print(f"{printable(str(options.out))}: the frame at {time_s:g} s")
     return 0
 
 

@@ -154,8 +154,9 @@ def by_workers(
     in_order, counts = list(cases), _worker_counts(workers)
     check_cases(in_order)
     check_settings("by_workers", ask, settings, RESERVED)
-    vlm, cache = as_model_or_maker(vlm, cache), cache or default_cache()
+    vlm = as_model_or_maker(vlm, cache)
     models = [model_for(vlm, case) for case in in_order]
+    cache = cache or default_cache()
 
     import pandas as pd
 
