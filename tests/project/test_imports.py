@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "pysubs2", "papermill", "matplotlib", "pandas", "IPython"}
+HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "iso639", "papermill", "matplotlib", "pandas", "IPython"}
 HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets", "scipy"}
 
 
