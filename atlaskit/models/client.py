@@ -196,7 +196,7 @@ class VLM:
             name = self._chat.first_model()
         except HttpFailure as failure:
             if not failure.was_reached:
-                raise self._error(failure, CallState()) from failure.__cause__
+                raise _unreachable(self._endpoint, failure, CallState()) from failure.__cause__
             raise ModelError(
                 f"{self.base_url} did not list its models (it {failure}): pass the name of one as model=."
             ) from failure
@@ -205,30 +205,35 @@ class VLM:
         return name
 
     def _error(self, failure: HttpFailure, state: CallState) -> ModelError:
-        """Return the error that a call ends with after a failed exchange."""
-        if not failure.was_reached:
-            message = unreachable_message(self.base_url, str(failure), self._endpoint.is_local)
-            return Unreachable(message, state.usage, state.transit)
-        attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
-        error = ModelError if failure.is_passing or not failure.is_call else Refused
-        return error(f"{self.name} at {self.base_url} {failure}{attempts}.", state.usage, state.transit)
+        return call_error(self.name, self._endpoint, failure, state)
 
     def __repr__(self) -> str:
         return f"VLM({self.base_url!r}, {self.name!r})"
 
 
-def unreachable_message(base_url: str, why: str, is_local: bool) -> str:
-    """Return one sentence: no model answers at an address, and how to get one.
+def call_error(name: str, endpoint: Endpoint, failure: HttpFailure, state: CallState) -> ModelError:
+    """Return the error that a call ends with after a failed exchange.
 
     Args:
-        base_url: The address.
-        why: What the connection failed with.
-        is_local: Whether the address is this machine's, where a server can be started.
+        name: Name of the model.
+        endpoint: Where it was called.
+        failure: Of the last attempt.
+        state: Of the call.
     """
+    if not failure.was_reached:
+        return _unreachable(endpoint, failure, state)
+    attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
+    error = ModelError if failure.is_passing or not failure.is_call else Refused
+    return error(f"{name} at {endpoint.base_url} {failure}{attempts}.", state.usage, state.transit)
+
+
+def _unreachable(endpoint: Endpoint, failure: HttpFailure, state: CallState) -> Unreachable:
+    """Return the error that no model answers at an address, which says how to get one."""
     advice = "check the address"
-    if is_local:
+    if endpoint.is_local:
         advice = "start one with `python -m atlaskit serve MODEL`, or pass the address of another endpoint"
-    return f"No model answers at {base_url} ({why.rstrip('. ')}): {advice}."
+    message = f"No model answers at {endpoint.base_url} ({str(failure).rstrip('. ')}): {advice}."
+    return Unreachable(message, state.usage, state.transit)
 
 
 def _with_correction(request: Request, text: str, complaint: str) -> Request:

@@ -16,8 +16,7 @@ from typing import Any, Literal, get_args
 
 from atlaskit.errors import InputError
 from atlaskit.models.attempts import CallState
-from atlaskit.models.client import unreachable_message
-from atlaskit.models.errors import ModelError, Refused, Unreachable
+from atlaskit.models.client import call_error
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.limiter import limiter_for
 from atlaskit.models.posting import post_when_admitted
@@ -149,7 +148,7 @@ class ASR:
                 if self._format is None and asked == "verbose_json" and failure.status in UNKNOWN_FORMAT:
                     asked = "json"  # at once, and at least once: it is another request
                 elif not state.pause_before_retry(failure):
-                    raise self._error(failure, state) from failure.__cause__
+                    raise call_error(self.name, self._endpoint, failure, state) from failure.__cause__
             else:
                 state.count(Usage(calls=1))
                 self._format = asked
@@ -172,15 +171,6 @@ class ASR:
             return read_transcription(parsed(page))
         except ValueError as error:
             raise HttpFailure(f"returned {error}") from error
-
-    def _error(self, failure: HttpFailure, state: CallState) -> ModelError:
-        """Return the error that a call ends with after a failed exchange."""
-        if not failure.was_reached:
-            why = unreachable_message(self.base_url, str(failure), self._endpoint.is_local)
-            return Unreachable(why, state.usage, state.transit)
-        attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
-        error = ModelError if failure.is_passing or not failure.is_call else Refused
-        return error(f"{self.name} at {self.base_url} {failure}{attempts}.", state.usage, state.transit)
 
     def __repr__(self) -> str:
         return f"ASR({self.base_url!r}, {self.name!r})"
