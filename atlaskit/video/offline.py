@@ -31,11 +31,17 @@ class OfflineVideo(Video):
     """A video with facts from the cache. Its file is opened when a frame must be decoded."""
 
     def __init__(
-        self, facts: VideoFacts, fingerprint: str, subtitles: Subtitles, path: Path | None, reader: ReaderName
+        self,
+        facts: VideoFacts,
+        fingerprint: str,
+        subtitles: Subtitles,
+        path: Path | None,
+        reader: ReaderName,
+        cache: Cache,
     ) -> None:
         self.name, self.duration_s, self.fps = facts.name, facts.duration_s, facts.fps
         self.size, self.fingerprint, self.subtitles = (facts.size[0], facts.size[1]), fingerprint, subtitles
-        self.lead_s, self.path, self._reader = facts.lead_s, path, reader
+        self.lead_s, self.path, self._reader, self._cache = facts.lead_s, path, reader, cache
         self._file: Video | None = None
         self._lock = threading.Lock()
 
@@ -72,7 +78,7 @@ class OfflineVideo(Video):
                 f"open the video with its file."
             )
         is_hash = CONTENT_HASH.fullmatch(self.fingerprint)
-        file = VideoFile(self.path, None, self._reader, None if is_hash else self.fingerprint)
+        file = VideoFile(self.path, None, self._reader, None if is_hash else self.fingerprint, self._cache)
         # A hash of the content is certain, even if the cache holds a length that an earlier version
         # measured.
         is_other = file.fingerprint != self.fingerprint if is_hash else file.duration_s != self.duration_s
@@ -122,7 +128,7 @@ def recall_video(
     lines = load_subtitles(subtitles, facts.duration_s, facts.lead_s, facts.fps)
     if facts.parts:
         return _PlaylistRecall(reader, cache).recall(facts, lines)
-    return OfflineVideo(facts, fingerprint, lines, None if source is None else Path(source), reader)
+    return OfflineVideo(facts, fingerprint, lines, None if source is None else Path(source), reader, cache)
 
 
 def _recall_listed(
@@ -140,11 +146,11 @@ def _recall_listed(
         part = facts.parts[index]
         known = cached_facts(part, cache)
         if known is None or known.parts:
-            return VideoFile(Path(path), lines, reader)
+            return VideoFile(Path(path), lines, reader, cache=cache)
         if lines == "embedded":
-            return VideoFile(Path(path), lines, reader)
+            return VideoFile(Path(path), lines, reader, cache=cache)
         track = load_subtitles(lines, known.duration_s, known.lead_s, known.fps)
-        return OfflineVideo(known, part, track, Path(path), reader)
+        return OfflineVideo(known, part, track, Path(path), reader, cache)
 
     return open_playlist(sources, subtitles, recall)
 
@@ -172,4 +178,4 @@ class _PlaylistRecall:
             return None
         if facts.parts:
             return self.recall(facts, Subtitles(), depth + 1)
-        return OfflineVideo(facts, part, Subtitles(), None, self._reader)
+        return OfflineVideo(facts, part, Subtitles(), None, self._reader, self._cache)

@@ -253,3 +253,13 @@ def test_rolling_captions_are_recorded_with_their_original(tmp_path: Path) -> No
     remember_video(video, cache)
     recalled = open_video(fingerprint=video.fingerprint, cache=cache)
     assert recalled.subtitles == video.subtitles and recalled.subtitles.original == tuple(rolled)
+
+
+def test_a_recalled_video_uses_the_copy_in_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, cache = make_video(tmp_path / "v.mpg", "mpeg2video", frames=30), Cache(tmp_path / "known")
+    video = open_video(path, cache=cache)
+    remember_video(video, cache)
+    recalled = open_video(path, fingerprint=video.fingerprint, cache=cache)
+    assert (recalled.frames([0.5]) == video.frames([0.5])).all()
+    assert not (tmp_path / "cache").exists(), "no second copy is made elsewhere"
