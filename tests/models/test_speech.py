@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import email.parser
-import email.policy
 import json
 import pickle
 import socket
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 from support.faults import failing, hanging_up, has_hung_up, send
 from support.loopback import Server, running
+from support.speaking import form
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
@@ -61,16 +60,6 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Echo]:
     state.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     with running(server):
         yield state
-
-
-def form(content_type: str, body: bytes) -> dict[str, bytes]:
-    """Parse a form with the standard library."""
-    page = f"Content-Type: {content_type}\r\n\r\n".encode() + body
-    message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(page)
-    return {
-        str(part.get_param("name", header="content-disposition")): bytes(part.get_payload(decode=True))
-        for part in message.iter_parts()
-    }
 
 
 def answering(body: Any) -> Fault:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import email.parser
+import email.policy
 import io
 import json
-import re
 import threading
 import time
 import wave
@@ -12,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 
+from support.loopback import Server, running
 from support.media import numbered_frame
 
 RATE, WORD_S = 16_000, 0.4
@@ -108,6 +110,16 @@ class Hearing:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
+def form(content_type: str, body: bytes) -> dict[str, bytes]:
+    """Parse a form with the standard library."""
+    page = f"Content-Type: {content_type}\r\n\r\n".encode() + body
+    message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(page)
+    return {
+        str(part.get_param("name", header="content-disposition")): bytes(part.get_payload(decode=True))
+        for part in message.iter_parts()
+    }
+
+
 @contextmanager
 def hearing_server() -> Iterator[Hearing]:
     """Run a server with `/v1/audio/transcriptions` that hears tones."""
@@ -136,15 +148,9 @@ def hearing_server() -> Iterator[Hearing]:
             self.wfile.write(data)
 
         def answer(self, body: bytes) -> tuple[int, Any]:
-            parts = body.split(b"--" + re.search(rb"boundary=(\S+)", self.headers["Content-Type"].encode())[1])
-            fields, sound = {}, b""
-            for part in parts:
-                head, _, content = part.partition(b"\r\n\r\n")
-                name = re.search(rb'name="(\w+)"', head)
-                if name and name[1] == b"file":
-                    sound = content.removesuffix(b"\r\n")
-                elif name:
-                    fields[name[1].decode()] = content.removesuffix(b"\r\n").decode()
+            parts = form(self.headers["Content-Type"], body)
+            sound = parts.pop("file")
+            fields = {name: content.decode() for name, content in parts.items()}
             with wave.open(io.BytesIO(sound)) as file:
                 assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
                 samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
@@ -165,17 +171,10 @@ def hearing_server() -> Iterator[Hearing]:
             segments = [{"id": n, "start": s, "end": e, "text": f" {word}"} for n, (s, e, word) in enumerate(found)]
             return 200, {"text": text, "language": "en", "duration": len(samples) / RATE, "segments": segments}
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    server = Server(("127.0.0.1", 0), Handler)
     hearing.url = f"http://127.0.0.1:{server.server_port}/v1"
-    try:
+    with running(server):
         yield hearing
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
 
 
 @dataclass(frozen=True)
