@@ -106,9 +106,8 @@ class VideoFile(Video):
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""
-        reader = self._reader
-        lead_s = reader.origin_s - reader.start_s
-        sound = Sound(self.path, reader.start_s, lead_s, self.duration_s, reader.joints, audio_track, language)
+        start_s, joints = self._reader.start_s, self._reader.joints
+        sound = Sound(self.path, start_s, self.lead_s, self.duration_s, joints, audio_track, language)
         sound.track()
         return sound
 

@@ -47,6 +47,11 @@ def picture_type(data: bytes) -> str:
     return "PIPBPPPP"[found[1][0] >> 3 & 7] if found else "P"
 
 
+def is_hidden_vp8(data: bytes | memoryview) -> bool:
+    """Tell whether a VP8 frame is decoded and never shown (RFC 6386, 9.1)."""
+    return not data[0] & 0x10
+
+
 def unpadded(data: bytes) -> bytes:
     """Return an MPEG-4 packet without the zeros behind its picture."""
     return data.rstrip(b"\x00") if data.endswith(PADDING) else data

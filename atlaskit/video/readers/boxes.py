@@ -1,4 +1,4 @@
-"""Finds the parts of MP4, MOV (ISO 14496-12) and Matroska (RFC 8794) files by their headers."""
+"""Finds boxes in MP4 and MOV files by their headers (ISO 14496-12)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
-EBML = b"\x1a\x45\xdf\xa3"
-"""First bytes of a Matroska file."""
 DEEPEST_NESTING, MOST_BOXES = 6, 4096
 
 
@@ -65,28 +63,3 @@ def is_fragmented(path: Path) -> bool:
             return any(box.kind == b"moof" for box in boxes(file, 0, path.stat().st_size))
     except (OSError, struct.error):
         return False
-
-
-def is_appended(path: Path) -> bool:
-    """Tell whether a second Matroska file follows the first one in a file."""
-    try:
-        with path.open("rb") as file:
-            for _ in range(2):  # the header and the segment
-                file.seek(4, 1)
-                size = _element_size(file)
-                if size is None:
-                    return False
-                file.seek(size, 1)
-            return file.read(4) == EBML
-    except (OSError, ValueError):
-        return False
-
-
-def _element_size(file: BinaryIO) -> int | None:
-    """Return the size of the element at the file's position, None for an unknown one."""
-    first = file.read(1)
-    if not first or not first[0]:
-        return None
-    length = 9 - first[0].bit_length()
-    size = int.from_bytes(bytes([first[0] & (1 << 8 - length) - 1]) + file.read(length - 1), "big")
-    return None if size == (1 << 7 * length) - 1 else size

@@ -10,7 +10,7 @@ from pathlib import Path
 import av
 from av.codec import codecs_available
 from av.container import InputContainer
-from av.stream import Disposition
+from av.stream import Discard, Disposition, Stream
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
@@ -45,11 +45,14 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in TRANSIENT_ERRNOS
 
 
-def open_container(path: Path, *, is_long_probe: bool = False) -> tuple[InputContainer, VideoStream]:
+def open_container(
+    path: Path, *, is_known: bool = False, is_long_probe: bool = False
+) -> tuple[InputContainer, VideoStream]:
     """Open a file and choose its video stream.
 
     Args:
         path: The file.
+        is_known: Whether the file was opened before: then it is not examined again.
         is_long_probe: Look for streams that begin late, in formats that do not list them.
 
     Raises:
@@ -62,7 +65,7 @@ def open_container(path: Path, *, is_long_probe: bool = False) -> tuple[InputCon
     if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
         name = container.format.long_name or container.format.name
         raise VideoError(f"{path} {what_it_is(path) or f'is not a video: its format is {name}'}.")
-    if is_encrypted(path, container_kind(container)):
+    if not is_known and is_encrypted(path, container_kind(container)):
         raise VideoError(f"{path} {ENCRYPTED}.")
     return container, _video_stream(container, path)
 
@@ -96,6 +99,16 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     if container_kind(container) == "mov" and is_still(path):
         raise VideoError(f"{path} {STILL}.")
     return stream
+
+
+def discard_others(container: InputContainer, *kept: Stream) -> list[tuple[Stream, Discard]]:
+    """Let the demuxer pass over all streams but some; return each with what it was set to."""
+    before = []
+    for stream in container.streams:
+        if stream not in kept and hasattr(stream, "discard"):  # PyAV has it since version 18
+            before.append((stream, stream.discard))
+            stream.discard = Discard.all
+    return before
 
 
 def codec_of(stream: VideoStream) -> Codec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -19,7 +20,6 @@ from atlaskit.video.readers.stream_copy import (
     HIDDEN,
     KEYFRAME,
     StreamCopy,
-    fraction,
 )
 
 
@@ -31,7 +31,7 @@ class CopySource(PacketSource):
         told, table = copy.description, copy.table
         self.kind, self.size, self.fps = told.kind, told.size, told.fps
         self.orientation = Orientation(*told.orientation)
-        self.tick, self.frame_ticks, self.start = fraction(told.tick), told.frame_ticks, fraction(told.start)
+        self.tick, self.frame_ticks, self.start = Fraction(*told.tick), told.frame_ticks, Fraction(*told.start)
         self._codecs = [codec.codec() for codec in told.codecs]
         self.codec = self._codecs[0]
         keyframes = np.flatnonzero(table["flags"] & KEYFRAME)
@@ -41,7 +41,7 @@ class CopySource(PacketSource):
         from_key = shown["pts"][shown["dts"] >= table["dts"][self._keyframes[0]]]
         self.origin = int(from_key.min())
         self.last_end = int((shown["pts"] + shown["duration"]).max())
-        self.end = max(fraction(told.end), self.last_end * self.tick) - self.origin * self.tick
+        self.end = max(Fraction(*told.end), self.last_end * self.tick) - self.origin * self.tick
         self.readable_end = self.end
         self.joints = tuple((position, shift_us / 1e6) for position, shift_us in told.joints if position >= 0)
         self._file: BinaryIO

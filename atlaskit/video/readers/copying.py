@@ -19,6 +19,7 @@ from atlaskit.errors import VideoError, reason
 from atlaskit.video.readers.bitstream import (
     SMALLEST_VOP,
     counted,
+    is_hidden_vp8,
     picture_type,
     scaled,
     unpacked,
@@ -163,7 +164,6 @@ class _Pass:
         return scaled(packets, self._frame_ticks) if codec == "dirac" else packets
 
     def _add(self, packet: VideoPacket, writer: CopyWriter) -> None:
-        flags = 0
         if packet.has_sidedata("new_extradata"):
             self._change_codec(bytes(packet.get_sidedata("new_extradata")))
         data: bytes | memoryview = memoryview(packet)
@@ -176,7 +176,7 @@ class _Pass:
         elif self._meaning is Times.PACED:
             self._types.append(ord(picture_type(bytes(data))))
         elif self._codecs[0].name == "vp8":
-            is_hidden = is_hidden or not data[0] & 0x10
+            is_hidden = is_hidden or is_hidden_vp8(data)
         flags = KEYFRAME * is_keyframe | HIDDEN * is_hidden | DAMAGED * packet.is_corrupt
         self._flags.append(flags | self._codec << CODEC_SHIFT)
         self._offsets.append(writer.write(data))
@@ -275,8 +275,6 @@ class _Pass:
         return timeline._replace(pts=timeline.pts - delay, dts=timeline.dts - delay, end=end)
 
     def _description(self, timeline: Timeline) -> Description:
-        settings = self._codecs[0].settings
-        coded = int(str(settings["width"])), int(str(settings["height"]))
         joints = [
             (self._positions[joint.packet], round(joint.shift * self._tick * 1_000_000)) for joint in timeline.joints
         ]
@@ -286,7 +284,7 @@ class _Pass:
         )
         return Description(
             kind=kind,
-            size=shown_size(coded, self._stream.sample_aspect_ratio, orientation),
+            size=shown_size(self._codecs[0].coded_size, self._stream.sample_aspect_ratio, orientation),
             orientation=orientation,
             fps=self._rate(timeline),
             tick=_pair(self._tick),

@@ -75,7 +75,7 @@ class Decoder:
         self._codec, self._threads = demuxer.source.codec, threads
         self._context = _create_context(self._codec, threads)
         self._can_skip, source = demuxer.is_skippable, demuxer.source
-        self._coded = _coded_size(source.codec)
+        self._coded = source.codec.coded_size
         self._scaler = PictureScaler(source.size, self._coded, source.orientation)
         self._tells_aspect = source.kind in KINDS
         self._aspects: list[tuple[int, Fraction]] = []
@@ -217,10 +217,6 @@ class Decoder:
         if self._keyframe is None or dts is None or pts in self._targets:
             return DecodeError(why)
         return DecodeError(why, StreamBreak(self._keyframe, dts, why))
-
-
-def _coded_size(codec: Codec) -> tuple[int, int]:
-    return int(str(codec.settings["width"])), int(str(codec.settings["height"]))
 
 
 def _create_context(codec: Codec, threads: int) -> VideoCodecContext:

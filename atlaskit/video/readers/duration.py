@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from av.container import InputContainer
-from av.stream import Discard
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
-from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, frame_length, tick_length
+from atlaskit.video.readers.container import (
+    DECODE_ERRORS,
+    container_kind,
+    discard_others,
+    frame_length,
+    tick_length,
+)
 
 RARE_RATE, IMPOSSIBLE_RATE = 240, 20_000
 """Frames per second above which a header is not believed, and above which packets are not."""
@@ -147,10 +152,7 @@ def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
     """
     last = 0
     last_dts: int | None = None
-    others = [other for other in container.streams if other is not stream and hasattr(other, "discard")]
-    before = [other.discard for other in others]
-    for other in others:
-        other.discard = Discard.all
+    before = discard_others(container, stream)
     with suppress(*DECODE_ERRORS):
         for packet in container.demux(stream):
             if packet.pts is not None and packet.pts > last:
@@ -159,7 +161,7 @@ def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
                 if last_dts is not None and packet.dts < last_dts - TOLERATED_S / tick_length(stream):
                     raise ClockBreak
                 last_dts = packet.dts
-    for other, discard in zip(others, before, strict=True):
+    for other, discard in before:
         other.discard = discard
     return last * tick_length(stream)
 

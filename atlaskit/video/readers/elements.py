@@ -1,17 +1,30 @@
-"""Finds elements in the header of a Matroska or WebM file (RFC 8794, RFC 9559)."""
+"""Finds elements in a Matroska or WebM file by their headers (RFC 8794, RFC 9559)."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+HEADER = 0x1A45DFA3
 SEGMENT, CLUSTER, TRACKS, TRACK_ENTRY = 0x18538067, 0x1F43B675, 0x1654AE6B, 0xAE
 TRACK_TYPE, VIDEO_TYPE = 0x83, 1
 VIDEO, PROJECTION, PROJECTION_TYPE = 0xE0, 0x7670, 0x7671
 YAW, PITCH, ROLL = 0x7673, 0x7674, 0x7675
 RECTANGULAR = 0
 MOST_ELEMENTS = 4096
+
+
+def is_appended(path: Path) -> bool:
+    """Tell whether a second Matroska file follows the first one in a file."""
+    try:
+        with path.open("rb") as file:
+            kinds = [element.kind for element in islice(_within(file, 0, path.stat().st_size), 3)]
+    except (OSError, struct.error):
+        return False
+    return kinds == [HEADER, SEGMENT, HEADER]
 
 
 class Projection(NamedTuple):

@@ -14,6 +14,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.video.readers.bitstream import is_hidden_vp8
 from atlaskit.video.readers.boxes import has_several_descriptions
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
@@ -98,7 +99,7 @@ class FileSource(PacketSource):
     def open(self) -> None:
         """Open the file, again or for the first time; raise VideoError if it has changed."""
         check_unchanged(self.path, self._identity)
-        container, stream = open_container(self.path)
+        container, stream = open_container(self.path, is_known=True)
         self.close()
         self._container, self._stream, self.is_open, self._is_at_start = container, stream, True, True
         self._current = next(iter(self._codecs.values()), None)
@@ -184,11 +185,8 @@ class FileSource(PacketSource):
             self.open()
 
     def _is_shown(self, packet: VideoPacket) -> bool:
-        """Tell whether a packet's frame is shown.
-
-        A VP8 frame may be decoded and never shown (RFC 6386, 9.1).
-        """
-        return not packet.is_discard and not (self.codec.name == "vp8" and not memoryview(packet)[0] & 0x10)
+        """Tell whether a packet's frame is shown."""
+        return not packet.is_discard and not (self.codec.name == "vp8" and is_hidden_vp8(memoryview(packet)))
 
     def has_gap(self, pts: int, tick: int) -> bool:
         """Tell whether packets are lost between the frame shown at `pts` and a later tick."""

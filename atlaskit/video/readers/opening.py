@@ -39,7 +39,7 @@ def open_source(path: Path, copies: Path) -> PacketSource:
     target = copies_in(copies) / f"{file_fingerprint(path)}.packets"
     copy = read_copy(target)
     if copy is None:
-        container, stream = open_container(path)
+        container, stream = open_container(path, is_known=True)
         with container:
             make_copy(container, stream, path, times, target)
         copy = read_copy(target)

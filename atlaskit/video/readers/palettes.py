@@ -42,7 +42,7 @@ class Palettes:
         """
         found = cls()
         if codec.settings.get("pix_fmt") == "pal8" and codec.name not in WITHIN_PACKETS:
-            container, stream = open_container(path)
+            container, stream = open_container(path, is_known=True)
             with container, suppress(*DECODE_ERRORS):
                 for packet in container.demux(stream):
                     if packet.size and packet.has_sidedata(PALETTE):

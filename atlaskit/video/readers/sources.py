@@ -28,6 +28,11 @@ class Codec(NamedTuple):
     settings: dict[str, object]
     """Attributes of a codec context, by name: `CODEC_SETTINGS`, as far as they are known."""
 
+    @property
+    def coded_size(self) -> tuple[int, int]:
+        """(width, height) of the encoded frames in pixels."""
+        return int(str(self.settings["width"])), int(str(self.settings["height"]))
+
 
 CODEC_SETTINGS = (
     *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),

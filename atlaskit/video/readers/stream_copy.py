@@ -12,7 +12,6 @@ import os
 import struct
 import tempfile
 from base64 import b64decode, b64encode
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
 
@@ -158,18 +157,12 @@ def _is_sound(table: Table, description: Description, packets_end: int) -> bool:
     )
 
 
-def fraction(pair: tuple[int, int]) -> Fraction:
-    """Return a fraction that JSON holds as a pair."""
-    return Fraction(*pair)
-
-
 def copies_of(folder: Path) -> list[tuple[Path, int]]:
-    """Return the files of a folder of stream copies with their bytes, the oldest first."""
+    """Return the files of a folder of stream copies with their bytes."""
     try:
-        facts = [(path, path.stat()) for path in folder.iterdir() if path.suffix in (".packets", ".continuous")]
+        return [(path, path.stat().st_size) for path in folder.iterdir() if path.suffix in (".packets", ".continuous")]
     except OSError:
         return []
-    return [(path, fact.st_size) for path, fact in sorted(facts, key=lambda pair: pair[1].st_mtime_ns)]
 
 
 def copies_in(folder: Path) -> Path:

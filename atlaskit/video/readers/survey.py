@@ -8,12 +8,12 @@ from itertools import islice
 from pathlib import Path
 
 from av.container import InputContainer
-from av.stream import Discard
 from av.video.stream import VideoStream
 
 from atlaskit.video.readers.bitstream import PACKED_BY, vop_type
-from atlaskit.video.readers.boxes import is_appended, is_fragmented
-from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, tick_length
+from atlaskit.video.readers.boxes import is_fragmented
+from atlaskit.video.readers.container import DECODE_ERRORS, container_kind, discard_others, tick_length
+from atlaskit.video.readers.elements import is_appended
 from atlaskit.video.readers.timeline import LONGEST_STEP_S
 
 RAW = {
@@ -96,11 +96,9 @@ def clock_breaks(container: InputContainer, stream: VideoStream, most: int | Non
 
     Reads the packets of the video stream up to the first such place, or the first `most` of them.
     """
-    for other in container.streams:
-        if other is not stream and hasattr(other, "discard"):
-            other.discard = Discard.all
     from tqdm.auto import tqdm  # here, so that `import atlaskit` stays light
 
+    discard_others(container, stream)
     longest = LONGEST_STEP_S / tick_length(stream)
     name = Path(container.name).name
     bar = tqdm(total=container.size, unit="B", unit_scale=True, desc=f"{name}: its clock is read, once", delay=SHORT_S)

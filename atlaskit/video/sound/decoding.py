@@ -100,10 +100,10 @@ class Sound:
     def _opened(self) -> InputContainer:
         from atlaskit.video.readers.container import open_container  # here, so that `import atlaskit` stays light
 
-        container, _ = open_container(self.path)
+        container, _ = open_container(self.path, is_known=True)
         if not container.streams.audio:  # in a live recording, it may begin late
             container.close()
-            container, _ = open_container(self.path, is_long_probe=True)
+            container, _ = open_container(self.path, is_long_probe=True, is_known=True)
         return container
 
 
@@ -127,13 +127,9 @@ class _Frame(NamedTuple):
 
 def _frames(container: InputContainer, stream: AudioStream, damage: _Damage) -> Iterator[_Frame]:
     """Decode a stream packet by packet. A packet that cannot be decoded costs no other."""
-    from av.stream import Discard
+    from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, is_transient
 
-    from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
-
-    for other in container.streams:
-        if other is not stream and hasattr(other, "discard"):
-            other.discard = Discard.all
+    discard_others(container, stream)
     packets = container.demux(stream)
     while True:
         try:

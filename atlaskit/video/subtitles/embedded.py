@@ -195,11 +195,9 @@ def _worth(track: SubtitleTrack, lines: Sequence[SourceLine]) -> tuple[int, bool
 
 def _lines_of(container: InputContainer, streams: Sequence[SubtitleStream]) -> dict[int, list[SourceLine]]:
     """Return the lines of some tracks by their numbers, in the container's time."""
-    import av
+    from atlaskit.video.readers.container import discard_others  # here, so that `import atlaskit` stays light
 
-    for stream in container.streams:
-        if stream not in streams and hasattr(stream, "discard"):  # PyAV has it since version 18
-            stream.discard = av.stream.Discard.all  # lets the demuxer skip the frames of an MP4 unread
+    discard_others(container, *streams)  # lets the demuxer skip the frames of an MP4 unread
     numbers = {stream.index: number for number, stream in enumerate(container.streams.subtitles)}
     lines: dict[int, list[SourceLine]] = {numbers[stream.index]: [] for stream in streams}
     for packet in container.demux(*streams):
