@@ -30,6 +30,8 @@ VERSIONS = {
     "original": 1,
     "run": 1,
     "served": 1,
+    "habits": 1,
+    "answered": 1,
     "timing": 1,
 }
 """Version of each kind. Raise it when the code makes other entries: old ones are then unused."""
@@ -181,6 +183,16 @@ def run_key(trace: Sequence[dict[str, Any]]) -> str:
 def served_key(address: str) -> str:
     """Return the key of the name of the model that an address last served."""
     return entry_key("served", address=address)
+
+
+def habits_key(address: str, model: str) -> str:
+    """Return the key of what an endpoint turned out to refuse or to need, asked for a model."""
+    return entry_key("habits", address=address, model=model)
+
+
+def answered_key(address: str, model: str) -> str:
+    """Return the key of the name of the model that answered at an address, asked for a model."""
+    return entry_key("answered", address=address, model=model)
 
 
 def transcript_key(sound: str, *, model: str, parameters: Mapping[str, Any]) -> str:

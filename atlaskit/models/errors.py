@@ -17,13 +17,25 @@ class ModelError(AtlasError):
         usage: What the failed call cost. Budgets count it.
         transit: How long the call took and what it sent.
         live: Whether the call was made now. False in a replay, which repeats a recorded failure.
+        status: HTTP status of the last answer; 0 without one.
+        is_final: Whether every other call would fail as well: the key is wrong, there is no such
+            model, a quota is used up, or the server takes too few images.
     """
 
     live = True
 
-    def __init__(self, message: str, usage: Usage = Usage(calls=1), transit: Transit = Transit()) -> None:
+    def __init__(
+        self,
+        message: str,
+        usage: Usage = Usage(calls=1),
+        transit: Transit = Transit(),
+        *,
+        status: int = 0,
+        is_final: bool = False,
+    ) -> None:
         super().__init__(message)
         self.usage, self.transit = usage, transit
+        self.status, self.is_final = status, is_final
 
 
 class Unreachable(ModelError):
