@@ -187,15 +187,15 @@ def read_reply_entry(entry: bytes) -> StoredReply:
     """
     try:
         match json.loads(entry):
-            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if _is_model(rest):
-                return StoredReply(text, Usage.from_json(usage), reasoning, rest.get("model"))
+            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if not rest:
+                return StoredReply(text, Usage.from_json(usage), reasoning, None)
+            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), "model": str(model), **rest} if (
+                not rest
+            ):
+                return StoredReply(text, Usage.from_json(usage), reasoning, model)
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
     raise ValueError("the fields are not those of a reply")
-
-
-def _is_model(rest: dict[str, Any]) -> bool:
-    return not rest or (rest.keys() == {"model"} and isinstance(rest["model"], str))
 
 
 def read_failure_entry(entry: bytes) -> ModelError | None:

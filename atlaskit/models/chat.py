@@ -137,12 +137,12 @@ class ChatEndpoint:
 
     def _has_learned(self, failure: HttpFailure, habits: Habits, payload: Payload, model: str) -> bool:
         """Learn from a failure what the server refuses; return whether to send the request anew."""
+        learned = learn(failure, habits, payload.optional, payload.length, payload.limit)
+        if learned == habits:
+            return False
         with self._learning:
-            if self.habits != habits:  # another thread has learned in the meantime
+            if self.habits != habits:  # another thread has learned in the meantime: try what it knows
                 return True
-            learned = learn(failure, habits, payload.optional, payload.length, payload.limit)
-            if learned == habits:
-                return False
             self.habits = learned
         place = f"{printable(model, 200)} at {self._endpoint.base_url}"
         words = f" ({failure.explanation.words})"

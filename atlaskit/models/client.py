@@ -108,8 +108,8 @@ class VLM:
         if max_tokens is not None:
             check_whole("max_tokens", max_tokens)
         more = checked_extra_body(extra_body)
-        self._settings = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight, "max_tokens": max_tokens}
-        self._settings |= {"thinking": thinking, "extra_body": more}
+        self._transport = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        self._thinking, self._extra_body = thinking, more
         self._endpoint = Endpoint(base_url, api_key)
         self.base_url = self._endpoint.base_url
         declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
@@ -131,7 +131,8 @@ class VLM:
         """Pickle the settings: another process or machine opens connections of its own."""
         declared = self._chat.declared
         dialect = declared and replace(declared, media=None)  # the folder exists on this machine only
-        settings: dict[str, Any] = {**self._settings, **{name: self.parameters[name] for name in DEFAULT_PARAMETERS}}
+        settings: dict[str, Any] = {**self._transport, **{name: self.parameters[name] for name in DEFAULT_PARAMETERS}}
+        settings |= {"max_tokens": self.max_tokens, "thinking": self._thinking, "extra_body": self._extra_body}
         return partial(VLM, self.base_url, self.name, dialect=dialect, **settings), ()
 
     @property
@@ -238,13 +239,13 @@ class VLM:
         sampling = sampling_parameters(
             dialect, self.parameters["temperature"], self.parameters["seed"] + request.sample
         )
-        thinking = thinking_fields(self._settings["thinking"], dialect, self._family)
-        return merged(sampling, dialect.extra_body, thinking, self._settings["extra_body"])
+        thinking = thinking_fields(self._thinking, dialect, self._family)
+        return merged(sampling, dialect.extra_body, thinking, self._extra_body)
 
     def _limit(self, request: Request, dialect: Dialect, habits: Habits) -> int:
         """Return the most tokens of an answer: what was set, or the request's and room to think."""
         was_set = self.max_tokens or dialect.max_tokens
-        return was_set or request.max_tokens + room(self._settings["thinking"], dialect, self._family, habits.thinks)
+        return was_set or request.max_tokens + room(self._thinking, dialect, self._family, habits.thinks)
 
     def _makes_room(self) -> bool:
         """Give a model that turned out to think room for it; return whether it had none before."""
@@ -255,7 +256,7 @@ class VLM:
     def _cut_off(self, completion: Completion) -> str:
         """Return the message that an answer was cut off in its thought, and what to set."""
         family = self._family
-        can_stop = self._settings["thinking"] is not False and not (family.thinks and not family.no_thinking)
+        can_stop = self._thinking is not False and not (family.thinks and not family.no_thinking)
         instead = ", or turn thinking off (thinking=False, --no-thinking)" if can_stop else ""
         return (
             f"{self.name} spent all {completion.usage.completion_tokens or 'its'} tokens on its thought and gave no "
