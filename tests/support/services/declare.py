@@ -59,6 +59,10 @@ class Service:
     facts: Facts
     sources: tuple[str, ...]
     """Where the facts come from."""
+    unsourced: tuple[str, ...] = ()
+    """What is imitated from experience: no source for it was found."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names of models, and how the replies name those models."""
     base: str = "/v1"
     """Path of its endpoint."""
     also_at: tuple[str, ...] = ()
@@ -95,7 +99,7 @@ class Service:
     """Further fields of its completions."""
     words: Mapping[str, Answer] = field(default_factory=dict)
     """Its answers to failures, by what failed: key, model, path, rate, quota, loading, overloaded,
-    images, no-images, context, in-200."""
+    images, no-images, context, schema, in-200."""
     remedies: Mapping[str, str] = field(default_factory=dict)
     """What a message must advise, as a regular expression, for such a failure."""
 

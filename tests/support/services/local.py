@@ -1,15 +1,10 @@
-"""What people run themselves: LiteLLM, Ollama, LM Studio, llama.cpp, SGLang and vLLM."""
+"""What people run themselves: Ollama, LM Studio, llama.cpp, SGLang and vLLM."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from support.services.declare import Answer, Facts, Service
-
-
-def litellm_error(status: int, words: str, name: str) -> dict[str, Any]:
-    """Return the proxy's error: the code is the status, as text."""
-    return {"error": {"message": words, "type": None, "param": None, "code": str(status)}}
 
 
 def ollama_error(status: int, words: str, name: str) -> dict[str, Any]:
@@ -38,91 +33,6 @@ def vllm_error(status: int, words: str, name: str) -> dict[str, Any]:
     return {"error": {"message": words, "type": kind, "param": name or None, "code": status}}
 
 
-LITELLM = Service(
-    name="litellm",
-    title="LiteLLM proxy",
-    dialect="litellm",
-    model="team-vision",
-    answered_as="team-vision",
-    models={
-        "object": "list",
-        "data": [
-            {"id": name, "object": "model", "created": 1677610602, "owned_by": "openai"}
-            for name in ("team-vision", "team-small")
-        ],
-    },
-    error=litellm_error,
-    also_at=("",),
-    learns=1,
-    headers={
-        "server": "uvicorn",
-        "x-litellm-version": "1.82.1",
-        "x-litellm-call-id": "1",
-        "x-litellm-model-id": "1",
-    },
-    refuses={"seed": "litellm.UnsupportedParamsError: anthropic does not support parameters: ['seed'], for model=x."},
-    refusal="litellm.UnsupportedParamsError: anthropic does not support parameters: ['{field}'], for model=x. "
-    "To drop these, set `litellm.drop_params=True`.",
-    thought_field="reasoning_content",
-    words={
-        "key": Answer(
-            401,
-            {
-                "error": {
-                    "message": "Authentication Error, Invalid proxy server token passed. Unable to find token in cache",
-                    "type": "token_not_found_in_db",
-                    "param": "key",
-                    "code": "401",
-                }
-            },
-        ),
-        "model": Answer(
-            400,
-            litellm_error(
-                400,
-                "/chat/completions: Invalid model name passed in model={model}. "
-                "Call `/v1/models` to view available models for your key.",
-                "",
-            ),
-        ),
-        "rate": Answer(
-            429, litellm_error(429, "litellm.RateLimitError: RateLimitError: OpenAIException - slow down", "")
-        ),
-        "quota": Answer(
-            400,
-            {
-                "error": {
-                    "message": "Budget has been exceeded! Current cost: 26.075, Max budget: 0.25",
-                    "type": "budget_exceeded",
-                    "param": None,
-                    "code": "400",
-                }
-            },
-        ),
-        "loading": Answer(
-            503,
-            {"error": "Model team-vision is currently loading", "estimated_time": 20.0},
-        ),
-    },
-    facts=Facts(
-        schema="by the model behind it",
-        temperature="by the model behind it; refused by name unless `drop_params: true`",
-        seed="by the model behind it; refused by name unless `drop_params: true`",
-        length="`max_tokens`",
-        images="by the model behind it",
-        thinking="`reasoning_effort`; the thought is in `reasoning_content`",
-        said_by="headers `x-litellm-…`, and nothing else: its list says `owned_by: openai` of every model",
-    ),
-    sources=(
-        "https://docs.litellm.ai/docs/proxy/response_headers",
-        "https://github.com/BerriAI/litellm/issues/14257",
-        "https://github.com/mcdonc/klangk/pull/2067",
-        "https://github.com/BerriAI/litellm/issues/9663",
-        "https://github.com/BerriAI/litellm/issues/14144",
-        "https://github.com/huggingface/transformers/issues/32665",
-    ),
-)
-
 OLLAMA = Service(
     name="ollama",
     title="Ollama",
@@ -137,6 +47,8 @@ OLLAMA = Service(
         ],
     },
     error=ollama_error,
+    aliases={"gemma3": "gemma3:latest"},
+    unsourced=("how it would refuse a field: it ignores those it does not know", "the status of `llm server loading`"),
     refusal='json: unknown field "{field}"',
     thought_field="reasoning",
     extra={"system_fingerprint": "fp_ollama"},
@@ -179,6 +91,7 @@ LMSTUDIO = Service(
     },
     error=lmstudio_error,
     headers={"X-Powered-By": "Express"},
+    unsourced=("how it would refuse a field",),
     refusal="'{field}' is not supported",
     thought_field="reasoning_content",
     extra={"stats": {}, "system_fingerprint": "qwen/qwen3-vl-8b"},
@@ -239,12 +152,14 @@ LLAMACPP = Service(
     error=llamacpp_error,
     also_at=("",),
     headers={"Server": "llama.cpp"},
+    unsourced=("how it would refuse a field",),
     refusal="Unsupported param: {field}",
     thought_field="reasoning_content",
     extra={"system_fingerprint": "b6000", "timings": {"cache_n": 0, "prompt_n": 900}},
     words={
         "key": Answer(401, llamacpp_error(401, "Invalid API Key", "")),
         "loading": Answer(503, llamacpp_error(503, "Loading model", "")),
+        "schema": Answer(400, llamacpp_error(400, "Failed to initialize samplers: failed to parse grammar", "")),
         "no-images": Answer(
             500,
             llamacpp_error(
@@ -307,6 +222,7 @@ SGLANG = Service(
     },
     error=sglang_error,
     headers={"server": "uvicorn"},
+    unsourced=("how it would refuse a field", "its words for a context that is too short"),
     refusal="{field} is not supported",
     thought_field="reasoning_content",
     usage=lambda tokens: {
@@ -314,7 +230,7 @@ SGLANG = Service(
         "total_tokens": 900 + tokens,
         "completion_tokens": tokens,
         "prompt_tokens_details": None,
-        "reasoning_tokens": 0,
+        "reasoning_tokens": 12,
     },
     extra={"metadata": {"weight_version": "default"}},
     words={
@@ -370,11 +286,13 @@ VLLM = Service(
     },
     error=vllm_error,
     headers={"server": "uvicorn"},
+    unsourced=("how it would refuse a field",),
     refusal="{field} is not supported by this model",
     thought_field="reasoning",
     extra={"system_fingerprint": None, "prompt_logprobs": None, "kv_transfer_params": None},
     words={
         "key": Answer(401, {"error": "Unauthorized"}),
+        "schema": Answer(400, vllm_error(400, "The JSON schema contains features not supported by xgrammar", "")),
         "model": Answer(404, vllm_error(404, "The model `{model}` does not exist.", "model")),
         "path": Answer(404, {"detail": "Not Found"}),
         "images": Answer(
@@ -408,4 +326,4 @@ VLLM = Service(
     ),
 )
 
-LOCAL = (LITELLM, OLLAMA, LMSTUDIO, LLAMACPP, SGLANG, VLLM)
+LOCAL = (OLLAMA, LMSTUDIO, LLAMACPP, SGLANG, VLLM)

@@ -9,18 +9,20 @@ from atlaskit.models.errors import Unreachable
 from atlaskit.models.protocol import Reply
 from support.services.declare import Cell, Expected, Service
 from support.services.failures import FAILURES
+from support.services.gateways import GATEWAYS
 from support.services.hosted import HOSTED
 from support.services.local import LOCAL
 from support.services.model import RIGHT
-from support.services.replies import REPLIES
+from support.services.openai import OPENAI
+from support.services.replies import REPLIES, SUBSTITUTE
 from support.services.stage import Call
 
-SERVICES = (*HOSTED, *LOCAL)
+SERVICES = (*OPENAI, *HOSTED, *GATEWAYS, *LOCAL)
 CONDITIONS = (*REPLIES, *FAILURES)
 CELLS = tuple(
     Cell(service, condition) for condition in CONDITIONS for service in SERVICES if condition.applies(service)
 )
-MISLEADING = ("Traceback", r"\{'", "<!DOCTYPE", "HttpFailure")
+MISLEADING = ("Traceback", r"\{'", r'\{"error|\[\{"', "<!DOCTYPE", "HttpFailure")
 """What no message may contain."""
 
 
@@ -58,7 +60,7 @@ def _faults_of_outcome(service: Service, expected: Expected, call: Call) -> Iter
             yield f"the answer is {outcome.answer.answer}, not {RIGHT}"
         elif not expected.check(outcome):
             yield f"the reply is not as it should be: {outcome}"
-        elif not expected.says and getattr(outcome, "model", None) != service.answered_as:
+        elif getattr(outcome, "model", "") not in (service.answered_as, SUBSTITUTE, *service.aliases.values()):
             yield f"the reply does not say that {service.answered_as} answered"
         return
     if expected.error is None:
@@ -135,6 +137,7 @@ def sources() -> str:
     for service in SERVICES:
         links = [f"<{each}>" if each.startswith("https:") and " " not in each else each for each in service.sources]
         lines += [f"* {service.title}:", *(f"    * {link}" for link in links)]
+        lines += [f"    * without a source: {each}" for each in service.unsourced]
     return "\n".join(lines)
 
 

@@ -23,6 +23,11 @@ def completion(service: Service, message: Message, finish: str = "stop", **rest:
     return Answer(200, {**body, "choices": [choice], "usage": service.usage(20), **service.extra, **rest})
 
 
+def replace_model(answer: Answer, model: str | None) -> Answer:
+    """Return a completion by another model; an error stays as it is."""
+    return Answer(200, {**answer.body, "model": model}) if model and answer.status == 200 else answer
+
+
 def refused(turn: Turn, *more: str) -> Answer | None:
     """Return the refusal of the first field that the service does not take, or None."""
     service, body = turn.service, turn.body
@@ -108,6 +113,12 @@ def refusing(name: str) -> Condition:
     )
 
 
+def refusing_schema(turn: Turn) -> Answer:
+    """Refuse any schema in its field, in the service's words for one that it cannot decode by."""
+    is_sent = "response_format" in turn.body
+    return refused(turn) or (turn.service.words["schema"] if is_sent else well(content(str))(turn))
+
+
 def halves(text: str) -> list[dict[str, str]]:
     """Return the text as two parts, cut within a word."""
     at = text.index("Frame") + 2 if "Frame" in text else len(text) // 2
@@ -123,8 +134,17 @@ def as_text(text: str) -> str:
     return json.dumps({**answer, "answer": "ABC"[answer["answer"]]})
 
 
-def counts(reply: Reply) -> bool:
-    return reply.usage.tokens > 0 and not reply.usage.estimated
+def counted(service: Service) -> Callable[[Reply], bool]:
+    """Return a check that a reply's usage is the service's, the tokens of a thought apart."""
+    usage = service.usage(20)
+    of_thought = {**usage, **usage.get("completion_tokens_details", {})}.get("reasoning_tokens", 0)
+    wanted = (usage["prompt_tokens"], usage["completion_tokens"], of_thought, False)
+
+    def check(reply: Reply) -> bool:
+        found = reply.usage
+        return (found.prompt_tokens, found.completion_tokens, found.reasoning_tokens, found.estimated) == wanted
+
+    return check
 
 
 def thinks(reply: Reply) -> bool:
@@ -144,8 +164,21 @@ def names_dialect(name: str | None) -> Callable[[Service], Mapping[str, Any]]:
 
 
 REPLIES = (
-    Condition("plain", "a plain answer", well(content(str)), answered(check=counts)),
-    Condition("detected", "no dialect given", well(content(str)), answered(check=counts), settings=names_dialect(None)),
+    Condition(
+        "plain",
+        "a plain answer",
+        well(content(str)),
+        lambda service: Expected(first=1 + service.learns, check=counted(service)),
+    ),
+    Condition("detected", "no dialect given", well(content(str)), answered(), settings=names_dialect(None)),
+    Condition(
+        "alias",
+        "another name of the same model",
+        lambda turn: replace_model(well(content(str))(turn), turn.service.aliases.get(str(turn.body["model"]))),
+        lambda service: Expected(first=1 + service.learns, check=lambda reply: reply.model in service.aliases.values()),
+        lambda service: bool(service.aliases),
+        settings=lambda service: {"model": next(iter(service.aliases)), "dialect": service.dialect},
+    ),
     Condition(
         "as-hosted",
         '`dialect="hosted"` given',
@@ -226,6 +259,13 @@ REPLIES = (
     ),
     Condition("as-text", "numbers as text, a letter for the choice", well(content(as_text)), answered()),
     *map(refusing, ("temperature", "seed", "response_format")),
+    Condition(
+        "schema-refused",
+        "this schema refused",
+        refusing_schema,
+        answered(2, may_warn=True),
+        lambda service: "schema" in service.words,
+    ),
     Condition(
         "other-model",
         "another model answers",
