@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from atlaskit.errors import first_fault
+from atlaskit.errors import first_fault, printable
 from atlaskit.models.coercion import coerced
 from atlaskit.models.completion import Completion
 from atlaskit.models.json_text import NotJson, Span, TooMuch, json_objects, strict_json
@@ -34,6 +34,7 @@ _ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
 _TOOL = frozenset({"name", "type", "id", "index", "tool", "tool_name", "call_id", *_ARGUMENTS})
 _SCHEMA_WORDS = frozenset({"type", "title", "description", "required", "additionalProperties", "$defs", "$schema"})
 _SCHEMA_PARTS = frozenset({"type", "$ref", "anyOf", "enum", "const", "items"})
+_NAME = re.compile("Input should be '[^']*'")
 _COLON = re.compile(r'"\s*:')
 
 
@@ -119,9 +120,10 @@ def _search(text: str, schema: Schema, fault: str) -> Found:
         raise NoAnswer(f"it is longer than {LONGEST:,} characters")
     sent = json_schema(schema)
     try:
-        spans = [span for span in json_objects(text) if not _is_schema(span.value, sent)]
+        objects = list(json_objects(_unquoted(text)))
     except TooMuch as error:
         raise NoAnswer(str(error)) from error
+    spans = [span for span in objects if not _is_schema(span.value, sent)]
     answers, faults = dict[str, Found](), dict[str, None]()
     for span in spans:
         try:
@@ -137,7 +139,21 @@ def _search(text: str, schema: Schema, fault: str) -> Found:
         raise NoAnswer(next(iter(faults)))
     if faults:
         raise NoAnswer(f"none of its {len(spans)} JSON objects fits")
+    if objects:
+        raise NoAnswer("it repeats the schema, and no answer follows")
     raise NoAnswer(NOTHING if fault.startswith("Invalid JSON") else fault)
+
+
+def _unquoted(text: str) -> str:
+    """Return the text that a text encodes if all of it is a string of JSON."""
+    for _ in range(MOST_WRAPPED):
+        if text.strip()[:1] != '"':
+            break
+        try:
+            text = strict_json(text.strip())
+        except NotJson:
+            break
+    return text
 
 
 def _read(span: Span, schema: Schema, sent: Mapping[str, Any]) -> Found:
@@ -217,6 +233,22 @@ def _is_part(value: dict[str, Any], schema: Any) -> bool:
 
 
 def _words(error: ValidationError) -> str:
-    """Return what is wrong with an answer, in the words that the model is sent."""
+    """Return what is wrong with an answer, in the words that the model is sent.
+
+    Of a field with several forms, such as an action, the faults of the form that the answer names
+    count. If it names none, all names are listed: the first form's fault would mislead.
+    """
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    names = [each for each in faults if each["type"] == "literal_error" and _NAME.fullmatch(each["msg"])]
+    others = {each["loc"][:-1] for each in names}
+    named = [each for each in faults if not any(each["loc"][:n] in others for n in range(len(each["loc"]) + 1))]
     where, what = first_fault(error)
+    if named and others:
+        where, what = printable(".".join(map(str, named[0]["loc"])), 80), named[0]["msg"]
+    elif len(names) > 1 and names[0] is faults[0]:
+        field = names[0]["loc"][-1]
+        expected = dict.fromkeys(each["msg"].partition("be ")[2] for each in names if each["loc"][-1] == field)
+        *most, last = expected
+        what = f"Input should be {', '.join(most)} or {last}" if most else what
+        where = printable(".".join(map(str, (*names[0]["loc"][:-2], field))), 80) if most else where
     return f"{what} at {where}" if where else what

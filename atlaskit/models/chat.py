@@ -146,6 +146,12 @@ class ChatEndpoint:
             self.habits = learned
         place = f"{printable(model, 200)} at {self._endpoint.base_url}"
         words = f" ({failure.explanation.words})"
+        if learned.length != habits.length:
+            told = f"{place} refuses {payload.length!r}: {learned.length!r} is sent from now on{words}."
+            warnings.warn(told, ModelWarning, stacklevel=2)
+        if learned.most_tokens != habits.most_tokens:
+            told = f"{place} allows an answer at most {learned.most_tokens} tokens, not {payload.limit}{words}."
+            warnings.warn(told, ModelWarning, stacklevel=2)
         for name in set(learned.refused) - set(habits.refused):
             instead = ": the schema is told in words" if name in SCHEMA_FIELDS else ": it is left out"
             warnings.warn(f"{place} refuses {name!r}{instead} from now on{words}.", ModelWarning, stacklevel=2)

@@ -200,16 +200,12 @@ class VLM:
                     is_substitute=not is_same_model(self.name, completion.model),
                     transit=state.transit,
                 )
-            if completion.is_cut_off and completion.thought_only:
+            if completion.is_cut_off and not completion.text.strip():
                 if not state.is_exhausted and self._makes_room():
                     continue
                 raise BadReply(self._cut_off(completion), state.usage, state.transit)
             if is_corrected or state.is_exhausted:
-                message = (
-                    f"{self.name} returned an answer that does not fit the schema: {problem}. "
-                    f"It begins with {(completion.text or completion.reasoning)[:200]!r}."
-                )
-                raise BadReply(message, state.usage, state.transit)
+                raise BadReply(self._misfit(completion, str(problem)), state.usage, state.transit)
             is_corrected = True
             request = self._corrected(request, completion, str(problem))
 
@@ -259,9 +255,17 @@ class VLM:
         can_stop = self._thinking is not False and not (family.thinks and not family.no_thinking)
         instead = ", or turn thinking off (thinking=False, --no-thinking)" if can_stop else ""
         return (
-            f"{self.name} spent all {completion.usage.completion_tokens or 'its'} tokens on its thought and gave no "
-            f"answer: raise max_tokens (--max-tokens){instead}."
+            f"{self.name} was cut off in its thought after {completion.usage.completion_tokens or 'all its'} tokens, "
+            f"before its answer: raise max_tokens (--max-tokens){instead}."
         )
+
+    def _misfit(self, completion: Completion, problem: str) -> str:
+        """Return the message that an answer does not fit, even after a correction."""
+        if completion.is_cut_off:
+            return f"{self.name} returned no whole answer: {problem}. Raise max_tokens (--max-tokens)."
+        begin = printable(completion.text or completion.reasoning, 200)
+        said = f" It begins with {begin!r}." if begin else ""
+        return f"{self.name} returned an answer that does not fit the schema: {problem}.{said}"
 
     def _compare(self, model: str) -> None:
         """Remember which model answered, and warn if it is not the one that was asked for."""

@@ -108,7 +108,19 @@ OWNERS = {
 }
 """Dialects of local servers, by the owner that their list of models names. "openai" is none:
 LiteLLM and other gateways say so of every model."""
-HEADERS = {"x-litellm-version": "litellm", "x-litellm-call-id": "litellm", "openai-processing-ms": "openai"}
+ENTRIES: Mapping[str, Mapping[str, Any]] = {
+    "anthropic": {"type": "model", "display_name": str},
+    "gemini": {"id": "models/", "owned_by": "google"},
+    "mistral": {"capabilities": dict, "owned_by": "mistralai"},
+    "openrouter": {"canonical_slug": str, "architecture": dict},
+}
+"""Dialects of services, by what an entry of their list holds: values, starts of values, types."""
+HEADERS = {
+    "x-litellm-version": "litellm",
+    "x-litellm-call-id": "litellm",
+    "openai-processing-ms": "openai",
+    "anthropic-organization-id": "anthropic",
+}
 """Dialects by the header that only one server sends."""
 SERVERS = {"llama.cpp": "llamacpp"}
 """Dialects by the value of the header `server`."""
@@ -145,8 +157,12 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
             return DIALECTS[dialect]
     if headers.get("server", "").lower() in SERVERS:
         return DIALECTS[SERVERS[headers["server"].lower()]]
-    owner = _owner(models, model)
-    return DIALECTS[OWNERS[owner]] if owner in OWNERS else HOSTED
+    entry = _entry(models, model)
+    owner = entry.get("owned_by")
+    if isinstance(owner, str) and owner in OWNERS:
+        return DIALECTS[OWNERS[owner]]
+    names = (name for name, signs in ENTRIES.items() if all(_is(entry.get(key), sign) for key, sign in signs.items()))
+    return DIALECTS[next(names, HOSTED.name)]
 
 
 def _is_region(host: str, end: str) -> bool:
@@ -154,11 +170,15 @@ def _is_region(host: str, end: str) -> bool:
     return host.endswith(f"-{end}")
 
 
-def _owner(models: Any, model: str) -> str:
+def _is(value: Any, sign: Any) -> bool:
+    """Return whether a value of an entry is of a type, or begins with a text."""
+    return isinstance(value, sign) if isinstance(sign, type) else isinstance(value, str) and value.startswith(sign)
+
+
+def _entry(models: Any, model: str) -> Mapping[str, Any]:
+    """Return the entry of a model in a list of models, or else the first one."""
     match models:
         case {"data": [_, *_] as entries}:
             known = [each for each in entries if isinstance(each, dict)]
-            chosen = next((each for each in known if each.get("id") == model), known[0] if known else {})
-            owner = chosen.get("owned_by")
-            return owner if isinstance(owner, str) else ""
-    return ""
+            return next((each for each in known if each.get("id") == model), known[0] if known else {})
+    return {}

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Literal
 
 from atlaskit.errors import printable
 
@@ -24,18 +24,70 @@ PASSING = frozenset({408, 409, 425, 429})
 NESTED = ("error", "message", "detail", "msg", "errors", "error_message", "error_description")
 """Fields that hold an error's words, in order of precedence."""
 
+Kind = Literal[
+    "", "busy", "used up", "key", "model", "place", "one image", "few images", "no images", "too long", "flagged"
+]
+"""What an error is about: "" for anything else.
+
+* "busy": it limits the rate or loads the model, and answers after a while.
+* "used up": a quota or a credit; waiting does not help.
+* "key", "model", "place": the key, the model's name or the address is wrong.
+* "one image", "few images", "no images": it takes fewer images a request than it was sent.
+* "too long": the prompt does not fit its context. "flagged": it objects to the content.
+"""
+PATTERNS: tuple[tuple[Kind, frozenset[int], str], ...] = (
+    ("flagged", frozenset({400, 403, 422}), r"flagged|moderation|safety (system|polic)|content.?(policy|filter)"),
+    (
+        "used up",
+        frozenset({400, 402, 403, 429}),
+        r"insufficient.?(quota|balance|credit|funds)|credit balance|out of credit|billing.?(hard)?.?limit"
+        r"|payment required|requires? more credits|budget has been exceeded|\bper.?day\b|PerDay|daily (limit|quota)",
+    ),
+    ("key", frozenset({400, 401, 403}), r"api.?key|authenti|authoriz|authoris|credential|\bbearer\b|access token"),
+    (
+        "one image",
+        frozenset({0, 400, 413, 422, 500}),
+        r"(at most|only|exactly|single|up to|limit( of| to)?:?) (1|one|a single)\b.{0,40}image"
+        r"|one image (per|at a time)"
+        r"|(multiple|more than (1|one)) images|images?.{0,60}(limit|maximum|at most|exceeds?)( of| is)?:? (1|one)\b"
+        r"|images?.{0,40}> ?1\b",
+    ),
+    (
+        "few images",
+        frozenset({0, 400, 413, 422, 500}),
+        r"(at most|up to|limit( of| to)?:?) \d+.{0,40}image|too many (images|.{0,20} images)"
+        r"|images?.{0,60}(limit|maximum|at most|exceeds?)( of| is)?:? \d+|images?.{0,40}> ?\d+\b",
+    ),
+    (
+        "no images",
+        frozenset({0, 400, 404, 415, 422, 500, 501}),
+        r"images?( input| inputs)?( are| is)? (not supported|unsupported)"
+        r"|not (support|accept) (image|multimodal|vision)|no (vision|multimodal)|mmproj|not a (multimodal|vision)",
+    ),
+    (
+        "model",
+        frozenset({0, 400, 404, 422, 500}),
+        r"(\bmodel\b|`[^`]+`).{0,100}?(not found|does(n't| not) exist|not exist|no such|not available|not a valid"
+        r"|not loaded)|(unknown|invalid|no such|not a valid|unsupported) model|no endpoints found|pull(ing)? it first"
+        r"|no models? loaded",
+    ),
+    (
+        "too long",
+        frozenset({0, 400, 413, 422, 500}),
+        r"context (length|window|size)|too (long|many tokens)|max_model_len",
+    ),
+    ("place", frozenset({0, 404, 405}), r"unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)"),
+)
+"""What errors are about, the statuses they come with, and their words; the first match counts."""
+OFTEN_USED_UP = re.compile(r"exceeded your current quota|quota.*exceeded", re.IGNORECASE)
+"""Said of a quota that is used up, and by Gemini also of a rate: then with a delay."""
 BUSY = re.compile(
     r"\bload(ing|ed\b.*not)|not (yet )?(loaded|ready)|warming|overload|rate.?limit|too many requests|try again"
     r"|capacity|\bbusy\b|resource.?exhausted|starting up|cold start",
     re.IGNORECASE,
 )
-USED_UP = re.compile(
-    r"insufficient.?(quota|balance|credit|funds)|credit balance|out of credit|billing.?(hard)?.?limit"
-    r"|payment required|requires? more credits|\bper.?day\b|PerDay|daily (limit|quota)",
-    re.IGNORECASE,
-)
-OFTEN_USED_UP = re.compile(r"exceeded your current quota|quota.*exceeded", re.IGNORECASE)
-"""Said of a quota that is used up, and by Gemini also of a rate: then with a delay."""
+BY_STATUS: Mapping[int, Kind] = {401: "key", 402: "used up", 403: "key", 404: "place", 405: "place"}
+"""What an error is about by its status alone."""
 DELAY = re.compile(
     r"(?:try again|retry|wait|available|reset\w*|retrydelay)\W{1,4}(?:\w+\W+){0,3}?"
     r"((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\s*)+)",
@@ -49,14 +101,16 @@ UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0}
 class Explanation:
     """What an error says."""
 
-    words: str
+    words: str = ""
     """The endpoint's own words, on one printable line; "" for none."""
-    wait_s: float | None
+    wait_s: float | None = None
     """Seconds the endpoint asks to wait; None if it does not say."""
-    is_busy: bool
-    """Whether it limits the rate, or loads the model: it answers after a while."""
-    is_used_up: bool
-    """Whether a quota or a credit is used up: waiting does not help."""
+    kind: Kind = ""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it limits the rate, or loads the model: it answers after a while."""
+        return self.kind == "busy"
 
 
 def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation:
@@ -73,17 +127,25 @@ def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation
         body = json.loads(text)
     except (ValueError, RecursionError):
         text = _title(text)
-    words = words_of(body) or text
+    words = words_of(body) or ("" if isinstance(body, dict | list) else text)
     everything = f"{words} {text}"
     wait_s = _header_wait_s(headers)
     if wait_s is None:
         wait_s = _body_wait_s(everything, body)
-    is_used_up = status == 402 or (
-        status in (400, 403, 429)
-        and bool(USED_UP.search(everything) or (wait_s is None and OFTEN_USED_UP.search(everything)))
-    )
-    is_busy = not is_used_up and (status in (429, 529) or (status >= 500 and bool(BUSY.search(everything))))
-    return Explanation(one_line(words), wait_s, is_busy, is_used_up)
+    return Explanation(one_line(words), wait_s, _kind(status, words, everything, wait_s))
+
+
+def _kind(status: int, words: str, everything: str, wait_s: float | None) -> Kind:
+    """Return what an error is about, by its words and status. `everything` is all of its body."""
+    if status == 429 and wait_s is None and OFTEN_USED_UP.search(everything):
+        return "used up"
+    for kind, statuses, pattern in PATTERNS:
+        text = everything if kind == "used up" else words
+        if status in statuses and re.search(pattern, text, re.IGNORECASE):
+            return kind
+    if status in (429, 529) or (status >= 500 and BUSY.search(everything)):
+        return "busy"
+    return BY_STATUS.get(status, "")
 
 
 def one_line(words: str) -> str:

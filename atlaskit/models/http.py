@@ -55,7 +55,7 @@ class HttpFailure(Exception):
         """Whether the attempt counts as a call: the request was sent, or should have been."""
         self.is_foreign = is_foreign
         """Whether something answered that does not speak the protocol, such as a web page."""
-        self.explanation = explanation or Explanation("", None, False, False)
+        self.explanation = explanation or Explanation()
         """What the answer says, if it is an error."""
 
 
@@ -217,7 +217,7 @@ def failure_of(status: int, headers: Mapping[str, str], page: bytes, *, is_in_su
         is_in_success: Whether the error came in an answer with status 200.
     """
     explanation = explain(status, headers, page)
-    is_passing = (status in PASSING or status >= 500 or not status) and not explanation.is_used_up
+    is_passing = (status in PASSING or status >= 500 or not status) and explanation.kind in ("", "busy")
     message = f"returned HTTP {status}" if not is_in_success else "returned an error"
     message += f": {explanation.words}" if explanation.words else ""
     return HttpFailure(message, status=status, is_passing=is_passing, explanation=explanation)

@@ -18,11 +18,12 @@ TEACHING = frozenset({0, 400, 404, 415, 422, 500, 501})
 REFUSAL = re.compile(
     r"(un|not |isn't |n't )support|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|no such"
     r"|(un|not )(available|accept|recogni|implement|enabled)|not (be )?(permitted|allowed)|invalid"
-    r"|deprecated|cannot|can't|only the default|must (not )?be|does not (accept|allow)|incompatible",
+    r"|deprecated|fail(ed|s|ure)?|too (many|complex|large|deep)|cannot|can't"
+    r"|only the default|must (not )?be|does not (accept|allow)|incompatible",
     re.IGNORECASE,
 )
 SYNONYMS = {
-    "response_format": r"response.?format|json.?schema|structured.?outputs?|guided|grammar|constrained",
+    "response_format": r"response.?format|(json.?)?schema|structured.?outputs?|guided|grammar|constrained",
     "structured_outputs": r"structured.?outputs?|grammar|guidance",
 }
 """What errors call a field, beside its name."""
@@ -57,7 +58,7 @@ def learn(failure: HttpFailure, habits: Habits, sent: Collection[str], length: s
         limit: That limit.
     """
     words = failure.explanation.words
-    if failure.status not in TEACHING or not words:
+    if failure.status not in TEACHING or not words or failure.explanation.kind not in ("", "too long"):
         return habits
     tokens = _most_tokens(words, limit)
     if tokens is not None:

@@ -108,9 +108,9 @@ def _of_channels(before: str, channels: list[re.Match[str]]) -> Split:
     texts = [("", before), *((channel["name"].lower(), channel["text"]) for channel in channels)]
     names = {name for name, _ in texts}
     answer = next((name for name in ("final", "commentary") if name in names), "")
-    thoughts = [each for name, text in texts if name != answer and (each := _END.sub("", text).strip())]
+    thoughts = [text.strip().removeprefix("<|start|>assistant").strip() for name, text in texts if name != answer]
     found = [text for name, text in texts if name == answer and answer]
-    return Split("".join(found), "\n".join(thoughts), is_open=not answer)
+    return Split("".join(found), "\n".join(filter(None, thoughts)), is_open=not answer)
 
 
 def _markers(text: str) -> list[re.Match[str]]:

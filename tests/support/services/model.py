@@ -53,13 +53,13 @@ def request(number: int) -> Request:
 
 def told(service: Service, body: Body) -> Told:
     """Return the schema that reaches the model: by decoding, or in words in the prompt."""
-    match body.get("response_format"):
-        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}} if service.schema:
-            return Told(schema)
     for text in reversed(texts(body)):
         at = text.rfind(PHRASE)
         if at >= 0:
             return Told(json.JSONDecoder().raw_decode(text[at + len(PHRASE) :])[0], in_words=True)
+    match body.get("response_format"):
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}} if service.schema:
+            return Told(schema)
     return Told(None)
 
 
