@@ -297,7 +297,7 @@ VLLM = Service(
         "path": Answer(404, {"detail": "Not Found"}),
         "images": Answer(
             400,
-            vllm_error(400, "At most 1 image(s) may be provided in one prompt.", ""),
+            vllm_error(400, "At most 1 image(s) may be provided in one prompt. (parameter=image)", "image"),
         ),
         "context": Answer(
             400,

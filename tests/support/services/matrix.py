@@ -97,6 +97,8 @@ def _faults_of_second(cell: Cell, call: Call) -> Iterator[str]:
         yield f"the second answer is {call.outcome.answer.answer}, not {RIGHT}"
     if call.exchanges > expected.second:
         yield f"the second call took {call.exchanges} exchanges, not {expected.second}"
+    if call.lists:
+        yield "the second call requested the list of models again"
     if call.refused:
         yield f"the second call sent {', '.join(sorted(call.refused))} again"
 
