@@ -91,7 +91,7 @@ LMSTUDIO = Service(
     },
     error=lmstudio_error,
     headers={"X-Powered-By": "Express"},
-    unsourced=("how it would refuse a field",),
+    unsourced=("how it would refuse a field", "that it takes a seed", "its words for a crash"),
     refusal="'{field}' is not supported",
     thought_field="reasoning_content",
     extra={"stats": {}, "system_fingerprint": "qwen/qwen3-vl-8b"},
