@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from support.paths import ROOT
@@ -31,6 +32,18 @@ def test_a_service_is_recognized_at_any_address(service: Service) -> None:
     (cell,) = (each for each in CELLS if each.name == f"{service.name}-detected")
     with staged(cell, Clock()) as stage:
         assert VLM(stage.url + service.base, service.model).dialect.name == service.dialect
+
+
+@pytest.mark.parametrize("service", [each for each in SERVICES if each.host], ids=lambda service: service.name)
+def test_a_hosted_service_is_recognized_by_its_host(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a request: LiteLLM's list, for one, claims to be OpenAI's."""
+
+    def refuse(*args: Any, **rest: Any) -> None:
+        raise AssertionError("the host name suffices")
+
+    monkeypatch.setattr("socket.create_connection", refuse)
+    vlm = VLM(f"https://{service.host}{service.base}", service.model, api_key="sk-none")
+    assert vlm.dialect.name == service.dialect
 
 
 def test_the_matrix_is_printed() -> None:

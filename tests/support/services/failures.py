@@ -128,6 +128,10 @@ def choice_error(turn: Turn) -> Answer:
     return answer
 
 
+def is_openai(service: Service) -> bool:
+    return service.dialect == "openai"
+
+
 def two_images(service: Service) -> bool:
     return "images" in service.words
 
@@ -187,14 +191,36 @@ FAILURES = (
         lambda service: TOLD_S.get(service.name, 12.5),
         told_in_body,
     ),
-    limited("rate-untold", "rate limit, delay not told", 45, untold, most_s=150.0, first=15),
+    limited(
+        "rate-ms",
+        "rate limit, milliseconds told in the words",
+        0.644,
+        lambda service: service.failing(429, "Rate limit reached for gpt-4o. Please try again in 644ms."),
+        applies=is_openai,
+    ),
+    limited(
+        "rate-minutes",
+        "rate limit, minutes told in the words",
+        69.696,
+        lambda service: service.failing(429, "Rate limit reached for gpt-4o. Please try again in 1m9.696s."),
+        most_s=70.0,
+        first=3,
+        applies=is_openai,
+    ),
+    Condition(
+        "rate-day",
+        "rate limit of a day",
+        lambda turn: turn.service.failing(429, "Too many requests", Retry_After="86400"),
+        stated("Too many requests", status=429, pause_s=(0, 200)),
+    ),
+    limited("rate-untold", "rate limit, delay not told", 45, untold, most_s=150.0, first=4),
     limited(
         "loading",
         "model is loading",
         lambda service: 20.0 if service.name == "litellm" else 40.0,
         lambda service: service.words["loading"],
         most_s=150.0,
-        first=15,
+        first=8,
         applies=has("loading"),
     ),
     limited(
@@ -203,8 +229,17 @@ FAILURES = (
         0.4,
         lambda service: service.words["overloaded"],
         most_s=150.0,
-        first=6,
+        first=4,
         applies=has("overloaded"),
+    ),
+    limited(
+        "gateway",
+        "a gateway's web page, once (502)",
+        0.1,
+        lambda service: Answer(502, "<html><body><h1>502 Bad Gateway</h1></body></html>"),
+        most_s=70.0,
+        first=3,
+        applies=lambda service: bool(service.host) or service.name == "litellm",
     ),
     Condition("quota", "quota used up", always("quota"), final("quota"), has("quota")),
     Condition("images", "one image a request", always("images"), final("images", "image"), two_images),

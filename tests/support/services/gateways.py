@@ -40,6 +40,7 @@ OPENROUTER = Service(
     error=openrouter_error,
     base="/api/v1",
     host="openrouter.ai",
+    unsourced=("its headers, its words for a rate limit, the page of an unknown path",),
     headers={"server": "cloudflare", "x-clerk-auth-status": "signed-out"},
     thought_field="reasoning",
     usage=thinking_usage,

@@ -72,6 +72,7 @@ ANTHROPIC = Service(
     },
     error=anthropic_error,
     host="api.anthropic.com",
+    unsourced=("its headers, its words for a refused key, an unknown model, a rate limit and overload",),
     headers={"request-id": "req_1", "anthropic-organization-id": "org-1"},
     schema=False,
     learns=1,
@@ -141,7 +142,10 @@ GEMINI = Service(
     refusal='Invalid JSON payload received. Unknown name "{field}": Cannot find field.',
     thought_tag="thought",
     aliases={"models/gemini-2.5-pro": "gemini-2.5-pro"},
-    unsourced=("a thought that was asked for stands in `<thought>` in the content",),
+    unsourced=(
+        "a thought that was asked for stands in `<thought>` in the content",
+        "`owned_by: google`, its headers, its words for an unknown model, the range of the temperature",
+    ),
     words={
         "key": Answer(400, gemini_error(400, "API key not valid. Please pass a valid API key.", "")),
         "model": Answer(
@@ -218,7 +222,10 @@ MISTRAL = Service(
     host="api.mistral.ai",
     headers={"mistral-correlation-id": "1"},
     refuses={"seed": "Extra inputs are not permitted"},
-    unsourced=("its words for too many images: those of DeepInfra are used",),
+    unsourced=(
+        "its words for too many images: those of DeepInfra are used",
+        "its words for an unknown model and an unknown path, its headers, the range of the temperature",
+    ),
     refusal_status=422,
     refusal="Extra inputs are not permitted",
     content_parts=True,

@@ -91,7 +91,7 @@ LMSTUDIO = Service(
     },
     error=lmstudio_error,
     headers={"X-Powered-By": "Express"},
-    unsourced=("how it would refuse a field",),
+    unsourced=("how it would refuse a field", "that it takes a seed", "its words for a crash"),
     refusal="'{field}' is not supported",
     thought_field="reasoning_content",
     extra={"stats": {}, "system_fingerprint": "qwen/qwen3-vl-8b"},
@@ -297,7 +297,7 @@ VLLM = Service(
         "path": Answer(404, {"detail": "Not Found"}),
         "images": Answer(
             400,
-            vllm_error(400, "At most 1 image(s) may be provided in one prompt.", ""),
+            vllm_error(400, "At most 1 image(s) may be provided in one prompt. (parameter=image)", "image"),
         ),
         "context": Answer(
             400,

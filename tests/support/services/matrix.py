@@ -14,7 +14,7 @@ from support.services.hosted import HOSTED
 from support.services.local import LOCAL
 from support.services.model import RIGHT
 from support.services.openai import OPENAI
-from support.services.replies import REPLIES, SUBSTITUTE
+from support.services.replies import REPLIES
 from support.services.stage import Call
 
 SERVICES = (*OPENAI, *HOSTED, *GATEWAYS, *LOCAL)
@@ -60,8 +60,8 @@ def _faults_of_outcome(service: Service, expected: Expected, call: Call) -> Iter
             yield f"the answer is {outcome.answer.answer}, not {RIGHT}"
         elif not expected.check(outcome):
             yield f"the reply is not as it should be: {outcome}"
-        elif getattr(outcome, "model", "") not in (service.answered_as, SUBSTITUTE, *service.aliases.values()):
-            yield f"the reply does not say that {service.answered_as} answered"
+        elif getattr(outcome, "model", None) != (named := _named(service, expected)):
+            yield f"the reply does not say that {named!r} answered, but {getattr(outcome, 'model', None)!r}"
         return
     if expected.error is None:
         yield f"no answer: {type(outcome).__name__}: {outcome}"
@@ -71,6 +71,10 @@ def _faults_of_outcome(service: Service, expected: Expected, call: Call) -> Iter
         yield f"the error's status is {getattr(outcome, 'status', None)}, not {expected.status}"
     if expected.pause_s == (0, 0) and not getattr(outcome, "is_final", False):
         yield "the error does not say that it is final"
+
+
+def _named(service: Service, expected: Expected) -> str:
+    return service.answered_as if expected.answered_as is None else expected.answered_as
 
 
 def _faults_of_message(expected: Expected, message: str) -> Iterator[str]:
@@ -93,6 +97,8 @@ def _faults_of_second(cell: Cell, call: Call) -> Iterator[str]:
         yield f"the second answer is {call.outcome.answer.answer}, not {RIGHT}"
     if call.exchanges > expected.second:
         yield f"the second call took {call.exchanges} exchanges, not {expected.second}"
+    if call.lists:
+        yield "the second call requested the list of models again"
     if call.refused:
         yield f"the second call sent {', '.join(sorted(call.refused))} again"
 

@@ -136,6 +136,7 @@ OPENAI_GPT4 = Service(
         said_by="headers `openai-…`; owner `system` or `openai`, which LiteLLM claims too",
     ),
     sources=OPENAI_SOURCES,
+    unsourced=("its headers, the owner `system`, the range of the temperature",),
 )
 
 OPENAI_THINKING = Service(

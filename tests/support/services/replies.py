@@ -9,7 +9,7 @@ from typing import Any
 from atlaskit.models.errors import BadReply, Refused
 from atlaskit.models.protocol import Reply
 from support.services.declare import Answer, Condition, Expected, Service, Turn
-from support.services.model import RIGHT, THOUGHT, WRONG, fitting, meant, told
+from support.services.model import PROSE, RIGHT, THOUGHT, WRONG, fitting, meant, told
 
 SUBSTITUTE = "acme/other-model-7b"
 OTHER_SHAPE = '{"verdict": "the last one", "why": "frame B shows it"}'
@@ -175,7 +175,7 @@ REPLIES = (
         "alias",
         "another name of the same model",
         lambda turn: replace_model(well(content(str))(turn), turn.service.aliases.get(str(turn.body["model"]))),
-        lambda service: Expected(first=1 + service.learns, check=lambda reply: reply.model in service.aliases.values()),
+        lambda service: Expected(answered_as=next(iter(service.aliases.values()))),
         lambda service: bool(service.aliases),
         settings=lambda service: {"model": next(iter(service.aliases)), "dialect": service.dialect},
     ),
@@ -232,6 +232,13 @@ REPLIES = (
         lambda service: has_thought(service) or bool(service.thought_tag) or service.name == "openai-thinking",
     ),
     Condition(
+        "cut-off-draft",
+        "cut off while thinking, with a draft of another answer",
+        well(lambda service, text: {"content": "", service.thought_field: f"{THOUGHT} {considered(text)}"}, "length"),
+        unanswered("max_tokens|max_completion_tokens|max-tokens"),
+        lambda service: bool(service.thought_field),
+    ),
+    Condition(
         "cut-off",
         "cut off within its answer",
         well(content(lambda text: text[: len(text) // 2]), "length"),
@@ -240,7 +247,7 @@ REPLIES = (
     Condition(
         "ignores-schema",
         "schema ignored: prose",
-        only_told_in_words("I would go with the last of the three, though it is hard to be sure."),
+        only_told_in_words(PROSE),
         answered(2, may_warn=True),
         lambda service: service.schema,
     ),
@@ -257,6 +264,9 @@ REPLIES = (
         well(content(lambda text: f"{text}\n\n{considered(text)}")),
         unanswered("answer"),
     ),
+    Condition("repeated", "the same answer twice", well(content(lambda text: f"{text}\n\n{text}")), answered()),
+    Condition("no-json", "prose only, whatever is asked", well(content(lambda text: PROSE)), unanswered("answer|JSON")),
+    Condition("empty", "an empty reply", well(content(lambda text: "")), unanswered("empty|no answer|nothing")),
     Condition("as-text", "numbers as text, a letter for the choice", well(content(as_text)), answered()),
     *map(refusing, ("temperature", "seed", "response_format")),
     Condition(
@@ -270,8 +280,9 @@ REPLIES = (
         "other-model",
         "another model answers",
         well(content(str), model=SUBSTITUTE),
-        answered(says=(SUBSTITUTE,), may_warn=True, check=lambda reply: reply.model == SUBSTITUTE),
+        answered(says=(SUBSTITUTE,), may_warn=True, answered_as=SUBSTITUTE),
     ),
+    Condition("unnamed", "no model named in the reply", well(content(str), model=None), answered(answered_as="")),
     Condition(
         "no-usage",
         "no usage in the reply",

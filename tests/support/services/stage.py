@@ -50,6 +50,8 @@ class Call:
     warnings: list[str]
     refused: set[str]
     """Fields that the service refused by name."""
+    lists: int
+    """How often the list of models was requested."""
 
 
 @dataclass
@@ -145,7 +147,7 @@ def staged(cell: Cell, clock: Clock) -> Iterator[Stage]:
 
     server = Server(("127.0.0.1", 0), Handler)
     stage = Stage(cell, clock, f"http://127.0.0.1:{server.server_address[1]}")
-    with running(server):
+    with running(server, poll_s=0.005):
         yield stage
 
 
@@ -167,7 +169,7 @@ def played(cell: Cell, patch_sleep: Callable[[Callable[[float], None]], None]) -
 
 
 def _call(stage: Stage, vlm: VLM, number: int) -> Call:
-    start, paused_s = len(stage.bodies), stage.clock.paused_s
+    start, paused_s, lists = len(stage.bodies), stage.clock.paused_s, stage.lists
     outcome: Reply | Exception
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -176,4 +178,11 @@ def _call(stage: Stage, vlm: VLM, number: int) -> Call:
         except ModelError as error:
             outcome = error
     texts = [str(each.message) for each in caught if each.category.__name__ == "ModelWarning"]
-    return Call(outcome, len(stage.bodies) - start, stage.clock.paused_s - paused_s, texts, stage.refused(start))
+    return Call(
+        outcome,
+        exchanges=len(stage.bodies) - start,
+        paused_s=stage.clock.paused_s - paused_s,
+        warnings=texts,
+        refused=stage.refused(start),
+        lists=stage.lists - lists,
+    )
