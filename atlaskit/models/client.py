@@ -14,9 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
-from atlaskit.errors import InputError, first_fault
+from atlaskit.errors import InputError
+from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.attempts import CallState
 from atlaskit.models.chat import ChatEndpoint
 from atlaskit.models.completion import Completion
@@ -144,11 +143,11 @@ class VLM:
                 message = f"{self.name} at {self.base_url} withheld its answer (content filter or refusal)."
                 raise Refused(message, state.usage, state.transit)
             try:
-                answer = request.schema.model_validate_json(completion.text)
-            except ValidationError as error:
-                complaint = _complaint(error, completion)
+                found = find_answer(completion, request.schema)
+            except NoAnswer as error:
+                complaint = str(error)
             else:
-                return Reply(answer, completion.text, state.usage, completion.reasoning, transit=state.transit)
+                return Reply(found.answer, found.text, state.usage, completion.reasoning, transit=state.transit)
             if is_corrected or state.is_exhausted:
                 message = (
                     f"{self.name} returned an answer that does not fit the schema: {complaint}. "
@@ -242,11 +241,3 @@ def _with_correction(request: Request, text: str, complaint: str) -> Request:
     return replace(
         request, messages=(*request.messages, Message("assistant", (text or "(nothing)",)), Message("user", (words,)))
     )
-
-
-def _complaint(error: ValidationError, completion: Completion) -> str:
-    """Return what is wrong with an answer, in the words that the model is sent."""
-    where, what = first_fault(error)
-    complaint = f"{what} at {where}" if where else what
-    cut_off = f" (it was cut off after {completion.usage.completion_tokens} tokens)"
-    return complaint + cut_off if completion.is_cut_off else complaint
