@@ -18,16 +18,16 @@ from typing import Any
 
 MOST_TRIED = 2_000
 """Opening braces that are tried in one text."""
-MOST_PASSES = 16
+MOST_PASSES = 8
 """How often, at most, a text is read over in the search, failed attempts together."""
 MOST_NESTED = 4
 """How deep JSON is looked for in strings of JSON."""
 MOST_REPAIRED = 100_000
 """Characters of the longest object that is repaired."""
 
-_STRINGS = r"""(?P<double>"(?:[^"\\]|\\.)*+")|(?P<single>'(?:[^'\\\n]|\\.)*+')"""
-_COMMENT = r"(?://[^\n]*|/\*.*?\*/|(?<!&)\#[^\n]*)"
-_STRUCTURE = re.compile(rf"{_STRINGS}|{_COMMENT}|(?P<brace>[{{}}])", re.DOTALL)
+_STRINGS = r"""(?P<double>"(?:[^"\\]|\\.)*+"?)|(?P<single>'(?:[^'\\\n]|\\.)*+')"""
+_COMMENT = r"(?://[^\n]*|/\*.*?(?:\*/|\Z)|(?<!&)\#[^\n]*)"
+_STRUCTURE = re.compile(rf"\\+[\"']|{_STRINGS}|{_COMMENT}|(?P<brace>[{{}}])", re.DOTALL)
 _TOKEN = re.compile(
     rf"{_STRINGS}|(?P<comment>{_COMMENT})|(?P<junk>,(?=(?:\s|{_COMMENT})*+[}}\]]))"
     r"|(?P<key>[A-Za-z_]\w*(?=\s*:))|(?P<word>\w+)",

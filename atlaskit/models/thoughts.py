@@ -56,7 +56,7 @@ _CHANNEL = re.compile(
 """A channel of harmony, gpt-oss's format."""
 _BARE_CHANNELS = re.compile(r"\s*analysis(?P<thought>.*?)assistant\s*final(?P<text>.*)", re.DOTALL)
 """The channels of harmony without their markers, as servers that skip special tokens send them."""
-_END = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|?>|<[\w|]{1,20}\|>|</?s>|<eos>|<end_of_turn>)+")
+_END = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|?>|<[\w|]{1,20}\|>|</?s>|<eos>|<end_of_turn>)++")
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,7 @@ class UsageData(EventData):
     cached_tokens: int
     image_tokens: int
     completion_tokens: int
+    reasoning_tokens: int = Field(0, description="completion tokens that the model spent on its thought")
     estimated: bool
 
 

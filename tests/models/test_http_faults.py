@@ -188,7 +188,7 @@ def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) ->
 
 MISFITS = {
     "an invisible cell": '{"thought":"","cell":4}',
-    "an odd name": '{"thought":"","cell":4,"a\\nTraceback\\u001b":1}',
+    "an odd name": '{"thought":"","cell":3,"a\\nTraceback\\u001b":1,"a\\nTraceback\\u001b":2}',
     "half a character": '{"thought":"a\n\\ud800","cell":4}',
 }
 
