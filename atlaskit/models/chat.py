@@ -179,10 +179,12 @@ def _completion_in(page: bytes) -> Completion:
     Raises:
         HttpFailure: If it holds an error or something else.
     """
+    body: Any = None
     try:
         body = joined(page) if is_event_stream(page) else parsed(page)
         if (error := error_in(body)) is not None:
             raise failure_of(error[0], {}, error[1], is_in_success=True)
         return read_completion(body)
     except ValueError as error:
-        raise HttpFailure(f"returned {error}", is_foreign=True) from error
+        is_foreign = not isinstance(body, dict) or "choices" not in body
+        raise HttpFailure(f"returned {error}", is_foreign=is_foreign) from error

@@ -129,7 +129,7 @@ def _content(content: Any) -> tuple[str, str]:
         return _clean(content), ""
     texts, thoughts = list[str](), list[str]()
     for part in [content] if isinstance(content, dict) else content:
-        if isinstance(part, dict) and (part.get("type") in _THOUGHT_PARTS or part.get("thought") is True):
+        if isinstance(part, dict) and (str(part.get("type")) in _THOUGHT_PARTS or part.get("thought") is True):
             thoughts.extend(_strings(part))
         elif isinstance(part, dict):
             texts.append(_part_text(part))
@@ -223,6 +223,8 @@ def _check_fault(body: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
         raise ValueError(f"an error in place of an answer: {words}")
     if body.get("error") or choice.get("error"):
         raise ValueError("an error in place of an answer, without a reason")
+    if "choices" in body and not has_choices:
+        raise ValueError("a completion without choices, and without a reason")
     if not has_choices:
         raise ValueError("no chat completion (does the address end in /v1?)")
 

@@ -144,6 +144,8 @@ class Expected:
     """Most exchanges of the second call."""
     pause_s: tuple[float, float] = (0.0, 10.0)
     """Least and most seconds of pauses in the first call."""
+    is_final: bool = True
+    """Whether an error that ends at once must say that every other call would fail too."""
     answered_as: str | None = None
     """What the reply must say answered; None for the service's own name of the model."""
     may_warn: bool = False

@@ -22,7 +22,7 @@ CONDITIONS = (*REPLIES, *FAILURES)
 CELLS = tuple(
     Cell(service, condition) for condition in CONDITIONS for service in SERVICES if condition.applies(service)
 )
-MISLEADING = ("Traceback", r"\{'", r'\{"error|\[\{"', "<!DOCTYPE", "HttpFailure")
+MISLEADING = ("Traceback", r"\{'", r'\{"error|\[\{"error', "<!DOCTYPE", "HttpFailure")
 """What no message may contain."""
 
 
@@ -69,8 +69,8 @@ def _faults_of_outcome(service: Service, expected: Expected, call: Call) -> Iter
         yield f"a {type(outcome).__name__}, not a {expected.error.__name__}: {outcome}"
     if expected.status and getattr(outcome, "status", None) != expected.status:
         yield f"the error's status is {getattr(outcome, 'status', None)}, not {expected.status}"
-    if expected.pause_s == (0, 0) and not getattr(outcome, "is_final", False):
-        yield "the error does not say that it is final"
+    if expected.pause_s == (0, 0) and getattr(outcome, "is_final", False) != expected.is_final:
+        yield f"the error {'does not say' if expected.is_final else 'says'} that it is final"
 
 
 def _named(service: Service, expected: Expected) -> str:
