@@ -146,7 +146,7 @@ def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Imag
     """Return the evidence frames, scaled to the size at which they are drawn."""
     sheet, side_px = result.sheet, 1440 // columns
     times_s = [item.timestamp_s for item in items]
-    tiles, _ = read_tiles(sheet.video, times_s, sheet.cell, sheet.fit, sheet.cache)
+    tiles, _ = read_tiles(sheet.video, times_s, sheet.cell_size, sheet.fit, sheet.cache)
     if missing := [time_s for time_s, tile in zip(times_s, tiles, strict=True) if tile is None]:
         raise InputError(
             f"The scratchpad cannot be drawn: the frame at {missing[0]:g} s is not in the cache and can no longer be "
