@@ -99,7 +99,8 @@ class FrameRenderer:
         pen = ImageDraw.Draw(still)
         write(pen, (MARGIN, 10), self._snapshot.question, 25, width, 2)
         write(pen, (MARGIN, 82), self._snapshot.counts_text(self._video.duration_s), 19, width, 1, MUTED_INK)
-        still.paste(self._map.draw(self._snapshot), (MARGIN, BODY_Y))
+        side = (MAP_PX - self._map.size[0]) // 2
+        still.paste(self._map.draw(self._snapshot), (MARGIN + side, BODY_Y))
         if self._map.problem:
             note = f"The frames cannot be shown: {self._map.problem}"
             write(pen, (MARGIN + 8, BODY_Y + 8), note, 14, MAP_PX - 16, 3)
