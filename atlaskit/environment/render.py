@@ -211,7 +211,10 @@ class Sheet(LazyImage):
         """
         burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, points_for(tile.size, 14)))
         points, most = max(10, points_for(tile.size, 18)), max(1, min(3, 3 * tile.height // tile.width))
-        lines = wrap(item.subtitle, font(points), tile.width - points)[:most]
+        lines = wrap(item.subtitle, font(points), tile.width - points)
+        if len(lines) > most and self.fit == "native":  # square sheets of earlier runs have no such mark
+            lines[most - 1] += " …"
+        lines = lines[:most]
         for i, line in enumerate(reversed(lines)):
             burn(tile, (0, tile.height - (i + 1) * round(points * 1.5)), line, points)
 
