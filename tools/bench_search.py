@@ -41,8 +41,8 @@ KINDS: dict[str, tuple[str, ...]] = {
 ORACLES = {"perfect": 0.0, "weak (0.1)": 0.1, "weaker (0.3)": 0.3}
 STRATEGIES = ("dfs", "bfs", "beam", "auto")
 SMALL: dict[str, Any] = {"cell": 32, "fit": "contain"}
-"""Cells are small, since an oracle sees no pixels, and square, so that the tokens of the tables stay
-comparable with those measured before."""
+"""Cells are small, since an oracle sees no pixels, and square, so that the tokens of the tables
+stay comparable with those measured before."""
 
 
 @dataclass(frozen=True)
