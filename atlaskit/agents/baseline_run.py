@@ -61,6 +61,7 @@ class BaselineRun:
         self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))
         remember_video(video, self.cache)
         self.events, self.failure = list[Event](), ""
+        self.refusal: ModelError | None = None  # the failure after which no call can succeed
         self.frames_before, self.started_s = video.frames_decoded, time.monotonic()
 
     def begin(self, method: str, settings: dict[str, Any]) -> None:
@@ -85,6 +86,7 @@ class BaselineRun:
         try:
             return self.model.complete(request)
         except ModelError as error:
+            self.refusal = error if error.is_final else self.refusal
             return error
 
     def log(self, event: Event) -> None:
@@ -126,7 +128,11 @@ class BaselineRun:
         else:
             answer = outcome.answer.model_dump(mode="json")
             self.log(Event("decision", data={"view": None, "sheet": None, "answer": answer, **call_data(outcome)}))
-        result = self._result(None if isinstance(outcome, ModelError) else outcome)
+        return self.end(None if isinstance(outcome, ModelError) else outcome)
+
+    def end(self, decision: Reply | None = None) -> Result:
+        """Record the run, and return its result: with a decision, or without an answer."""
+        result = self._result(decision)
         save_manifest(result.trace, self.cache)
         return result
 
