@@ -18,7 +18,7 @@
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.
 Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning, SpeechWarning,
-CacheWarning.
+ModelWarning, CacheWarning.
 
 A message states the rule, the value received, and what to do, in one or two sentences.
 """
@@ -82,6 +82,10 @@ class SubtitleWarning(UserWarning):
 
 class SpeechWarning(UserWarning):
     """Something that a speech model may have heard is not among the lines of a video."""
+
+
+class ModelWarning(UserWarning):
+    """A model is used that the caller did not name, or on a video that it does not know."""
 
 
 class CacheWarning(UserWarning):

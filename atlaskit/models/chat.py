@@ -15,6 +15,7 @@ from atlaskit.models.completion import Completion, read_completion
 from atlaskit.models.dialect import HOSTED, Dialect, dialect_of
 from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, parsed
 from atlaskit.models.limiter import Limiter
+from atlaskit.models.listing import first_chat_model
 from atlaskit.models.payload import Payload, build_payload, delete_files, sampling_parameters
 from atlaskit.models.posting import post_when_admitted
 from atlaskit.models.protocol import Request
@@ -37,17 +38,17 @@ class ChatEndpoint:
         self._endpoint, self._limiter, self._timeout_s = endpoint, limiter, timeout_s
 
     def first_model(self) -> str | None:
-        """Return the first model of the server's list, or None for an empty or odd list.
+        """Return the first model of the server's list that chats, None for an empty or odd list.
 
         Raises:
             HttpFailure: If the list cannot be fetched.
+            ModelError: If no model in it chats.
         """
         models = parsed(self._endpoint.get("models"))
-        match models:
-            case {"data": [{"id": str(name)}, *_]}:
-                self.declared = self.declared or dialect_of(models)
-                return name
-        return None
+        name = first_chat_model(models, self._endpoint.base_url)
+        if name is not None:
+            self.declared = self.declared or dialect_of(models)
+        return name
 
     def dialect(self, state: CallState) -> Dialect:
         """Return the server's dialect. The first time, the server's list of models decides.
