@@ -1,8 +1,8 @@
 """Which models of a server's list (GET /models) can chat: those for embeddings, reranking, speech
 and moderation are left out.
 
-A list says what a model does in fields that differ from server to server; where it says nothing, the
-model's name decides.
+A list says what a model does in fields that differ from server to server. Where it says nothing,
+the model's name decides.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _says_it_chats(entry: Mapping[str, Any]) -> bool | None:
     if isinstance(architecture, Mapping):  # OpenRouter
         modalities = [architecture.get(f"{side}_modalities") for side in ("input", "output")]
         if all(isinstance(each, list) for each in modalities):
-            return all("text" in each for each in modalities)
+            return all("text" in each for each in modalities if isinstance(each, list))
     if isinstance(capabilities, Mapping) and isinstance(capabilities.get("completion_chat"), bool):  # Mistral
         return bool(capabilities["completion_chat"])
     kinds = [entry.get(key) for key in ("type", "task", "pipeline_tag", "model_type")]

@@ -15,19 +15,26 @@ from atlaskit.errors import ModelWarning
 from atlaskit.models.errors import ModelError
 from atlaskit.models.listing import chat_models, first_chat_model
 
-OTHERS = """
+WORDS = str.split
+
+OTHERS = WORDS(
+    """
 text-embedding-3-small nomic-embed-text:latest text-embedding-nomic-embed-text-v1.5 mxbai-embed-large all-minilm:latest
 BAAI/bge-m3 BAAI/bge-reranker-v2-m3 intfloat/e5-large thenlper/gte-base mistral-embed Qwen/Qwen3-Embedding-8B
 Qwen/Qwen3-VL-Reranker-2B jina-reranker-v2 openai/whisper-large-v3 whisper-1 gpt-4o-transcribe gpt-4o-mini-tts tts-1
 omni-moderation-latest meta-llama/Llama-Guard-3-8B google/shieldgemma-2b dall-e-3 gpt-image-1 openai/clip-vit-large
 google/siglip2-base black-forest-labs/flux-1 models/gemini-embedding-001 models/imagen-4.0 nvidia/parakeet-tdt
 hexgrad/kokoro davinci-002 gpt-4o-realtime-preview
-""".split()
-CHATTING = """
-nano@0123456789ab Qwen/Qwen3-VL-8B-Instruct Qwen/Qwen2-Audio-7B gpt-4o gpt-5-mini claude-sonnet-4-5 models/gemini-2.5-pro
+"""
+)
+CHATTING = WORDS(
+    """
+nano@0123456789ab Qwen/Qwen3-VL-8B-Instruct Qwen/Qwen2-Audio-7B gpt-4o gpt-5-mini claude-sonnet-4-5
+models/gemini-2.5-pro
 HuggingFaceTB/SmolVLM-500M-Instruct llava:13b gemma3:4b minicpm-v:8b mistral-small-latest pixtral-12b deepseek-ocr
 meta-llama/Llama-3.2-11B-Vision-Instruct OpenGVLab/InternVL3-8B moonshotai/Kimi-VL-A3B /srv/weights/my-model loop m
-""".split()
+"""
+)
 
 
 def listed(*names: str) -> dict[str, Any]:

@@ -121,8 +121,8 @@ def record_searches(
         recorder: Answers the calls and records them.
         world: The world whose questions to ask.
         share: Probability that a question is asked.
-        calls: Limit on the calls per question. The default gives workers and reviews 120 calls less one
-            for the decision, as when the shipped weights were taught.
+        calls: Limit on the calls per question. With the default, 120 are left for all but the
+            second attempt of the decision, as when the shipped weights were taught.
         settings: Keyword arguments of `ask` that replace the teacher's `SETTINGS`.
     """
     rng, cache = recorder.rng, Cache(None)
