@@ -167,16 +167,10 @@ def test_one_server_serves_all_notebooks(books: Path, monkeypatch: pytest.Monkey
 def test_a_named_model_reaches_a_notebook_without_its_key(books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel reads the key from the environment; no file holds it."""
     monkeypatch.setenv(VARIABLE, "very-secret-key")
-    code = "import atlaskit as ak\nwith ak.serve(model) as vlm:\n    print(vlm)"
-    book = nbformat.v4.new_notebook()
-    book.cells = [
-        nbformat.v4.new_markdown_cell("# A title"),
-        nbformat.v4.new_code_cell('model = "oracle"', metadata={"tags": ["parameters"]}),
-        nbformat.v4.new_code_cell(code),
-    ]
     folder, out = books.parent / "named", books.parent / "page"
     folder.mkdir()
-    nbformat.write(book, folder / "01_named.ipynb")
+    code = "import atlaskit as ak\nwith ak.serve(model) as vlm:\n    print(vlm)"
+    write_notebook(folder / "01_named.ipynb", 'model = "oracle"', code)
     address = f"http://127.0.0.1:9/v1 some-name --key-env {VARIABLE} --dialect plain"
     (run,) = run_all(folder, out, model=address)
     assert not run.failure
