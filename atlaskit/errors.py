@@ -14,6 +14,7 @@
     │   ├── Unreachable       nothing answers at the endpoint [models.errors]
     │   ├── Refused           the endpoint rejects the request [models.errors]
     │   └── BadReply          the reply does not fit the schema [models.errors]
+    ├── EvaluationStopped     the model refuses all questions alike [evaluation.runner]
     └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.

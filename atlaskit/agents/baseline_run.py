@@ -9,6 +9,7 @@ from typing import Any, TypedDict, get_args
 from atlaskit.agents.master import prediction
 from atlaskit.agents.options import CacheMode
 from atlaskit.agents.prompts import TextCall
+from atlaskit.agents.suitability import warn_if_unsuitable
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import Kind, Question, as_question
@@ -16,6 +17,7 @@ from atlaskit.environment.render import Sheet
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.named import as_model
+from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model, Reply, Request, Role
 from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
 from atlaskit.runs.archive import save_manifest
@@ -57,6 +59,7 @@ class BaselineRun:
         self.sample, self.question = sample, as_question(question, choices, kind)
         self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
         self.video = video = as_video(video, cache)
+        warn_if_unsuitable(vlm.name, preset_for(vlm), video)
         self.cache = (cache or default_cache()).watched()
         self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))
         remember_video(video, self.cache)

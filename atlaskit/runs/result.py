@@ -33,6 +33,11 @@ RESTS_ON = {
 """What the answer of a method rests on that never names a frame, by the method's name."""
 
 
+def rests_on(method: object) -> str:
+    """Return what an answer without evidence rests on, by the name of its method."""
+    return RESTS_ON.get(str(method), UNSUPPORTED)
+
+
 def verdict(is_right: bool | None) -> str:
     """Return the clause that follows an answer in a text; empty if the truth is not known."""
     return "" if is_right is None else f", which is {'right' if is_right else 'wrong'}"
@@ -138,9 +143,8 @@ class Result:
     @property
     def without_evidence(self) -> str:
         """What an answer without evidence rests on; empty with evidence, or without an answer."""
-        if self.prediction is None or len(self.evidence):
-            return ""
-        return RESTS_ON.get(str(self.settings.get("method")), UNSUPPORTED)
+        has_none = self.prediction is not None and not len(self.evidence)
+        return rests_on(self.settings.get("method")) if has_none else ""
 
     def costs(self) -> list[dict[str, Any]]:
         """Return the calls and tokens as rows: one for each role, and one for their total."""
