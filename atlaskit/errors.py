@@ -14,6 +14,7 @@
     │   ├── Unreachable       nothing answers at the endpoint [models.errors]
     │   ├── Refused           the endpoint rejects the request [models.errors]
     │   └── BadReply          the reply does not fit the schema [models.errors]
+    ├── EvaluationStopped     the model refuses all questions alike [evaluation.runner]
     └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.
@@ -85,7 +86,7 @@ class SpeechWarning(UserWarning):
 
 
 class ModelWarning(UserWarning):
-    """A model or its server is not what was asked for, or does not take what it was sent."""
+    """A model or its server is not what was asked for, or does not suit the video."""
 
 
 class CacheWarning(UserWarning):

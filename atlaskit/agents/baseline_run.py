@@ -9,6 +9,7 @@ from typing import Any, TypedDict, get_args
 from atlaskit.agents.master import prediction
 from atlaskit.agents.options import CacheMode
 from atlaskit.agents.prompts import TextCall
+from atlaskit.agents.suitability import warn_if_unsuitable
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import Kind, Question, as_question
@@ -16,6 +17,7 @@ from atlaskit.environment.render import Sheet
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.named import as_model
+from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model, Reply, Request, Role
 from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
 from atlaskit.runs.archive import save_manifest
@@ -57,10 +59,12 @@ class BaselineRun:
         self.sample, self.question = sample, as_question(question, choices, kind)
         self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
         self.video = video = as_video(video, cache)
+        warn_if_unsuitable(vlm.name, preset_for(vlm), video)
         self.cache = (cache or default_cache()).watched()
         self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))
         remember_video(video, self.cache)
         self.events, self.failure = list[Event](), ""
+        self.refusal: ModelError | None = None  # the failure after which no call can succeed
         self.frames_before, self.started_s = video.frames_decoded, time.monotonic()
 
     def begin(self, method: str, settings: dict[str, Any]) -> None:
@@ -85,6 +89,7 @@ class BaselineRun:
         try:
             return self.model.complete(request)
         except ModelError as error:
+            self.refusal = error if error.is_final else self.refusal
             return error
 
     def log(self, event: Event) -> None:
@@ -126,7 +131,11 @@ class BaselineRun:
         else:
             answer = outcome.answer.model_dump(mode="json")
             self.log(Event("decision", data={"view": None, "sheet": None, "answer": answer, **call_data(outcome)}))
-        result = self._result(None if isinstance(outcome, ModelError) else outcome)
+        return self.end(None if isinstance(outcome, ModelError) else outcome)
+
+    def end(self, decision: Reply | None = None) -> Result:
+        """Record the run, and return its result: with a decision, or without an answer."""
+        result = self._result(decision)
         save_manifest(result.trace, self.cache)
         return result
 

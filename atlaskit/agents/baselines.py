@@ -151,11 +151,15 @@ def captions(
     grids = _clips(video, clip_s, k)
 
     def caption(grid: Grid) -> Reply | ModelError:
+        if run.refusal is not None:
+            return run.refusal
         lines = video.subtitles.between(grid.start_s, grid.end_s) if subtitles else ()
         view = View(video, grid, size, fit, "index", cache=run.cache, patch=patch)
         return run.complete(CaptionCall(view, lines).request())
 
-    rows = _caption_rows(run, grids, caption, threads)
+    rows = list(_caption_rows(run, grids, caption, threads))
+    if run.refusal is not None and not rows:
+        return run.end()
     return run.decide(run.text_request("\n".join(rows), context))
 
 
@@ -244,6 +248,8 @@ def _caption_rows(
 ) -> Iterator[str]:
     """Caption clips in parallel; yield the captions in order of time, and log each.
 
+    A failure after which no call can succeed ends the captions; those before it are kept.
+
     Raises:
         Unreachable: If the first MAX_UNANSWERED captions fail because the server is unreachable.
     """
@@ -252,6 +258,9 @@ def _caption_rows(
         for grid, outcome in zip(grids, pool.map(caption, grids), strict=True):
             if isinstance(outcome, ModelError):
                 run.log_failure("caption", outcome)
+                if outcome.is_final:
+                    pool.shutdown(cancel_futures=True)
+                    return
                 unreachable += isinstance(outcome, Unreachable)
                 if unreachable == MAX_UNANSWERED and not has_caption:
                     pool.shutdown(cancel_futures=True)

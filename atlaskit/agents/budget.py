@@ -2,7 +2,8 @@
 
 Budgets are hard. Calls, tokens and seconds are counted with retries included. A run exceeds a limit
 by at most the calls that are in flight when it is reached, because a call cannot be undone. Two
-calls and some tokens are reserved, so that a run that spends its budget can still give an answer.
+attempts and some tokens are reserved, so that a run that spends its budget can still give an
+answer.
 
 A worker's share (its `Allotment`) is fixed before the worker starts. So the pace of one worker
 never changes what another worker does, and the result does not depend on timing.
@@ -29,8 +30,11 @@ TokenCount = Literal["tokens", "effective_tokens"]
 TOKEN_COUNTS: tuple[TokenCount, ...] = get_args(TokenCount)
 """The ways to count tokens: all, or all but those in the server's prefix cache (paper §4.2)."""
 
-RESERVED_CALLS = 2
-"""Calls that workers may not use: one for a review and one for the decision."""
+DECISION_CALLS = 2
+"""Calls that only the decision may use: an answer that does not fit the schema is corrected once,
+and a call that failed is repeated once."""
+RESERVED_CALLS = DECISION_CALLS + 1
+"""Calls that workers may not use: those of the decision, and one for a review."""
 DEFAULT_CALL_TOKENS = 4000
 """Assumed tokens of a call before any call has been made."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from atlaskit.agents.budget import Charge, Meter, PeakUsage
+from atlaskit.agents.budget import DECISION_CALLS, Charge, Meter, PeakUsage
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.responsiveness import Responsiveness
 from atlaskit.models.errors import ModelError, Unreachable
@@ -46,7 +46,7 @@ class MasterCalls:
         """Make one call within what the budget has left. A failure is part of the outcome.
 
         Args:
-            kind: The kind of the call's event. All but a decision leave one call for the decision.
+            kind: The kind of the call's event. All but a decision leave DECISION_CALLS calls.
             complete: Makes the call, with the number of attempts it may take.
 
         Raises:
@@ -55,7 +55,7 @@ class MasterCalls:
         """
         started_s, left = time.monotonic(), self.meter.calls_left()
         if left is not None and kind != "decision":
-            left -= 1
+            left -= DECISION_CALLS
         try:
             outcome: Reply | ModelError = complete(MAX_ATTEMPTS if left is None else min(left, MAX_ATTEMPTS))
         except ModelError as error:

@@ -27,6 +27,8 @@ class Responsiveness:
     """The last failure of the master or of a whole round; empty if there was none."""
     failed_calls: int = 0
     """Failed calls of the master in a row."""
+    is_refused: bool = False
+    """Whether a worker's call failed in a way in which all calls must fail."""
     silent_regions: list[Grid] = field(default_factory=list)
     """One region for each round in a row in which no worker got a reply."""
 
@@ -36,19 +38,24 @@ class Responsiveness:
 
         One or two regions without replies do not show that: a server may refuse their frames alone.
         """
-        return self.failed_calls >= MAX_UNANSWERED or len(set(self.silent_regions)) >= MAX_UNANSWERED
+        is_silent = self.failed_calls >= MAX_UNANSWERED or len(set(self.silent_regions)) >= MAX_UNANSWERED
+        return self.is_refused or is_silent
 
     def record_call(self, outcome: Reply | ModelError) -> None:
         """Record a call of the master."""
         if not isinstance(outcome, ModelError):
             self.failed_calls = 0
             return
-        # An unreachable server was retried long enough; any other failure may not repeat.
-        self.failed_calls += MAX_UNANSWERED if isinstance(outcome, Unreachable) else 1
+        # An unreachable server was retried long enough; another failure that is not final may pass.
+        is_lasting = outcome.is_final or isinstance(outcome, Unreachable)
+        self.failed_calls += MAX_UNANSWERED if is_lasting else 1
         self.failure = str(outcome)
 
     def record_round(self, results: Sequence[WorkerResult]) -> None:
         """Record the workers' results of a round."""
+        if final := next((result.final_failure for result in results if result.final_failure), ""):
+            self.is_refused, self.failure = True, final
+            return
         if not all(result.got_no_reply for result in results):
             self.silent_regions = []
             return

@@ -13,6 +13,7 @@ from atlaskit.agents.loop import Search, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
 from atlaskit.agents.options import CacheMode, GridSettings, SearchLimits, fit_for, recorded_fit
 from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
+from atlaskit.agents.suitability import warn_if_unsuitable
 from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.observation import Cells
@@ -77,8 +78,8 @@ def ask(
         video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
-        vlm: The model that plays the master and the workers; or the address of its server, or the
-            name by which the server on this machine serves it ("nano").
+        vlm: The model that plays the master and the workers; or the words that name it: what vLLM
+            serves on this machine ("nano", a hub id, a folder), or an address and a name.
         kind: The form of the answer, if not that implied by `choices`: "when", "count", "summary".
         workers: The most regions explored in a round.
         traversal: Which regions are explored, and how: "dfs", "bfs", "beam", a function of the form
@@ -113,6 +114,9 @@ def ask(
         show: Draw the run while it happens: in a notebook as a map, in a terminal as one line. The
             result does not depend on it, but for the decoded frames counted in `result.spent`.
 
+    Warns:
+        ModelWarning: If the model is nano, and the video is no AtlasWorld.
+
     Raises:
         InputError: If an argument breaks a rule.
         Unreachable: If the model never answers. A model that fails later costs steps; the result
@@ -135,6 +139,7 @@ def ask(
         raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = resolve_strategy(traversal)
     video = as_video(video, store)
+    warn_if_unsuitable(vlm.name, preset, video)
     observer = RunObserver(video, store, show, on_event)
     return _answer(video, asked, vlm, limits, grids, mode, store, strategy, budget, threads or workers, observer)
 

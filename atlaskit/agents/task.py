@@ -19,7 +19,7 @@ WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 * plateau: too many steps in a row brought nothing new.
 * steps: the worker used all the steps its strategy planned.
 * budget: the budget of the run cut the visit short.
-* failed: too many calls in a row failed.
+* failed: too many calls in a row failed, or one in a way in which all calls must fail.
 """
 
 
@@ -59,6 +59,8 @@ class WorkerResult:
     """Tokens of the largest call."""
     got_no_reply: bool = False
     """Whether no call of the visit reached the model; a call that the server refused did."""
+    final_failure: str = ""
+    """The failure after which no call of the run can succeed; empty if there was none."""
 
     @property
     def is_cut_short(self) -> bool:

@@ -54,6 +54,7 @@ class Worker:
             marked=visit.state.marked,
             largest=account.largest,
             got_no_reply=account.is_silent and bool(account.events),
+            final_failure=account.final_failure,
         )
 
     def _step(self, visit: Visit, account: _Account) -> None:
@@ -94,6 +95,8 @@ class _Account:
     failures_in_a_row: int = 0
     is_silent: bool = True
     """Whether no call has reached the model so far."""
+    final_failure: str = ""
+    """The failure after which no call of the run can succeed; empty if there was none."""
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -109,6 +112,7 @@ class _Account:
         cost = Charge.of(error)
         self.charge, self.largest = self.charge + cost, self.largest | cost.usage
         self.failures_in_a_row += 1
+        self.final_failure = str(error) if error.is_final else ""
         self.is_silent = self.is_silent and not isinstance(error, Refused)
 
     def add_reply(self, reply: Reply, seconds: float) -> None:
@@ -119,7 +123,7 @@ class _Account:
 
 def _stop_of(visit: Visit, account: _Account) -> WorkerStop | None:
     """Return why a visit ends before its next call, None if it goes on."""
-    if account.failures_in_a_row == MAX_FAILURES_IN_A_ROW:
+    if account.final_failure or account.failures_in_a_row == MAX_FAILURES_IN_A_ROW:
         return "failed"
     if visit.state.finished:
         return "finished"

@@ -22,11 +22,14 @@ EMPTY_OPTION = "N/A"
 class LongVideoBenchRow(Row):
     """One question as published.
 
-    The Parquet form has the columns `option0` … `option4` instead of `candidates`.
+    The Parquet form has the columns `option0` … `option4` instead of `candidates`. Needed are the
+    question, its choices and the video's path; the other fields may be absent.
     """
 
-    id: str
-    video_id: str
+    marks = (frozenset({"question"}), frozenset({"candidates", OPTIONS[0]}))
+
+    id: str = ""
+    video_id: str = ""
     question: str
     candidates: tuple[str, ...]
     correct_choice: int | None = None
@@ -35,17 +38,20 @@ class LongVideoBenchRow(Row):
     topic_category: str = ""
     question_category: str = ""
     level: str = ""
-    duration_group: int
-    duration: float
+    duration_group: int | None = None
+    duration: float | None = None
     video_path: str
-    subtitle_path: str
+    subtitle_path: str | None = None
     starting_timestamp_for_subtitles: float = 0.0
 
     @model_validator(mode="before")
     @classmethod
     def _collect_candidates(cls, row: Any) -> Any:
-        if isinstance(row, dict) and "candidates" not in row and OPTIONS[0] in row:
-            options = [row[name] for name in OPTIONS if row.get(name) not in (None, EMPTY_OPTION)]
+        """Collect the option columns, and leave out what fills them up at their end."""
+        if isinstance(row, Mapping) and "candidates" not in row and OPTIONS[0] in row:
+            options = [row.get(name, EMPTY_OPTION) for name in OPTIONS]
+            while options and options[-1] == EMPTY_OPTION:
+                options.pop()
             return {**row, "candidates": options}
         return row
 
@@ -56,6 +62,11 @@ class LongVideoBenchRow(Row):
                 f"correct_choice must index one of {len(self.candidates)} candidates; got {self.correct_choice}"
             )
         return self
+
+    @property
+    def key(self) -> str:
+        """The question's id, or what identifies it without one."""
+        return self.id or f"{self.video_path} {self.question}"
 
     def facts(self, has_subtitles: bool) -> dict[str, Any]:
         """Return the facts of the row's case."""
@@ -99,16 +110,21 @@ def longvideobench(
         raise InputError(f'split must be "val" or "test"; got {split!r:.40}.')
     cases, missing = list[Case](), dict[str, None]()
     source = _row_files(home, split) if rows is None else rows
-    for location, row in read_rows(source, LongVideoBenchRow):
+    for location, row in read_rows(source, LongVideoBenchRow, dataset="LongVideoBench"):
         path = find_inside(home / "videos", row.video_path)
         if path is None:
             missing[row.video_path] = None
             continue
-        lines = find_inside(home / "subtitles", row.subtitle_path) if subtitles else None
+        lines = find_inside(home / "subtitles", row.subtitle_path) if subtitles and row.subtitle_path else None
         video = LazyVideo(path, lines, row.starting_timestamp_for_subtitles)
-        fields = {"answer": row.correct_choice, "id": row.id, "category": row.question_category}
+        name = row.video_id or Path(row.video_path).stem
+        fields = {
+            "answer": row.correct_choice,
+            "id": row.id or f"{name}_{len(cases)}",
+            "category": row.question_category,
+        }
         question = question_from_row(location, row.question, row.candidates, **fields)
-        cases.append(Case(question, row.video_id, video, row.facts(lines is not None)))
+        cases.append(Case(question, name, video, row.facts(lines is not None)))
     return build_benchmark("LongVideoBench", cases, missing)
 
 

@@ -7,52 +7,109 @@ sentence that names the file, the row and the field.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, first_fault, reason
 
+MOST_NAMED = 3
+"""Most files that a message names."""
+
 
 class Row(BaseModel):
-    """Base class of dataset rows; ignores fields that a subclass does not declare."""
+    """Base class of dataset rows.
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    Fields that a subclass does not declare are ignored. A field that is null (or NaN, as pandas
+    writes it) counts as absent, and a number is taken where a text is wanted.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+
+    marks: ClassVar[tuple[frozenset[str], ...]] = ()
+    """A file belongs to the dataset if one of its rows has a field out of each of these sets."""
+
+    @property
+    def key(self) -> str:
+        """What is equal for two rows only if they are the same question."""
+        raise NotImplementedError
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _without_nulls(cls, row: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(row, Mapping):
+            row = {name: value for name, value in row.items() if not _is_null(value)}
+        return validate(row)
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 R = TypeVar("R", bound=Row)
 
 
-def read_rows(source: Iterable[Path] | Iterable[Mapping[str, Any]], row_type: type[R]) -> Iterator[tuple[str, R]]:
+def read_rows(
+    source: Iterable[Path] | Iterable[Mapping[str, Any]], row_type: type[R], *, dataset: str
+) -> Iterator[tuple[str, R]]:
     """Yield each row, validated, with its location for error messages ("lvb_val.json, row 3").
+
+    Files that are not the dataset's are passed over: hidden ones, and those without a row that has
+    the fields of a question. A question that several files hold is yielded from the first.
 
     Args:
         source: JSON or Parquet files, or rows that the caller has already read.
         row_type: The class that validates a row.
+        dataset: Name of the dataset, for error messages.
 
     Raises:
-        InputError: A file cannot be read, holds no list of rows, or a row is invalid.
+        InputError: A file cannot be read, no file holds questions, or a row is invalid.
     """
-    for position, item in enumerate(source):
-        if not isinstance(item, Path):
+    items: list[Any] = list(source)
+    if not all(isinstance(item, Path) for item in items):
+        for position, item in enumerate(items):
             yield f"Row {position}", _validate(f"Row {position}", item, row_type)
+        return
+    paths = [item for item in items if not item.name.startswith(".")]
+    seen, has_questions = set[str](), False
+    for path in paths:
+        rows = _read_file(path, is_only=len(paths) == 1)
+        if not any(_has_marks(row, row_type) for row in rows):
             continue
-        for number, row in enumerate(_read_file(item)):
-            location = f"{item}, row {number}"
-            yield location, _validate(location, row, row_type)
+        has_questions, earlier = True, frozenset(seen)
+        for number, row in enumerate(rows):
+            location = f"{path}, row {number}"
+            valid = _validate(location, row, row_type)
+            if valid.key not in earlier:
+                seen.add(valid.key)
+                yield location, valid
+    if not has_questions:
+        names = ", ".join(str(path) for path in paths[:MOST_NAMED]) or "no file"
+        raise InputError(f"{names} must hold a list of rows with the questions of {dataset}; none does.")
 
 
-def _read_file(path: Path) -> list[Any]:
+def _has_marks(row: Any, row_type: type[Row]) -> bool:
+    return isinstance(row, Mapping) and all(any(name in row for name in names) for names in row_type.marks)
+
+
+def _read_file(path: Path, is_only: bool) -> list[Any]:
+    """Return the rows of a file; none of a JSON file that is no list, if there are other files.
+
+    A damaged Parquet file is always an error: it may be one part of the dataset.
+    """
     try:
         rows = _read_parquet(path) if path.suffix == ".parquet" else json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
+        if path.suffix == ".json" and not is_only and not isinstance(error, OSError):
+            return []
         raise InputError(f"Cannot read {path}: {reason(error)}.") from error
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) and is_only:
         raise InputError(f"{path} must hold a list of rows; got {type(rows).__name__}.")
-    return rows
+    return rows if isinstance(rows, list) else []
 
 
 def _read_parquet(path: Path) -> list[dict[str, Any]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
@@ -16,49 +16,75 @@ from atlaskit.benchmarks.rows import Row, question_from_row, read_rows
 from atlaskit.errors import InputError
 
 SUFFIXES = ("mp4", "MP4", "mkv", "webm")
-LABELLED_OPTION = re.compile(r"([A-Z])\.\s*(.*)", re.DOTALL)
+LABELLED_OPTION = re.compile(r"\(?([A-Z])(?:\)\.?|[.:、)]|(?=\s))\s*(.*)", re.DOTALL)
+"""An option with its letter: "A. Apples.", "(A) Apples", "A: Apples", "A Apples"."""
+LETTER = re.compile(r"\(?([A-Za-z])[).:]*")
 
 
 class VideoMMERow(Row):
-    """One question as published: an option reads "A. Apples.", and the answer is its letter."""
+    """One question as published: an option reads "A. Apples.", and the answer is its letter.
 
-    video_id: str
-    duration: Literal["short", "medium", "long"]
-    domain: str
-    sub_category: str
-    videoID: str  # noqa: N815 (the dataset's own name)
-    question_id: str
-    task_type: str
+    Needed are the question, its options and the video's id; the other fields may be absent.
+    """
+
+    marks = (frozenset({"videoID"}), frozenset({"question"}), frozenset({"options"}))
+
+    video_id: str = ""
+    duration: str = ""
+    domain: str = ""
+    sub_category: str = ""
+    videoID: Annotated[str, Field(min_length=1)]  # noqa: N815 (the dataset's own name)
+    question_id: str = ""
+    task_type: str = ""
     question: str
     options: tuple[str, ...]
-    answer: str
+    answer: str | None = None
 
-    @field_validator("options")
+    @field_validator("options", mode="before")
     @classmethod
-    def _check_labels(cls, options: tuple[str, ...]) -> tuple[str, ...]:
-        for index, option in enumerate(options):
-            label = chr(ord("A") + index)
-            match = LABELLED_OPTION.fullmatch(option)
-            if match is None or match.group(1) != label:
-                raise ValueError(f'option {index} must begin with "{label}. "; got {option[:40]!r}')
-        return options
+    def _split_options(cls, options: Any) -> Any:
+        """Return options that stand in one text, a line each, as a list."""
+        return [line for line in options.splitlines() if line.strip()] if isinstance(options, str) else options
 
     @model_validator(mode="after")
     def _check_answer(self) -> VideoMMERow:
-        letters = [option[0] for option in self.options]
-        if self.answer not in letters:
-            raise ValueError(f"answer must be one of {', '.join(letters)}; got {self.answer[:40]!r}")
+        if self.answer is not None and self.answer_index is None:
+            letters = ", ".join(self._letters)
+            raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
         return self
+
+    @property
+    def key(self) -> str:
+        """The question's id, or what identifies it without one."""
+        return self.question_id or f"{self.videoID} {self.question}"
+
+    @property
+    def _labelled(self) -> list[tuple[str, str]] | None:
+        """Letter and text of each option; None unless all options have letters, each its own."""
+        matches = [LABELLED_OPTION.fullmatch(option.strip()) for option in self.options]
+        pairs = [(match[1], match[2].strip()) for match in matches if match is not None]
+        is_labelled = len(pairs) == len(self.options) == len(dict(pairs))
+        return pairs if is_labelled and pairs and min(pairs)[0] == "A" else None
+
+    @property
+    def _letters(self) -> list[str]:
+        pairs = self._labelled
+        return [letter for letter, _ in pairs] if pairs else [chr(ord("A") + i) for i in range(len(self.options))]
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The options without their letters."""
-        return tuple(option.partition(".")[2].strip() for option in self.options)
+        pairs = self._labelled
+        return tuple(text for _, text in pairs) if pairs else tuple(option.strip() for option in self.options)
 
     @property
-    def answer_index(self) -> int:
-        """Index of the right option."""
-        return ord(self.answer) - ord("A")
+    def answer_index(self) -> int | None:
+        """Index of the right option, by its letter or its text; None if it is not known."""
+        answer = (self.answer or "").strip()
+        if (match := LETTER.fullmatch(answer)) and match[1].upper() in self._letters:
+            return self._letters.index(match[1].upper())
+        texts = [*self.options, *self.choices]
+        return texts.index(answer) % len(self.options) if answer in texts else None
 
     def facts(self, has_subtitles: bool) -> dict[str, Any]:
         """Return the facts of the row's case."""
@@ -89,13 +115,15 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
     """
     home = Path(root)
     cases, missing = list[Case](), dict[str, None]()
-    for location, row in read_rows(_row_files(home) if rows is None else rows, VideoMMERow):
+    source = _row_files(home) if rows is None else rows
+    for location, row in read_rows(source, VideoMMERow, dataset="Video-MME"):
         path = _find_video(home / "data", row.videoID)
         if path is None:
             missing[row.videoID] = None
             continue
         lines = find_inside(home / "subtitle", f"{row.videoID}.srt") if subtitles else None
-        fields = {"answer": row.answer_index, "id": row.question_id, "category": row.task_type}
+        number = row.question_id or f"{row.videoID}-{len(cases)}"
+        fields = {"answer": row.answer_index, "id": number, "category": row.task_type}
         question = question_from_row(location, row.question, row.choices, **fields)
         cases.append(Case(question, row.videoID, LazyVideo(path, lines), row.facts(lines is not None)))
     return build_benchmark("Video-MME", cases, missing)
@@ -106,7 +134,8 @@ def _find_video(folder: Path, name: str) -> Path | None:
 
 
 def _row_files(home: Path) -> list[Path]:
-    files = sorted({*home.glob("*.json"), *home.rglob("*.parquet")})
+    # Parquet first: that is what is published, and beside it lie one's own results.
+    files = [*sorted(home.rglob("*.parquet")), *sorted(home.glob("*.json"))]
     if not files:
         raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of Video-MME.")
     return files

@@ -11,13 +11,15 @@ from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
+from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import add_grid_options, seconds_of, write_image
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
-from atlaskit.models.named import LOCAL_SERVER, served_model
+from atlaskit.models.errors import Unreachable
+from atlaskit.models.named import LOCAL_SERVER, as_model, served_model
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz import movie, walk
@@ -39,12 +41,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"the answer is {wanted}")
     _add_subtitle_options(parser)
-    parser.add_argument(
-        "--model",
-        nargs=2,
-        metavar=("URL", "NAME"),
-        help=f"OpenAI-compatible endpoint and model (default: the model served at {LOCAL_SERVER})",
-    )
+    add_model_options(parser, f"the model served at {LOCAL_SERVER}")
     parser.add_argument("--workers", type=int, default=4, help="regions explored in each round (default 4)")
     parser.add_argument(
         "--traversal", choices=NAMES, default="auto", help="search strategy (default auto: the model chooses)"
@@ -109,11 +106,12 @@ def _ask(options: argparse.Namespace) -> int:
     budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
     if options.movie:
         movie.check_path(options.movie)  # before any model call is paid
+    spec = named_model(options)
     cache = Cache(options.cache)
     video = _opened(options, cache)
     if options.k is not None:
         Grid(0.0, video.duration_s, options.k)  # check K before looking for a model
-    vlm = VLM(*options.model) if options.model else _local_model(cache, options.replay)
+    vlm = _local_model(cache, options.replay) if spec is None else as_model(spec, cache, is_replay=options.replay)
     result = ask(
         video,
         question,
@@ -153,12 +151,23 @@ def _local_model(cache: Cache, is_replay: bool) -> VLM:
     """Return the model served on this machine.
 
     If the server is gone, or this is a replay, it is the model that was served last.
+
+    Raises:
+        InputError: For a replay, if no model was served before.
+        Unreachable: If no server answers, and none was used before.
     """
     if is_replay and not isinstance(cache.get_json(served_key(LOCAL_SERVER)), str):
         raise InputError(
-            "--replay needs the name of the model whose replies to replay: --model URL NAME (the URL is not contacted)."
+            "--replay needs the name of the model whose replies to replay: --model nano, or --model URL NAME (the URL "
+            "is not contacted)."
         )
-    return served_model(LOCAL_SERVER, cache, is_replay=is_replay)
+    try:
+        return served_model(LOCAL_SERVER, cache, is_replay=is_replay)
+    except Unreachable as error:
+        raise Unreachable(
+            f"No model is named, and none is served at {LOCAL_SERVER}: add --model nano (the model that comes with the "
+            f"kit, for AtlasWorld videos), the id of another that vLLM serves here, or --model URL NAME."
+        ) from error
 
 
 def _depth(text: str) -> int | str:

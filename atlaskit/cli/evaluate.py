@@ -17,12 +17,14 @@ from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.benchmarks.videomme import videomme
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.executors import ENGINES
 from atlaskit.evaluation.runner import evaluate
+from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model
-from atlaskit.models.serving.server import serve
+from atlaskit.models.spec import ModelSpec
 
 HOUR_S = 3600.0
 SYNTHETIC = "atlasworld"
@@ -76,9 +78,7 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         help="set a parameter of the method: --set workers 8",
     )
     models = how.add_mutually_exclusive_group(required=True)
-    models.add_argument(
-        "--model", help="what vLLM serves on this machine (a hub id, a folder, nano), or the address of a server"
-    )
+    add_model_options(how, among=models)
     models.add_argument(
         "--oracle",
         type=float,
@@ -93,13 +93,14 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
 
 def _evaluate(options: argparse.Namespace) -> int:
     tables.check_path(options.out)
+    spec, cache = named_model(options), Cache(options.cache)
     cases = _cases(options)
     table = evaluate(
         cases,
         options.method,
-        vlm=_model(options),
+        vlm=_model(spec, options, cache),
         parallel=options.parallel,
-        cache=Cache(options.cache),
+        cache=cache,
         engine=options.engine,
         address=options.address,
         **{name: literal(value) for name, value in options.settings},
@@ -143,9 +144,9 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     return found
 
 
-def _model(options: argparse.Namespace) -> Model | Callable[[World], Model]:
-    if options.oracle is None:
-        return serve(options.model)
+def _model(spec: ModelSpec | None, options: argparse.Namespace, cache: Cache) -> Model | Callable[[World], Model]:
+    if spec is not None:
+        return as_model(spec, cache)
     if options.benchmark != SYNTHETIC:
         raise InputError("The oracle works only on atlasworld; pass --model.")
     return partial(Oracle, miss=options.oracle)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from atlaskit.cli.evaluate import literal
+from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.errors import AtlasError
 from atlaskit.experiments.notebook import run_notebook
 from atlaskit.experiments.runner import run_all
@@ -25,12 +26,7 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
     parser.add_argument("--out", type=Path, default=Path("figures"), help="output folder (default figures)")
     parser.add_argument("--scale", default="small", help="smoke, small or full (default small)")
     parser.add_argument("--only", default="", metavar="03,08", help="run only notebooks whose names start so")
-    parser.add_argument(
-        "--model",
-        default="",
-        help="model for all notebooks: oracle, or what vLLM serves (nano, a folder, a hub id), or a server's address "
-        "(default: each notebook's own)",
-    )
+    add_model_options(parser, "each notebook's own; oracle is a simulated model")
     parser.add_argument(
         "--data",
         default="",
@@ -61,12 +57,13 @@ def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _experiments(options: argparse.Namespace) -> int:
+    spec = named_model(options)
     ran = run_all(
         options.notebooks,
         options.out,
         scale=options.scale,
         only=[start for start in options.only.split(",") if start],
-        model=str(Path(options.model).resolve()) if options.model and Path(options.model).is_dir() else options.model,
+        model="" if spec is None else str(spec),
         data=str(Path(options.data).resolve()) if options.data else "",
         workers=options.workers,
         replay=options.replay,

@@ -35,8 +35,8 @@ class Question:
     | summary | sentences in order of time | ROUGE-L F1 with the true sentences |
 
     Raises:
-        InputError: The text or a choice is empty, two choices are equal, or the answer does not fit
-            the kind.
+        InputError: The text or a choice is empty, or the answer does not fit the kind. Two choices
+            may be equal, as in published benchmarks: the answer is an index.
     """
 
     text: str
@@ -75,8 +75,6 @@ class Question:
             raise InputError(f"A question of kind {self.kind!r} has no choices: leave them out.")
         if self.kind == "choice" and len(self.choices) < 2:
             raise InputError(f"A question of kind 'choice' needs at least two choices; got {len(self.choices)}.")
-        if len(set(self.choices)) < len(self.choices):
-            raise InputError(f"Two choices are the same: {list(self.choices)}. Make each one different.")
         if any(not choice.strip() for choice in self.choices):
             raise InputError(f"A choice is empty: {list(self.choices)}. Give each one a text.")
 

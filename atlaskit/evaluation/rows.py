@@ -19,6 +19,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError
+from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.usage import Usage
 from atlaskit.runs.result import Result
@@ -34,6 +35,9 @@ COUNTS = (
     "tokens",
 )
 """Columns of a question's usage: of both roles together and, with the role as prefix, of each."""
+REFUSAL = "refusal"
+REFUSED = frozenset({401, 403, 404})
+"""Statuses with which an endpoint refuses all calls alike: wrong key, or no such model or path."""
 RIGHT_FROM = 0.5
 """The lowest score that counts as right."""
 
@@ -61,16 +65,21 @@ def case_row(
         cancel: The row stops at its next model call once this is set.
         traces: The folder to save the result in, if any.
 
+    Returns:
+        The row. Its REFUSAL is no column: it tells the evaluation why no other question can be
+        answered either, "" if they may.
+
     Raises:
         KeyboardInterrupt: If `cancel` is set.
     """
-    started_s, model = time.monotonic(), model_for(vlm, case)
+    started_s, model = time.monotonic(), _WatchedModel(model_for(vlm, case), cancel)
     try:
-        cancellable = model if cancel is None else _CancellableModel(model, cancel)
-        result = answer(case.opened(), case.question, vlm=cancellable, cache=cache, **settings)
+        result = answer(case.opened(), case.question, vlm=model, cache=cache, **settings)
     except AtlasError as error:
+        model.note(error)
         usage = getattr(error, "usage", Usage())
-        return failure_row(name, case, str(error), usage, time.monotonic() - started_s)
+        row = failure_row(name, case, str(error), usage, time.monotonic() - started_s)
+        return row | {REFUSAL: model.refusal}
     by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
     score = case.question.score(result.prediction)
     return {
@@ -92,6 +101,7 @@ def case_row(
         "stop": result.stop,
         "failure": result.failure,
         "seconds": time.monotonic() - started_s,
+        REFUSAL: model.refusal if result.prediction is None else "",
         **({} if traces is None else {"trace": str(_save_result(result, traces))}),
     }
 
@@ -134,16 +144,29 @@ def _counts(usage: Usage) -> dict[str, int]:
 
 
 @dataclass
-class _CancellableModel(ModelWrapper):
-    """A model that raises KeyboardInterrupt once it is cancelled.
+class _WatchedModel(ModelWrapper):
+    """A model that raises KeyboardInterrupt once it is cancelled, and notes why it refuses all.
 
     Python delivers Ctrl-C only to the main thread, so the others need this.
     """
 
-    cancel: threading.Event
+    cancel: threading.Event | None
+    refusal: str = ""
+    """What every other question would meet too: a status or a kind of error; "" if nothing did."""
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Forward the call unless it is cancelled."""
-        if self.cancel.is_set():
+        if self.cancel is not None and self.cancel.is_set():
             raise KeyboardInterrupt
-        return self.model.complete(request, **control)
+        try:
+            return self.model.complete(request, **control)
+        except AtlasError as error:
+            self.note(error)
+            raise
+
+    def note(self, error: AtlasError) -> None:
+        """Note an error that every other question would meet too."""
+        if isinstance(error, ServerError):
+            self.refusal = "server"
+        elif isinstance(error, ModelError) and error.live and (error.is_final or error.status in REFUSED):
+            self.refusal = str(error.status)

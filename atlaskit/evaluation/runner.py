@@ -20,9 +20,9 @@ from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.errors import InputError, check_whole, reason
+from atlaskit.errors import AtlasError, InputError, check_whole, reason
 from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threads
-from atlaskit.evaluation.rows import case_row, failure_row
+from atlaskit.evaluation.rows import REFUSAL, case_row, failure_row
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
 from atlaskit.models.named import as_model_or_maker
@@ -34,8 +34,23 @@ if TYPE_CHECKING:
 
 OF_THE_RUN = ["calls_paid", "frames_decoded", "seconds"]
 """Columns that describe this execution; a repetition gives the same value in all others."""
+MOST_REFUSED = 3
+"""Questions in a row that the model refuses alike, after which the evaluation stops."""
 RESERVED = frozenset({"vlm", "cache"})
 """Settings of every method that `evaluate` passes itself."""
+
+
+class EvaluationStopped(AtlasError):
+    """The model refuses all questions alike: the key is wrong, there is no such model or path.
+
+    Attributes:
+        table: The rows of the questions that were finished, those that failed included. The replies
+            are cached, so the same evaluation continues where it stopped.
+    """
+
+    def __init__(self, message: str, table: pd.DataFrame) -> None:
+        super().__init__(message)
+        self.table = table
 
 
 def evaluate(
@@ -54,6 +69,8 @@ def evaluate(
     """Ask every question with one method and return a table with one row each, in order.
 
     A question that fails has a row with its `failure` and counts as wrong; no question is left out.
+    If the model refuses three questions in a row alike (a wrong key, no such model or path, a
+    server that does not start), all others would fail too, and the evaluation stops.
     `score` is `Question.score`: 1 or 0 for choices and counts, F1 for words, temporal IoU for
     intervals; `right` is a score of at least 0.5.
 
@@ -79,6 +96,7 @@ def evaluate(
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if the method, a setting
             or the engine does not exist; or if a folder or file cannot be written.
+        EvaluationStopped: If the model refuses all questions alike. The error has the table so far.
     """
     in_order = list(cases)
     check_whole("parallel", parallel)
@@ -94,6 +112,13 @@ def evaluate(
     finished = _run(engine, in_order, job, parallel, cache, name, address)
     table = _table(finished, len(in_order), progress, has_traces=folder is not None)
     table.attrs = _attributes(name, models, settings)
+    if len(table) < len(in_order):
+        raise EvaluationStopped(
+            f"The evaluation stopped after {MOST_REFUSED} questions in a row that failed alike "
+            f"({table['failure'].iloc[-1].rstrip('.')}); {len(table)} of {len(in_order)} questions were tried. Replies "
+            f"are cached: the same command continues.",
+            table,
+        )
     return table
 
 
@@ -132,14 +157,21 @@ def _run(
 
 
 def _collected(finished: Generator[tuple[int, Row]], count: int, progress: bool) -> list[Row]:
-    """Return the rows in the order of their cases, while a bar shows the progress."""
-    rows, right, tokens = dict[int, Row](), 0, 0
+    """Return the rows in the order of their cases, while a bar shows the progress.
+
+    It stops early if MOST_REFUSED questions in a row, as they finish, are refused alike; the row of
+    the last one is then the last.
+    """
+    rows, right, tokens, refused = dict[int, Row](), 0, 0, list[str]()
     with closing(finished), tqdm(total=count, unit="question", disable=not progress) as bar:
         for index, row in finished:
-            rows[index] = row
+            rows[index], refusal = row, row.pop(REFUSAL, "")
+            refused = [*(refused if refusal in refused else []), refusal] if refusal else []
             right, tokens = right + row["right"], tokens + row["tokens"]
             bar.set_postfix_str(f"{right / len(rows):.0%} right, {tokens:,} tokens")
             bar.update()
+            if len(refused) == MOST_REFUSED:
+                return [row for place, row in sorted(rows.items()) if place != index] + [row]
     return [rows[index] for index in sorted(rows)]
 
 

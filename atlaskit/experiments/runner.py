@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from atlaskit.errors import InputError, check_whole
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
 from atlaskit.experiments.report import NotebookRun, made_since, title, write_html, write_index
 from atlaskit.models.serving.server import serve
+from atlaskit.models.spec import ModelSpec
 
 ORACLE = "oracle"
 SCALES: dict[str, dict[str, Any]] = {
@@ -56,7 +58,8 @@ def run_all(
         out: Folder for executed notebooks, figures, tables and the page.
         scale: Name of a set of parameters in `SCALES`.
         only: Prefixes of the names of the notebooks to run; empty for all.
-        model: Served once for all notebooks; empty to let each notebook use its own.
+        model: The words of a `ModelSpec`, or "oracle". A model on this machine is served once for
+            all notebooks. Empty to let each notebook use its own.
         data: Folder of a dataset, for notebooks that have a parameter `data`.
         workers: Regions explored in each round, for notebooks that have a parameter `workers`.
         replay: Use cached replies only. Notebooks that ask an oracle ignore it: an oracle is a
@@ -105,15 +108,23 @@ def _chosen(folder: Path, only: Sequence[str]) -> list[Path]:
 
 @contextmanager
 def _serving(model: str, replay: bool) -> Iterator[str]:
-    """Serve a model while notebooks run and yield its address.
+    """Serve a model while notebooks run, and yield the words that name it in a notebook's folder.
 
-    For an oracle, no model or a replay, start nothing and yield the name as given.
+    For an oracle, no model or a replay, start nothing. The options of the model's client stay.
     """
-    if model in (ORACLE, "") or replay:
+    if model in (ORACLE, ""):
         yield model
         return
-    with serve(model) as vlm:
-        yield vlm.base_url
+    spec = ModelSpec.parse(model)
+    if spec.model == ORACLE:
+        raise InputError("The oracle is a program and takes no options of a model: leave them out.")
+    if Path(spec.model).is_dir():
+        spec = replace(spec, model=str(Path(spec.model).resolve()))
+    if replay:
+        yield str(spec)
+        return
+    with serve(spec) as vlm:
+        yield str(replace(spec, model=vlm.base_url))
 
 
 def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> NotebookRun:

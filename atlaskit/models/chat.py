@@ -23,6 +23,7 @@ from atlaskit.models.habits import Habits
 from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, failure_of, parsed
 from atlaskit.models.learning import learn
 from atlaskit.models.limiter import Limiter
+from atlaskit.models.listing import first_chat_model
 from atlaskit.models.payload import SCHEMA_FIELDS, Payload, build_payload, delete_files
 from atlaskit.models.posting import post_when_admitted
 from atlaskit.models.protocol import Request
@@ -48,18 +49,18 @@ class ChatEndpoint:
         self._learning = threading.Lock()
 
     def first_model(self) -> str | None:
-        """Return the first model of the server's list, or None for an empty or odd list.
+        """Return the first model of the server's list that chats, None for an empty or odd list.
 
         Raises:
             HttpFailure: If the list cannot be fetched.
+            ModelError: If no model in it chats.
         """
         page, headers = self._endpoint.get_with_headers("models")
         models = parsed(page)
-        match models:
-            case {"data": [{"id": str(name)}, *_]}:
-                self.declared = self.declared or dialect_of(models, headers, name)
-                return name
-        return None
+        name = first_chat_model(models, self._endpoint.base_url)
+        if name is not None:
+            self.declared = self.declared or dialect_of(models, headers, name)
+        return name
 
     def dialect(self, state: CallState, model: str = "") -> Dialect:
         """Return the server's dialect. The first time, the server's list of models decides.

@@ -17,9 +17,9 @@ class ModelError(AtlasError):
         usage: What the failed call cost. Budgets count it.
         transit: How long the call took and what it sent.
         live: Whether the call was made now. False in a replay, which repeats a recorded failure.
-        status: HTTP status of the last answer; 0 without one.
-        is_final: Whether every other call would fail as well: the key is wrong, there is no such
-            model, a quota is used up, or the server takes too few images.
+        status: HTTP status of the endpoint's answer; 0 without one.
+        is_final: Whether every other call of this run must fail too: the key is wrong, there is no
+            such model or path, a quota is used up, or a request may not have so many images.
     """
 
     live = True

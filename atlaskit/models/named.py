@@ -1,4 +1,4 @@
-"""`as_model`: the model that a person names by a server's address or its own name."""
+"""`as_model`: the model that a person names, by an address or by what vLLM serves here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import InputError
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
 from atlaskit.models.protocol import Model
-from atlaskit.models.serving.server import USUAL_PORT
+from atlaskit.models.serving.server import USUAL_PORT, serve
+from atlaskit.models.spec import ModelSpec, as_spec
 
 LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 """Where `atlaskit serve` serves a model if it is not told otherwise."""
@@ -20,32 +21,38 @@ LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 Maker = TypeVar("Maker", bound=Callable[[Any], Model])
 
 
-def as_model(model: Model | str, cache: Cache | None = None, *, is_replay: bool = False) -> Model:
+def as_model(model: Model | ModelSpec | str, cache: Cache | None = None, *, is_replay: bool = False) -> Model:
     """Return the model that a caller gave or named.
 
     Args:
-        model: A model, the address of a server (whose first model is taken), or the name of a model
-            that is served on this machine: "nano", a hub id or a folder.
+        model: A model, or the words of a `ModelSpec`: the address of a server, whose first model
+            that chats is taken, an address and a name, or what vLLM serves on this machine ("nano",
+            a hub id or a folder). Options may follow.
         cache: Remembers which model a server served last; that one is taken if the server is gone.
-        is_replay: Whether no call will be made: then the server is not asked if `cache` knows the
-            model.
+        is_replay: Whether no call will be made: then a server is not asked if `cache` knows its
+            model, and no key is needed.
+
+    Returns:
+        The model. One on this machine is a `Server`, which starts at its first call; a server of
+        the same model that already runs is used.
 
     Raises:
-        InputError: `model` is none of these, or the server on this machine serves another model.
-        Unreachable: No server answers, and `cache` does not know what it served.
+        InputError: `model` is none of these, or the variable with the key is missing.
+        Unreachable: No server answers at the address, and `cache` does not know what it served.
     """
-    if not isinstance(model, str):
+    if not isinstance(model, str | ModelSpec):
         if isinstance(model, type) or not hasattr(model, "complete"):
             raise InputError(
                 f'vlm must be a model, such as ak.VLM(URL), an address, or a name such as "nano"; got {model!r:.80}.'
             )
         return model
-    name = model.strip()
-    if not name:
-        raise InputError('vlm is empty: give a model, the address of a server, or a name such as "nano".')
-    if name.lower().startswith(("http://", "https://")):
-        return served_model(name, cache, is_replay=is_replay)
-    return _local(name, cache, is_replay)
+    spec = as_spec(model)
+    if not spec.is_address:
+        return serve(spec)
+    key = {} if is_replay else spec.key()
+    if spec.name is not None:
+        return VLM(spec.model, spec.name, **key, **spec.settings)
+    return served_model(spec.model, cache, is_replay=is_replay, **key, **spec.settings)
 
 
 def as_model_or_maker(vlm: Model | Maker | str, cache: Cache | None = None) -> Model | Maker:
@@ -53,13 +60,14 @@ def as_model_or_maker(vlm: Model | Maker | str, cache: Cache | None = None) -> M
     return as_model(vlm, cache) if isinstance(vlm, str) else vlm
 
 
-def served_model(address: str, cache: Cache | None = None, *, is_replay: bool = False) -> VLM:
+def served_model(address: str, cache: Cache | None = None, *, is_replay: bool = False, **client: Any) -> VLM:
     """Return the first model of a server, or the one that it served last if it does not answer.
 
     Args:
         address: The address of the server.
         cache: Remembers the model.
         is_replay: Whether to take the model that is remembered, without asking the server.
+        **client: Keywords of `VLM`.
 
     Raises:
         InputError: It is not an address.
@@ -69,30 +77,13 @@ def served_model(address: str, cache: Cache | None = None, *, is_replay: bool = 
     last = None if cache is None else cache.get_json(key)
     known = last if isinstance(last, str) and last else None
     if is_replay and known:
-        return VLM(address, known)
+        return VLM(address, known, **client)
     try:
-        vlm = VLM(address)
+        vlm = VLM(address, **client)
     except Unreachable:
         if known is None:
             raise
-        return VLM(address, known)
+        return VLM(address, known, **client)
     if cache is not None and vlm.name != known:
         cache.put_json(key, vlm.name)
     return vlm
-
-
-def _local(name: str, cache: Cache | None, is_replay: bool) -> Model:
-    shown = printable(name, 200)
-    try:
-        served = served_model(LOCAL_SERVER, cache, is_replay=is_replay)
-    except Unreachable as error:
-        raise Unreachable(
-            f"{shown!r} is looked for at {LOCAL_SERVER}, where no server answers: "
-            f"start it with `python -m atlaskit serve {shown}`."
-        ) from error
-    if name not in (served.name, served.name.partition("@")[0]):
-        raise InputError(
-            f"{LOCAL_SERVER} serves {printable(served.name, 200)!r}, not {shown!r}: name that, or stop the server and "
-            f"start `python -m atlaskit serve {shown}`."
-        )
-    return served

@@ -31,6 +31,8 @@ class Preset:
     """Whether vLLM compiles the model on a CPU. That pays off for a small model only."""
     no_forcing: bool = False
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
+    only_atlasworlds: bool = False
+    """Whether the model knows no videos but the kit's synthetic ones."""
     prefix_caching: bool = True
     """Whether vLLM caches prefixes of prompts. With an encoder, it then dies at the first request
     ("CrossAttentionManager does not support caching", vLLM 0.32)."""
@@ -41,7 +43,9 @@ class Preset:
         return {"k": self.k, "cell": self.cell, "fit": self.fit, "steps": self.steps, "plateau": self.plateau}
 
 
-NANO = Preset(k=4, cell=128, fit="contain", steps=40, plateau=39, compile_on_cpu=True, no_forcing=True)
+NANO = Preset(
+    k=4, cell=128, fit="contain", steps=40, plateau=39, compile_on_cpu=True, no_forcing=True, only_atlasworlds=True
+)
 """The model that comes with the kit. It was trained on this grid of square cells alone, and has
 tokens of its own that span what a JSON schema fixes and what it leaves open
 ('{"search_task":"Find')."""

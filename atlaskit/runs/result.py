@@ -23,6 +23,20 @@ RESULT_VERSION = 3
 MASTER_STOPS = ("sufficient", "depth")
 WORKER_STOPS = ("explored",)
 
+UNSUPPORTED = "none: the answer names no frame that supports it"
+RESTS_ON = {
+    "uniform": "none: the answer rests on frames at equal steps, and names none of them",
+    "captions": "none: the answer rests on captions of the video's clips",
+    "subtitles": "none: the answer rests on the subtitles alone",
+    "blind": "none: the answer rests on the question alone",
+}
+"""What the answer of a method rests on that never names a frame, by the method's name."""
+
+
+def rests_on(method: object) -> str:
+    """Return what an answer without evidence rests on, by the name of its method."""
+    return RESTS_ON.get(str(method), UNSUPPORTED)
+
 
 def verdict(is_right: bool | None) -> str:
     """Return the clause that follows an answer in a text; empty if the truth is not known."""
@@ -126,6 +140,12 @@ class Result:
         """What the replies cost when they were made, all roles together."""
         return sum(self.usage.values(), Usage())
 
+    @property
+    def without_evidence(self) -> str:
+        """What an answer without evidence rests on; empty with evidence, or without an answer."""
+        has_none = self.prediction is not None and not len(self.evidence)
+        return rests_on(self.settings.get("method")) if has_none else ""
+
     def costs(self) -> list[dict[str, Any]]:
         """Return the calls and tokens as rows: one for each role, and one for their total."""
         rows: list[tuple[str, Usage]] = [*self.usage.items(), ("total", self.total)]
@@ -161,6 +181,7 @@ class Result:
                 "usage": {role: usage.to_json() for role, usage in self.usage.items()},
                 "settings": self.settings,
                 "trace": self.trace.to_json(),
+                **({"without_evidence": self.without_evidence} if self.without_evidence else {}),
             }
         )
 
@@ -187,7 +208,7 @@ class Result:
             printable(self.question.text),
             f"  answer    {'none' if self.answer is None else printable(self.answer)}{truth_mark}",
             *([f"  truth     {self._truth()}"] if self.is_right is False else []),
-            f"  evidence  {evidence or 'none'}",
+            f"  evidence  {evidence or self.without_evidence or 'none'}",
             f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",

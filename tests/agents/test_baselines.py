@@ -133,6 +133,16 @@ def test_blind_and_subtitles_get_no_images(world: World, cache: Cache) -> None:
     assert not any(line in words[0] for line in lines) and all(line in words[1] for line in lines)
 
 
+def test_captions_end_at_once_where_no_call_can_succeed(world: World, cache: Cache) -> None:
+    class WrongKey(Refused):
+        is_final = True
+
+    refusing = Failing(ak.Oracle(world), error=WrongKey, steps=("caption", "decision"))
+    result = baselines.captions(world.drawn, world.questions[0], vlm=refusing, size=32, cache=cache, threads=1)
+    assert result.prediction is None and result.stop == "model" and result.failure == "the call failed"
+    assert result.total.calls == 1, "not one for each of the twenty clips"
+
+
 def test_a_failed_caption_costs_a_clip_and_a_failed_decision_the_answer(world: World, cache: Cache) -> None:
     some = Failing(ak.Oracle(world), error=Refused, steps=("caption",))
     result = baselines.captions(world.drawn, world.questions[0], vlm=some, size=32, cache=cache)

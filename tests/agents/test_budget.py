@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, Unpack
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import CHOICE, search_small
 
@@ -14,6 +19,8 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.models.errors import BadReply, ModelError, Refused
+from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.usage import Usage
 from atlaskit.runs.events import Event
 
@@ -64,6 +71,48 @@ def test_a_small_budget_still_gives_an_answer(world: World, cache: Cache, calls:
     result = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=64, budget=Budget(calls=calls))
     assert result.prediction is not None and result.total.calls <= calls
     assert result.stop in ("calls", "sufficient")
+
+
+class Scripted:
+    """A model whose calls cost and fail at random, up to the attempts that a call may take."""
+
+    name = "scripted"
+    parameters: Mapping[str, Any] = {}
+
+    def __init__(self, seed: int, failing: float) -> None:
+        self._model, self._seed, self._failing = Babbler(seed), seed, failing
+        self.most_attempts: dict[str, list[int]] = {}
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        most = control["max_attempts"]
+        with self._lock:
+            asked = self.most_attempts.setdefault(request.step, [])
+            asked.append(most)
+            rng = random.Random(f"{self._seed} {request.step} {len(asked)}")
+        usage = Usage(calls=rng.choice((1, most, most)), prompt_tokens=100, completion_tokens=10)
+        if rng.random() < self._failing:
+            raise rng.choice((ModelError, BadReply, Refused))("It failed.", usage)
+        return replace(self._model.complete(request, **control), usage=usage)
+
+
+@settings(max_examples=60)
+@given(
+    calls=st.integers(2, 60),
+    seed=st.integers(0, 10**6),
+    failing=st.sampled_from([0.0, 0.2, 0.6, 1.0]),
+    workers=st.integers(1, 16),
+    steps=st.integers(1, 12),
+    look_ahead=st.booleans(),
+)
+def test_two_attempts_are_kept_back_for_the_decision(
+    small_world: World, calls: int, seed: int, failing: float, workers: int, steps: int, look_ahead: bool
+) -> None:
+    model, few = Scripted(seed, failing), {"workers": workers, "steps": steps, "look_ahead": look_ahead}
+    result = search_small(small_world, CHOICE, model, Cache(None), budget=Budget(calls=calls), threads=1, **few)
+    assert len(model.most_attempts["decision"]) == 1 and model.most_attempts["decision"][0] >= 2
+    assert min(min(most) for most in model.most_attempts.values()) >= 1, "no call is made without an attempt"
+    assert result.total.calls <= calls
 
 
 def test_a_budget_can_limit_seconds(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:

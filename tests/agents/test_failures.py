@@ -121,6 +121,41 @@ def test_a_model_that_fails_mid_run_leaves_a_result_with_evidence(world: World, 
     assert resumed.is_right and resumed.spent.calls == 2  # only the failed calls are repeated
 
 
+class FailsForGood(Oracle):
+    """An oracle whose calls of some steps fail in a way in which all such calls must fail."""
+
+    failing: tuple[str, ...] = ()
+    asked = 0
+
+    def complete(self, request, **control):  # type: ignore[no-untyped-def]
+        self.asked += 1
+        if request.step in self.failing:
+            error = Refused("The endpoint returned HTTP 400: at most 1 image.")
+            error.is_final = True
+            raise error
+        return super().complete(request, **control)
+
+
+@pytest.mark.parametrize("step", ["task", "probe", "step", "review"])
+def test_a_failure_for_good_ends_the_search_and_the_decision_is_still_tried(
+    world: World, cache: Cache, step: str
+) -> None:
+    model = FailsForGood(world)
+    model.failing = (step,)
+    result = search_small(world, of_category(world, "SSS"), model, cache, workers=3, min_rounds=9)
+    failures = result.trace.of("failure")
+    assert result.stop == "model" and "at most 1 image" in result.failure and result.prediction is not None
+    assert {failure["step"] for failure in failures} == {step}
+    assert len(failures) == (3 if step == "step" else 1), "each worker of the round learns it once"
+
+
+def test_where_nothing_works_two_calls_end_the_run(world: World, cache: Cache) -> None:
+    model = FailsForGood(world)
+    model.failing = ("task", "decision")
+    result = search_small(world, of_category(world, "SSS"), model, cache)
+    assert (model.asked, result.stop, result.prediction) == (2, "model", None) and "HTTP 400" in result.failure
+
+
 def _named(oracle: Oracle, name: str) -> Oracle:
     oracle.name = name
     return oracle

@@ -146,8 +146,9 @@ def test_missing_videos_are_listed_and_warned_about(lvb: Path) -> None:
     [
         ({"candidates": "A star"}, r"lvb_val.json, row 1: candidates: "),
         ({"correct_choice": 5}, r"row 1: .*correct_choice must index one of 5 candidates; got 5"),
-        ({"duration_group": None}, r"row 1: duration_group: "),
-        ({"candidates": ["A star", "A star"], "correct_choice": 0}, r"row 1: Two choices are the same"),
+        ({"duration_group": "long"}, r"row 1: duration_group: "),
+        ({"candidates": ["A star"], "correct_choice": 0}, r"row 1: .*at least two choices"),
+        ({"video_path": None}, r"row 1: video_path: Field required"),
         ({"question": ""}, r"row 1: The question is empty"),
     ],
 )
@@ -236,14 +237,113 @@ def test_videomme_loads_from_parquet(mme: Path) -> None:
     ("changes", "message"),
     [
         ({"answer": "E"}, r"test\.json, row 0: .*answer must be one of A, B, C, D; got 'E'"),
-        ({"options": ["Apples", "B. Pears"]}, r"row 0: options: .*must begin with"),
-        ({"duration": "eternal"}, r"row 0: duration: "),
+        ({"options": None}, r"row 0: options: Field required"),
+        ({"options": ["A. Apples.", "B."], "answer": "A"}, r"row 0: A choice is empty"),
+        ({"videoID": ""}, r"row 0: videoID: "),
     ],
 )
 def test_an_invalid_videomme_row_is_rejected(mme: Path, changes: dict[str, Any], message: str) -> None:
     (mme / "test.json").write_text(json.dumps([mme_row(0, **changes)]))
     with pytest.raises(InputError, match=message):
         ak.benchmarks.videomme(mme)
+
+
+FOREIGN = {
+    "dataset_infos.json": '{"default": {"features": {}}}',
+    "README.json": "[]",
+    "my_results.json": '[{"question_id": "001-1", "pred": "B"}, 3]',
+    "by_video.json": '[{"video_id": "001", "questions": [{"question_id": "001-1", "response": "B"}]}]',
+    "lines.json": '{"a": 1}\n{"a": 2}\n',
+    "._test.json": "\0\5\26\7",
+    ".DS_Store": "\0\0\0\1Bud1",
+}
+"""Files that lie in the folders of datasets, with their content."""
+
+
+def test_foreign_files_in_the_folder_are_ignored(mme: Path, lvb: Path) -> None:
+    """Both datasets are in one folder here, so each one's files are foreign to the other."""
+    expected = ak.benchmarks.videomme(mme).cases, ak.benchmarks.longvideobench(lvb).cases
+    for name, text in FOREIGN.items():
+        (mme / name).write_text(text)
+    answered = [{**row, "pred": "A"} for row in json.loads((mme / "test.json").read_text())]
+    (mme / "zz_answered.json").write_text(json.dumps(answered))  # the same questions again, with answers
+    assert (ak.benchmarks.videomme(mme).cases, ak.benchmarks.longvideobench(lvb).cases) == expected
+    (mme / "test.json").unlink()
+    (mme / "zz_answered.json").unlink()
+    (mme / "lvb_val.json").unlink()
+    with pytest.raises(InputError, match=r"with the questions of Video-MME; none does"):
+        ak.benchmarks.videomme(mme)
+
+
+def test_foreign_parquet_files_are_ignored_and_damaged_ones_are_not(lvb: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    expected = ak.benchmarks.longvideobench(lvb).cases
+    parquet.write_table(pa.Table.from_pylist([lvb_row(n) for n in range(4)]), lvb / "validation-00000.parquet")
+    parquet.write_table(pa.Table.from_pylist([{"id": "v0_0", "pred": 1}]), lvb / "validation_results.parquet")
+    (lvb / "lvb_val.json").unlink()
+    assert ak.benchmarks.longvideobench(lvb).cases == expected
+    (lvb / "validation-00001.parquet").write_bytes(b"cut off")
+    with pytest.raises(InputError, match="Cannot read .*validation-00001.parquet"):
+        ak.benchmarks.longvideobench(lvb)
+
+
+@pytest.mark.parametrize("absent", [True, False])
+def test_a_field_that_is_not_needed_may_be_null_or_absent(lvb: Path, mme: Path, absent: bool) -> None:
+    for file, needed, load in (
+        ("lvb_val.json", {"question", "candidates", "video_path"}, ak.benchmarks.longvideobench),
+        ("test.json", {"question", "options", "videoID"}, ak.benchmarks.videomme),
+    ):
+        rows = json.loads((lvb / file).read_text())
+        sparse = [{name: row[name] if name in needed else None for name in row} for row in rows]
+        if absent:
+            sparse = [{name: value for name, value in row.items() if value is not None} for row in sparse]
+        (lvb / file).write_text(json.dumps(sparse))
+        bench = load(lvb)
+        assert len(bench) == len(rows) and {case.question.answer for case in bench} == {None}
+        assert len({case.question.id for case in bench}) == len(rows) and all(case.video for case in bench)
+        assert bench[0].opened().duration_s > 0
+    nan = ak.benchmarks.longvideobench(lvb, rows=[lvb_row(0, correct_choice=float("nan"), level=float("nan"))])
+    assert nan[0].question.answer is None and nan[0].facts["level"] == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "choices", "index"),
+    [
+        (["A. Same.", "B. Same.", "C. Other."], "B", ("Same.", "Same.", "Other."), 1),
+        (["(A) x", "(B) y"], "(B)", ("x", "y"), 1),
+        (["A) x", "B) y"], "b", ("x", "y"), 1),
+        (["A: x", "B: y"], "A.", ("x", "y"), 0),
+        (["A x", "B y"], "B", ("x", "y"), 1),
+        (["B. x", "A. y"], "A", ("x", "y"), 1),
+        (["x", "y"], "B", ("x", "y"), 1),
+        (["x", "y"], "y", ("x", "y"), 1),
+        (["A", "B", "C"], "C", ("A", "B", "C"), 2),
+        (["Apples", "B. Pears"], "B", ("Apples", "B. Pears"), 1),
+        ([3, 4, 5], "C", ("3", "4", "5"), 2),
+        ([1.5, 2], "A", ("1.5", "2"), 0),
+        ("A. x\nB. y", "B", ("x", "y"), 1),
+        (["A. x", "B. y"], None, ("x", "y"), None),
+    ],
+)
+def test_options_of_any_form_load(mme: Path, options: Any, answer: Any, choices: tuple[str, ...], index: Any) -> None:
+    (mme / "test.json").write_text(json.dumps([mme_row(0, options=options, answer=answer, question_id=7, duration=61)]))
+    (case,) = ak.benchmarks.videomme(mme)
+    assert (case.question.choices, case.question.answer) == (choices, index)
+    assert (case.question.id, case.facts["duration"]) == ("7", "61")
+
+
+def test_two_equal_options_are_two_options(lvb: Path) -> None:
+    """Seven rows of the test split have them; the right one is an index."""
+    row = lvb_row(0, candidates=["A star", "A star", "A circle"], correct_choice=1)
+    (lvb / "lvb_val.json").write_text(json.dumps([row]))
+    bench = ak.benchmarks.longvideobench(lvb)
+    for choice, score in enumerate((0.0, 1.0, 0.0)):
+        table = ak.evaluate(bench, "blind", vlm=ConstantModel(choice), cache=Cache(None), progress=False)
+        assert table["score"].tolist() == [score] and table["prediction"].tolist() == [choice]
+    question = bench[0].question
+    assert ak.Question.from_json(question.to_json()) == question
 
 
 def test_a_folder_of_another_layout_is_rejected(tmp_path: Path) -> None:

@@ -80,9 +80,7 @@ def test_the_shape_of_cells_is_an_option(film: World, in_tmp: Path) -> None:
 def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> None:
     done = atlaskit("ask", film_path(film), "What?", *CHOICES, "--calls", "3", cwd=in_tmp)
     assert done.returncode == 2
-    assert (
-        done.stderr.count("\n") == 1 and "python -m atlaskit serve" in done.stderr and "127.0.0.1:8000" in done.stderr
-    )
+    assert done.stderr.count("\n") == 1 and "add --model nano" in done.stderr and "127.0.0.1:8000" in done.stderr
 
 
 def test_a_run_is_replayed_without_its_server(

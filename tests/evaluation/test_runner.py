@@ -18,10 +18,11 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, VideoError
+from atlaskit.errors import AtlasError, InputError, VideoError
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.rows import COUNTS
-from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
+from atlaskit.evaluation.runner import OF_THE_RUN, EvaluationStopped, evaluate
+from atlaskit.models.errors import Refused, ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request
 
 SMALL = {"cell": 32}
@@ -199,3 +200,53 @@ def test_traces_are_saved_in_a_folder_and_named_in_the_table(
     (in_tmp / "file").touch()
     with pytest.raises(InputError, match=r"file cannot be a folder for traces: [^\n]+\.$"):
         evaluate(selected, vlm=ak.Oracle, cache=cache, progress=False, traces="file", **SMALL)
+
+
+class Refusing(ak.Oracle):
+    """An oracle whose endpoint answers one question, and refuses all others with a status."""
+
+    status = 401
+    error: type[AtlasError] = Refused
+    is_mended = False
+    requests = 0
+    first = ""
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        self.requests += 1
+        asked = request.facts.question.id  # type: ignore[attr-defined]
+        self.first = self.first or asked
+        if self.is_mended or asked == self.first:
+            return super().complete(request, **control)
+        error = self.error(f"m at http://h/v1 returned HTTP {self.status}: request {self.requests}.")
+        error.status = self.status  # type: ignore[attr-defined]
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(401, Refused), (403, Refused), (404, Refused), (0, ServerError)], ids=str
+)
+def test_an_evaluation_stops_where_every_question_is_refused(
+    cases: tuple[Case, ...], cache: Cache, status: int, error: type[AtlasError]
+) -> None:
+    own = [case for case in cases if case.world is cases[0].world]
+    model = Refusing(cases[0].world)
+    model.status, model.error = status, error
+    blind = partial(evaluate, own, "blind", vlm=model, parallel=1, cache=cache, progress=False)
+    with pytest.raises(EvaluationStopped, match="3 questions in a row that failed alike .m at http") as stopped:
+        blind()
+    table = stopped.value.table
+    assert len(table) == 4 < len(own) and table["prediction"].notna().sum() == 1
+    assert f"4 of {len(own)} questions were tried" in str(stopped.value) and "\n" not in str(stopped.value)
+    model.is_mended, before = True, model.requests
+    whole = blind()
+    assert len(whole) == len(own) and (whole["failure"] == "").all()
+    assert model.requests == before + len(own) - 1, "the answered question is not asked again"
+    assert "refusal" not in table and "refusal" not in whole
+
+
+def test_other_failures_stop_no_evaluation(cases: tuple[Case, ...], cache: Cache) -> None:
+    own = [case for case in cases if case.world is cases[0].world]
+    model = Refusing(cases[0].world)
+    model.status = 500
+    table = evaluate(own, "blind", vlm=model, parallel=2, cache=cache, progress=False)
+    assert len(table) == len(own) and (table["failure"] != "").sum() == len(own) - 1

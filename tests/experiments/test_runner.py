@@ -18,8 +18,10 @@ from atlaskit.experiments import runner
 from atlaskit.experiments.notebook import declared_in
 from atlaskit.experiments.report import write_index
 from atlaskit.experiments.runner import SCALES, run_all
+from atlaskit.models.spec import ModelSpec
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+VARIABLE = "ATLASKIT_TEST_KEY"
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -133,8 +135,8 @@ def test_one_server_serves_all_notebooks(books: Path, monkeypatch: pytest.Monkey
         def __exit__(self, *_: object) -> None:
             served.append("stopped")
 
-    def serve(model: str) -> Served:
-        served.append(model)
+    def serve(model: ModelSpec) -> Served:
+        served.append(str(model))
         return Served()
 
     monkeypatch.setattr(runner, "serve", serve)
@@ -147,10 +149,38 @@ def test_one_server_serves_all_notebooks(books: Path, monkeypatch: pytest.Monkey
     assert served == ["some/model", "stopped"], "a replay starts no server"
     assert [each.get("replay") for each in parameters] == [True, None, True]
     parameters.clear()
+    run_all(books, books.parent, model="some/model --no-thinking")
+    assert parameters[-1]["model"] == f"{Served.base_url} --no-thinking", "the options reach the notebooks"
+    parameters.clear()
+    address = f"http://h/v1 NAME --key-env {VARIABLE}"
+    run_all(books, books.parent, model=address, replay=True)
+    assert parameters[-1]["model"] == address, "a replay needs no key"
+    parameters.clear()
     run_all(books, books.parent)
     assert [each.get("model") for each in parameters] == [None, None, None], (
         "without a model, each notebook uses its own default"
     )
+    with pytest.raises(InputError, match="oracle is a program and takes no options"):
+        run_all(books, books.parent, model="oracle --no-thinking")
+
+
+def test_a_named_model_reaches_a_notebook_without_its_key(books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel reads the key from the environment; no file holds it."""
+    monkeypatch.setenv(VARIABLE, "very-secret-key")
+    folder, out = books.parent / "named", books.parent / "page"
+    folder.mkdir()
+    code = "import atlaskit as ak\nwith ak.serve(model) as vlm:\n    print(vlm)"
+    write_notebook(folder / "01_named.ipynb", 'model = "oracle"', code)
+    address = f"http://127.0.0.1:9/v1 some-name --key-env {VARIABLE} --dialect plain"
+    (run,) = run_all(folder, out, model=address)
+    assert not run.failure
+    written = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert any(b"VLM('http://127.0.0.1:9/v1', 'some-name')" in content for content in written.values())
+    assert any(VARIABLE.encode() in content for content in written.values())
+    assert not [path for path, content in written.items() if b"very-secret-key" in content]
+    monkeypatch.delenv(VARIABLE)
+    with pytest.raises(InputError, match=f"{VARIABLE} is missing or empty"):
+        run_all(folder, out, model=address)
 
 
 def test_every_parameter_of_a_scale_is_in_some_notebook() -> None:

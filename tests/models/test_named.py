@@ -1,39 +1,57 @@
-"""Models as people name them."""
+"""Models as people name them in Python."""
 
 from __future__ import annotations
 
+from typing import Any, Unpack
+
 import pytest
+from support.loopback import loopback
+from support.model_doubles import Babbler
 
 import atlaskit as ak
 from atlaskit.caching.keys import served_key
 from atlaskit.errors import InputError
-from atlaskit.models import named
-from atlaskit.models.errors import Unreachable
+from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.named import as_model, as_model_or_maker
+from atlaskit.models.presets import SHIPPED
+from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.models.serving.server import Server
+from atlaskit.models.serving.weights import served_name
+from atlaskit.models.spec import ModelSpec
 
 NOBODY = "http://127.0.0.1:9/v1"
+NANO = served_name(str(SHIPPED["nano"]))
 
 
 @pytest.fixture
-def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named, "LOCAL_SERVER", NOBODY)
+def no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail each start of a server."""
+
+    def start(self: Server) -> None:
+        raise ServerError("A server was started.")
+
+    monkeypatch.setattr(Server, "start", start)
+    monkeypatch.setattr(Server, "_ensure_running", start)
 
 
-@pytest.mark.usefixtures("no_server")
-def test_a_name_without_a_server_tells_the_command_that_starts_one() -> None:
-    with pytest.raises(Unreachable, match=r"no server answers: start it with `python -m atlaskit serve nano`"):
-        as_model("nano")
+@pytest.mark.usefixtures("no_start")
+def test_a_name_is_a_server_that_has_not_started() -> None:
+    for name in ("nano", " nano ", ModelSpec("nano")):
+        model = as_model(name)
+        assert isinstance(model, Server) and model.name == NANO and model.vlm is None
+    assert as_model("some/model").name == "some/model"
+    with pytest.raises(InputError, match="no model folder"):
+        as_model("./missing")
 
 
-@pytest.mark.usefixtures("no_server")
-def test_a_server_that_is_gone_is_known_by_what_it_served() -> None:
+def test_an_endpoint_that_is_gone_is_known_by_what_it_served() -> None:
     cache = ak.Cache(None)
-    cache.put_json(served_key(NOBODY), "nano@1234")
+    with pytest.raises(Unreachable):
+        as_model(NOBODY, cache)
+    cache.put_json(served_key(NOBODY), "m@1234")
     for replay in (False, True):
-        assert as_model(" nano ", cache, is_replay=replay).name == "nano@1234"
-        assert as_model(NOBODY, cache, is_replay=replay).name == "nano@1234"
-    with pytest.raises(InputError, match=r"serves 'nano@1234', not 'other'"):
-        as_model("other", cache)
+        assert as_model(NOBODY, cache, is_replay=replay).name == "m@1234"
+    assert as_model(f"{NOBODY} other", cache).name == "other"
 
 
 @pytest.mark.parametrize("wrong", [3, None, ak.VLM, "", "  ", object()])
@@ -48,22 +66,53 @@ def test_a_model_and_a_maker_pass() -> None:
     assert as_model_or_maker(ak.Oracle) is ak.Oracle
 
 
-@pytest.mark.parametrize("address", ["http://", "http://[x", "https://user:secret@host/v1", "http://a b"])
+@pytest.mark.parametrize("address", ["http://", "http://[x", "https://user:secret@host/v1"])
 def test_a_wrong_address_gives_one_sentence(address: str) -> None:
     with pytest.raises(InputError):
         as_model(address)
 
 
-@pytest.mark.usefixtures("no_server")
-def test_every_method_takes_a_name() -> None:
+def test_the_options_of_a_string_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATLASKIT_TEST_KEY", "very-secret-key")
+    with loopback() as server:
+        model = as_model(f"{server.url} loop --dialect plain --key-env ATLASKIT_TEST_KEY")
+        world = ak.benchmarks.atlasworld(1, 20.0)
+        ak.baselines.blind(world.drawn, "What?", vlm=model, cache=ak.Cache(None))
+        assert server.headers[-1]["Authorization"] == "Bearer very-secret-key"
+        assert "response_format" not in server.bodies[-1]
+    assert isinstance(model, ak.VLM) and model.dialect.name == "plain"
+
+
+@pytest.mark.usefixtures("no_start")
+def test_every_method_takes_a_name_and_starts_its_server() -> None:
     world = ak.benchmarks.atlasworld(1, 20.0)
     case = next(iter(world.cases(drawn=True)))
     for call in (
         lambda: ak.ask(world.drawn, "What?", vlm="nano", cache=ak.Cache(None)),
         lambda: ak.baselines.uniform(world.drawn, "What?", vlm="nano", cache=ak.Cache(None)),
-        lambda: ak.evaluate([case], vlm="nano", cache=ak.Cache(None), progress=False),
         lambda: ak.scaling.by_workers([case], vlm="nano", cache=ak.Cache(None), progress=False),
-        lambda: ak.diagnosis.failures([case], vlm="nano", cache=ak.Cache(None)),
     ):
-        with pytest.raises(Unreachable, match="atlaskit serve nano"):
+        with pytest.raises(ServerError, match="A server was started"):
             call()
+    table = ak.evaluate([case], vlm="nano", cache=ak.Cache(None), progress=False)
+    assert table["failure"].tolist() == ["A server was started."]
+
+
+class Double(Babbler):
+    """A model of nano's name that answers at random."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.name, self.parameters = NANO, as_model("nano").parameters
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        return super().complete(request, **control)
+
+
+@pytest.mark.usefixtures("no_start")
+def test_a_replay_by_name_starts_no_server() -> None:
+    world, cache = ak.benchmarks.atlasworld(1, 20.0), ak.Cache(None)
+    small: dict[str, Any] = {"cache": cache, "budget": ak.Budget(calls=9)}
+    first = ak.ask(world.drawn, "What?", vlm=Double(), **small)
+    for replay in (True, False):
+        assert ak.ask(world.drawn, "What?", vlm="nano", replay=replay, **small).to_json() == first.to_json()

@@ -99,6 +99,8 @@ class Loop:
     faults: list[Fault] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    models: list[dict[str, Any]] = field(default_factory=list)
+    """Its list of models; empty for the one model "loop"."""
     owner: str = "vllm"
     """The owner of its model, in the list of models."""
     list_faults: list[Fault] = field(default_factory=list)
@@ -158,7 +160,7 @@ def loopback() -> Iterator[Loop]:
                 loop.connections += 1
 
         def do_GET(self) -> None:  # http.server prescribes the name
-            page = {"object": "list", "data": [{"id": "loop", "owned_by": loop.owner}]}
+            page = {"object": "list", "data": loop.models or [{"id": "loop", "owned_by": loop.owner}]}
             self.play(loop.list_faults.pop(0) if loop.list_faults else lambda handler: send(handler, 200, page))
 
         def do_POST(self) -> None:

@@ -26,6 +26,7 @@ from atlaskit.models.serving.ports import free_port, is_free, served_models
 from atlaskit.models.serving.process import POLL_S, ServerFolder, ServerProcess
 from atlaskit.models.serving.progress import Progress
 from atlaskit.models.serving.weights import resolve_model, served_name
+from atlaskit.models.spec import ModelSpec, as_spec
 
 USUAL_PORT = 8000
 """Port of `make serve`. A server that already runs there is used."""
@@ -42,6 +43,7 @@ class Server:
     starts.
 
     Attributes:
+        spec: The model as it was named, with the options of its client.
         model: The folder, the name on the hub, or the address.
         flags: What the server is started with.
         port: The requested port, or None.
@@ -51,7 +53,7 @@ class Server:
 
     def __init__(
         self,
-        model: str | Path,
+        model: str | Path | ModelSpec,
         flags: ServerFlags,
         *,
         port: int | None = None,
@@ -63,7 +65,9 @@ class Server:
         """Describe a server; `serve` explains the arguments. Nothing is started yet."""
         if port is not None and not 0 < port < 2**16:
             raise InputError(f"port must be an integer from 1 to 65535; got {port}.")
-        self.model, self.flags, self.port = resolve_model(str(model)), flags, port
+        self.spec = as_spec(model)
+        self.model = self.spec.model if self.spec.is_address else resolve_model(self.spec.model)
+        self.flags, self.port = flags, port
         self.vlm: VLM | None = None
         self.log: Path | None = None
         self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
@@ -77,9 +81,12 @@ class Server:
 
     @property
     def name(self) -> str:
-        """The name the model is served under (`served_name`). An endpoint is asked for it."""
-        if _is_address(self.model):
-            return self._client().name
+        """The name the model is served under (`served_name`).
+
+        An endpoint is asked for it, if it was not given.
+        """
+        if self.spec.is_address:
+            return self.spec.name or self._client().name
         if not self._name:
             self._name = served_name(self.model, self.flags.arguments)
         return self._name
@@ -87,7 +94,10 @@ class Server:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """What the replies depend on beside the model."""
-        return self._client().parameters if _is_address(self.model) else DEFAULT_PARAMETERS
+        if not self.spec.settings and not self.spec.is_address:
+            return DEFAULT_PARAMETERS
+        address = {"base_url": self.model} if self.spec.is_address else {}
+        return VLM(model=self.name, **address, **self.spec.settings).parameters  # makes no request
 
     @property
     def is_ours(self) -> bool:
@@ -158,18 +168,29 @@ class Server:
 
     def _find(self) -> VLM | None:
         """Return the client of a server of this model that runs already, or None."""
-        if _is_address(self.model):
-            return VLM(self.model, in_flight=self._in_flight)
+        if self.spec.is_address:
+            return self._new_client(self.model, self.spec.name, **self.spec.key())
+        if (shared := self._running_elsewhere()) is not None:
+            return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
         port = self.port or USUAL_PORT
         url = f"http://127.0.0.1:{port}/v1"
         names = served_models(url)
         if self.name in names:
             Progress(f"using the server of {self.name} that runs already at {url}", self._is_quiet)
-            return VLM(url, self.name, in_flight=self._in_flight)
+            return self._new_client(url, self.name)
         if self.port is not None and not is_free(self.port):
             problem = f"serves {', '.join(names)}" if names else "is taken"
             raise InputError(f"Port {self.port} {problem}: pass another port, or none to use a free one.")
         return None
+
+    def _running_elsewhere(self) -> VLM | None:
+        """Return the client of a server of the same model, started here with another client."""
+        same = (other for other in _servers if other.is_ours and other.is_like(self))
+        return next((other.vlm for other in same if other.vlm and other.vlm.name == self.name), None)
+
+    def is_like(self, other: Server) -> bool:
+        """Return whether one process may serve both."""
+        return (self.model, self.flags, self.port) == (other.model, other.flags, other.port)
 
     def _launch(self, stops: int) -> VLM:
         """Start a server and return its client; raise if `stop` is called in the meantime."""
@@ -196,7 +217,10 @@ class Server:
             self._end(keep_log=True)
             raise
         dialect = replace(VLLM, media=folder.media, ranks=self.flags.data_parallel)
-        return VLM(f"{url}/v1", self.name, in_flight=self._in_flight, dialect=dialect)
+        return self._new_client(f"{url}/v1", self.name, dialect=dialect)
+
+    def _new_client(self, url: str, name: str | None, **own: Any) -> VLM:
+        return VLM(url, name, in_flight=self._in_flight, **{**self.spec.settings, **own})
 
     def _end(self, *, keep_log: bool) -> None:
         with self._state:
@@ -240,7 +264,7 @@ def _register(server: Server) -> None:
 
 
 def serve(
-    model: str | Path,
+    model: str | Path | ModelSpec,
     *,
     port: int | None = None,
     tensor_parallel: int = 1,
@@ -259,7 +283,9 @@ def serve(
 
     Args:
         model: A name on the Hugging Face hub, "nano" (which comes with the kit), a folder, or the
-            address of an endpoint, which is then used as it is.
+            address of an endpoint and the name of one of its models, which is then used as it is.
+            Options may follow, as on the command line: "Qwen/Qwen3.5-4B --no-thinking",
+            "https://…/v1 NAME --key-env MY_KEY".
         port: Port on 127.0.0.1. If a server of the same model runs there (or on 8000, if None),
             it is used. None: a free port for a new server.
         tensor_parallel: GPUs that share one copy of the model.
@@ -277,12 +303,8 @@ def serve(
     flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))
     new = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
     for server in _servers:
-        is_same = (server.model, server.flags, server.port) == (new.model, flags, port)
+        is_same = server.is_like(new) and server.spec.settings == new.spec.settings
         # The folder may have been trained on since the server started.
         if is_same and server.is_ours and server.name == served_name(new.model, flags.arguments):
             return server
     return new
-
-
-def _is_address(model: str) -> bool:
-    return model.startswith(("http://", "https://"))

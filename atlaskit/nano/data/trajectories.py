@@ -113,7 +113,7 @@ def _prefix_length(call: Any, text: str) -> int:
 
 
 def record_searches(
-    recorder: TrajectoryRecorder, world: World, *, share: float = 1.0, calls: int = 120, **settings: Any
+    recorder: TrajectoryRecorder, world: World, *, share: float = 1.0, calls: int = 121, **settings: Any
 ) -> None:
     """Search a random share of a world's questions with a recorder as the model.
 
@@ -121,7 +121,8 @@ def record_searches(
         recorder: Answers the calls and records them.
         world: The world whose questions to ask.
         share: Probability that a question is asked.
-        calls: Limit on the calls per question.
+        calls: Limit on the calls per question. With the default, 120 are left for all but the
+            second attempt of the decision, as when the shipped weights were taught.
         settings: Keyword arguments of `ask` that replace the teacher's `SETTINGS`.
     """
     rng, cache = recorder.rng, Cache(None)

@@ -5,11 +5,12 @@ The values are plain JSON; text in them is one line, and only shown.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
-from atlaskit.runs.result import verdict
+from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.regions import regions
@@ -25,12 +26,16 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
     count = min(len(run.trace), max_steps)
     omitted = len(run.trace) - count
     findings = FindingSteps(run.trace)
+    start = start_of(run.trace)
+    settings = {} if start is None else start.settings
     notes = [f"The last {omitted:,} events are not shown."] if omitted else []
+    if run.answer is not None and not run.evidence:
+        notes.append(f"Evidence: {rests_on(settings.get('method'))}.")
     if len(run.evidence) > MAX_EVIDENCE:
         notes.append(f"The last {len(run.evidence) - MAX_EVIDENCE:,} frames of evidence are not listed.")
     return {
         "count": count,
-        "name": plain_text(_name(run), 200),
+        "name": plain_text(_name(settings), 200),
         "question": plain_text("" if run.question is None else run.question.text, 2_000),
         "answer": plain_text(_answer(run), 2_000),
         "notes": notes,
@@ -39,10 +44,8 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
     }
 
 
-def _name(run: RunSource) -> str:
+def _name(settings: Mapping[str, Any]) -> str:
     """Return the method and model of a run, and the model's parameters."""
-    start = start_of(run.trace)
-    settings = {} if start is None else start.settings
     parts = [str(settings[name]) for name in ("method", "model") if settings.get(name)]
     parameters = settings.get("parameters")
     parts += [f"{name} {value}" for name, value in parameters.items()] if isinstance(parameters, dict) else []

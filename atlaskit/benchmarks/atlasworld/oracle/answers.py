@@ -58,6 +58,8 @@ def _true_answer(question: Question, truth: Question) -> Answered:
     if truth.kind == "choice" and question.kind != "choice":
         truth = truth.without_choices()
     assert truth.answer is not None
+    if question.choices == truth.choices:  # two of them may be equal
+        return truth.answer
     return question.choices.index(truth.in_words(truth.answer)) if question.choices else truth.answer
 
 

@@ -107,9 +107,9 @@ def evidence_table(scratchpad: Scratchpad) -> Html:
     return card(table("Evidence in order of time", columns, rows), omitted(len(scratchpad) - len(shown), "frame"))
 
 
-def no_evidence() -> Html:
-    """Return what takes the place of an empty scratchpad."""
-    return paragraph("There is no evidence.")
+def no_evidence(why: str = "") -> Html:
+    """Return what takes the place of an empty scratchpad, and what the answer rests on instead."""
+    return paragraph(f"Evidence: {why}." if why else "There is no evidence.")
 
 
 def timeline_image(lanes: Sequence[Lane], duration_s: float, alt: str) -> Html:

@@ -27,7 +27,7 @@ def result(result: Result) -> Html:
         title("", result.question.text),
         guarded("The answer", lambda: fact_table(_answer_rows(result))),
         guarded("The choices", lambda: _choice_table(result)) if result.question.choices else "",
-        *(evidence if len(result.evidence) else [no_evidence()]),
+        *(evidence if len(result.evidence) else [no_evidence(result.without_evidence)]),
         guarded("The path", lambda: _path_timeline(result)),
         guarded("The cost", lambda: _cost_table(result)),
     )

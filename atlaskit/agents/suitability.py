@@ -1,0 +1,42 @@
+"""Warns if a model that knows one kind of video is used on another: nano knows AtlasWorlds only."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+from atlaskit.errors import ModelWarning, printable
+from atlaskit.models.presets import Preset
+from atlaskit.video.playlist import Playlist
+from atlaskit.video.video import Video
+
+MARK = re.compile(r"film-[0-9a-f]{16}-\d+|drawn-[0-9a-f]{16}")
+"""Fingerprints that `atlasworld` gives its videos. They come from the script, not from the file."""
+NAME = re.compile(r"atlasworld-\d+-[\d.e+]+s-\d+x\d+-\d+fps\b.*")
+"""Names of the files that `atlasworld` writes. The cache remembers them with the fingerprint."""
+USUAL_FORMAT = ((640, 360), 12.0)
+"""Size and frame rate of a world, unless the caller chooses others. Hardly any camera has twelve
+frames in a second, so this tells a world whose file was renamed."""
+
+
+def is_atlasworld(video: Video) -> bool:
+    """Return whether a video is an AtlasWorld, as far as can be told without decoding a frame.
+
+    A playlist is one if all its videos are. The files carry no mark, so a world of unusual size or
+    frame rate whose file was renamed counts as another video.
+    """
+    if isinstance(video, Playlist):
+        return all(map(is_atlasworld, video.parts))
+    is_marked = MARK.fullmatch(video.fingerprint) or NAME.fullmatch(video.name)
+    return bool(is_marked) or (video.size, round(video.fps, 3)) == USUAL_FORMAT
+
+
+def warn_if_unsuitable(model_name: str, preset: Preset, video: Video) -> None:
+    """Warn, once for each line of code that asks, if the model does not know this kind of video."""
+    if preset.only_atlasworlds and not is_atlasworld(video):
+        warnings.warn(
+            f"{printable(model_name, 60)} knows only AtlasWorlds, the synthetic videos of this kit, and is used on "
+            f"another video: its answers mean nothing there. Name another model.",
+            ModelWarning,
+            stacklevel=3,
+        )

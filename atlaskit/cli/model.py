@@ -1,0 +1,50 @@
+"""The options of a command that name a model: `--model` and how its client talks to it."""
+
+from __future__ import annotations
+
+import argparse
+
+from atlaskit.errors import InputError
+from atlaskit.models.spec import OPTIONS, ModelSpec, add_client_options, spec_of
+
+MODEL_HELP = (
+    "what vLLM serves on this machine (nano, a hub id, a folder; it is started if it does not run), or the address "
+    "of an OpenAI-compatible endpoint and the name of its model (without a name: the first that chats)"
+)
+
+
+def add_model_options(
+    parser: argparse._ActionsContainer, default: str = "", among: argparse._ActionsContainer | None = None
+) -> None:
+    """Add `--model` and the options of its client.
+
+    Args:
+        parser: The parser, or a group of it.
+        default: What is used without `--model`, for the help.
+        among: The group that `--model` itself is added to, where it excludes other options.
+    """
+    told = f"{MODEL_HELP} (default: {default})" if default else MODEL_HELP
+    (among or parser).add_argument("--model", nargs="+", metavar=("MODEL", "NAME"), help=told)
+    add_client_options(parser)
+
+
+def named_model(options: argparse.Namespace) -> ModelSpec | None:
+    """Return the model that the options name; None without `--model`.
+
+    One word may hold all of them, as `make` passes it: `--model "URL NAME --no-thinking"`.
+
+    Raises:
+        InputError: If the options name no model, or options of a client stand alone.
+    """
+    given = [option for option in OPTIONS if _value(options, option) is not None]
+    if not options.model:
+        if given:
+            raise InputError(f"{given[0]} is an option of a model: name the model with --model.")
+        return None
+    if len(options.model) == 1 and not given:
+        return ModelSpec.parse(options.model[0])
+    return spec_of(options)
+
+
+def _value(options: argparse.Namespace, option: str) -> object:
+    return getattr(options, "thinking" if option == "--no-thinking" else option[2:].replace("-", "_"))

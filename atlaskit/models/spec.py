@@ -1,0 +1,223 @@
+"""`ModelSpec`: a model as people name it, in the same words on the command line and in Python.
+
+    nano                                  what vLLM serves here: nano, a hub id, a folder
+    https://…/v1                          the first model of an endpoint
+    https://…/v1 NAME                     one of its models
+    https://…/v1 NAME --key-env MY_KEY    with options: `--dialect`, `--max-tokens`, …
+
+The words are one string (`vlm="https://…/v1 NAME --no-thinking"`, a notebook's `model`) or the
+arguments of a command. They hold the name of the variable with the key, never the key, so they may
+be recorded. Starts no server and makes no call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from atlaskit.errors import InputError, check_whole, printable
+from atlaskit.models.dialect import DIALECTS, dialect_named
+
+USUAL_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
+"""Names of environment variables that a message may quote: nothing else in this form is a key."""
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """Where a model is, and what its client is told.
+
+    Raises:
+        InputError: If a value breaks a rule, or the values do not fit together.
+    """
+
+    model: str
+    """The address of an endpoint, or what vLLM serves on this machine."""
+    name: str | None = None
+    """Name of the model at the endpoint. None: the first that chats."""
+    dialect: str | None = None
+    key_env: str | None = None
+    """Name of the environment variable with the endpoint's key."""
+    max_tokens: int | None = None
+    thinking: bool | None = None
+    """False: the model is told not to think before it answers."""
+    extra_body: Mapping[str, Any] | None = None
+    """Further fields of each request."""
+
+    def __post_init__(self) -> None:
+        shown = printable(self.model, 200)
+        if not self.model.strip():
+            raise InputError('vlm is empty: give a model, the address of a server, or a name such as "nano".')
+        if not self.is_address and self.name is not None:
+            raise InputError(
+                f"{printable(self.name, 200)!r} follows {shown!r}, which is no address: a model on this machine has no "
+                f"second name, and a command's other arguments stand before --model."
+            )
+        if not self.is_address and (self.dialect or self.key_env):
+            option = "--dialect" if self.dialect else "--key-env"
+            raise InputError(f"{option} is for an endpoint, and {shown!r} is no address: leave {option} out.")
+        if self.dialect is not None:
+            dialect_named(self.dialect)
+        is_named = self.key_env is None or USUAL_VARIABLE.fullmatch(self.key_env) or self.key_env in os.environ
+        if not is_named:  # perhaps it is the key itself, which must not be shown
+            raise InputError(
+                "--key-env takes the name of an environment variable, such as MY_KEY, never the key itself."
+            )
+        if self.max_tokens is not None:
+            check_whole("--max-tokens", self.max_tokens)
+
+    @property
+    def is_address(self) -> bool:
+        """Whether the model is at an endpoint; else it is served on this machine."""
+        return self.model.lower().startswith(("http://", "https://"))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keywords of `VLM` that the replies depend on; only those that were given."""
+        given = {"max_tokens": self.max_tokens, "thinking": self.thinking, "extra_body": self.extra_body}
+        dialect = {} if self.dialect is None else {"dialect": self.dialect}
+        return dialect | {name: value for name, value in given.items() if value is not None}
+
+    def key(self) -> dict[str, Any]:
+        """Return the keyword of `VLM` with the endpoint's key; empty if no variable was named.
+
+        Raises:
+            InputError: If the variable is missing or empty.
+        """
+        if self.key_env is None:
+            return {}
+        key = os.environ.get(self.key_env, "").strip()
+        if not key:
+            raise InputError(
+                f"The environment variable {self.key_env} is missing or empty: set it to the endpoint's key."
+            )
+        return {"api_key": key}
+
+    @classmethod
+    def parse(cls, text: str) -> ModelSpec:
+        """Return the model that a string names.
+
+        Raises:
+            InputError: If the string names no model. The message quotes no word that may be a key.
+        """
+        text = text.strip()
+        if _is_folder(text):  # its name may contain blanks
+            return cls(text)
+        parser = _Words(add_help=False, allow_abbrev=False)
+        parser.add_argument("model", nargs="*")
+        add_client_options(parser)
+        try:
+            options, unknown = parser.parse_known_args(shlex.split(text))
+        except ValueError as error:  # a quotation that is not closed
+            raise InputError(f"The words that name a model cannot be split ({error}).") from error
+        if unknown:
+            raise InputError(f"A model takes {', '.join(OPTIONS)} and no other options.")
+        return spec_of(options)
+
+    def __str__(self) -> str:
+        """Return the words that name the model; `parse` reads them back."""
+        if _is_folder(self.model) and not (self.settings or self.key_env):
+            return self.model
+        words = [self.model, *([] if self.name is None else [self.name])]
+        for option, value in (
+            ("--dialect", self.dialect),
+            ("--key-env", self.key_env),
+            ("--max-tokens", self.max_tokens),
+        ):
+            words += [] if value is None else [option, str(value)]
+        words += ["--no-thinking"] if self.thinking is False else []
+        words += [] if self.extra_body is None else ["--extra-body", json.dumps(self.extra_body, sort_keys=True)]
+        return shlex.join(words)
+
+
+def as_spec(model: ModelSpec | str | os.PathLike[str]) -> ModelSpec:
+    """Return the model that words, a folder or a specification name."""
+    if isinstance(model, ModelSpec):
+        return model
+    return ModelSpec.parse(model) if isinstance(model, str) else ModelSpec(os.fspath(model))
+
+
+def add_client_options(parser: argparse._ActionsContainer) -> None:
+    """Add the options that follow a model's name."""
+    parser.add_argument(
+        "--dialect",
+        metavar="NAME",
+        help=f"what the endpoint accepts: {', '.join(DIALECTS)} (default: what it declares)",
+    )
+    parser.add_argument(
+        "--key-env",
+        metavar="VARIABLE",
+        help="name of the environment variable with the endpoint's key (default OPENAI_API_KEY, if it is set)",
+    )
+    parser.add_argument("--max-tokens", metavar="N", help="tokens of an answer at most, thinking included")
+    parser.add_argument(
+        "--no-thinking", dest="thinking", action="store_const", const=False, help="tell the model not to think first"
+    )
+    parser.add_argument("--extra-body", metavar="JSON", help="further fields of each request, as a JSON object")
+
+
+OPTIONS = ("--dialect", "--key-env", "--max-tokens", "--no-thinking", "--extra-body")
+"""The options that `add_client_options` adds."""
+
+
+def spec_of(options: argparse.Namespace) -> ModelSpec:
+    """Return the model that parsed arguments name: their words after `--model`, and the options.
+
+    Raises:
+        InputError: If they name no model.
+    """
+    words: Sequence[str] = options.model or ("",)
+    if len(words) > 2:
+        raise InputError(
+            f"A model is a name, or an address and a name; got {len(words)} words: a command's other arguments stand "
+            f"before --model."
+        )
+    return ModelSpec(
+        model=words[0],
+        name=words[1] if len(words) > 1 else None,
+        dialect=options.dialect,
+        key_env=options.key_env,
+        max_tokens=_number(options.max_tokens),
+        thinking=options.thinking,
+        extra_body=_object(options.extra_body),
+    )
+
+
+class _Words(argparse.ArgumentParser):
+    """A parser of a string, whose mistakes are errors and do not end the program."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"The words that name a model are wrong: {message}.")
+
+
+def _is_folder(text: str) -> bool:
+    try:
+        return Path(text).expanduser().is_dir()
+    except (OSError, RuntimeError, ValueError):  # too long, of no user, or with a zero byte
+        return False
+
+
+def _number(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal()):
+        raise InputError(f"--max-tokens is a whole number, at least 1; got {printable(text, 40)!r}.")
+    return int(text)
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--extra-body must be a JSON object, such as '{{\"top_k\": 20}}' ({error}).") from error
+    if not isinstance(value, dict):
+        raise InputError(f"--extra-body must be a JSON object; got {printable(text, 40)!r}.")
+    return value

@@ -1,0 +1,103 @@
+"""The words that name a model."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import atlaskit as ak
+from atlaskit.errors import InputError
+from atlaskit.models.dialect import DIALECTS
+from atlaskit.models.serving.server import serve
+from atlaskit.models.spec import ModelSpec
+
+URL = "https://host.example/v1"
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), min_size=1, max_size=12)
+NAMES = WORDS.filter(lambda name: not name.startswith("-") and name.strip() == name)
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | WORDS, lambda inner: st.lists(inner, max_size=2))
+
+
+@given(
+    name=st.none() | NAMES,
+    dialect=st.none() | st.sampled_from(sorted(DIALECTS)),
+    key_env=st.none() | st.from_regex("[A-Z_][A-Z0-9_]{0,9}", fullmatch=True),
+    max_tokens=st.none() | st.integers(1, 10**6),
+    thinking=st.sampled_from([None, False]),
+    extra_body=st.none() | st.dictionaries(WORDS, JSON, max_size=3),
+)
+def test_a_model_is_read_back_from_its_words(name: str | None, **options: Any) -> None:
+    spec = ModelSpec(URL, name, **options)
+    assert ModelSpec.parse(str(spec)) == spec
+    here = ModelSpec(name or "nano", max_tokens=options["max_tokens"], extra_body=options["extra_body"])
+    assert ModelSpec.parse(str(here)) == here
+
+
+def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "my weights --no-thinking"
+    folder.mkdir()
+    assert ModelSpec.parse(str(folder)) == ModelSpec(str(folder))
+    assert ModelSpec.parse(str(ModelSpec(str(folder), max_tokens=5))) == ModelSpec(str(folder), max_tokens=5)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("", "vlm is empty"),
+        ("nano other", "'other' follows 'nano', which is no address"),
+        (f"{URL} a b", "got 3 words"),
+        ("nano --dialect openai", "--dialect is for an endpoint, and 'nano' is no address"),
+        ("nano --key-env KEY", "--key-env is for an endpoint"),
+        (f"{URL} m --dialect klingon", "dialect must be one of"),
+        (f"{URL} m --max-tokens 0", "--max-tokens is a whole number, at least 1"),
+        (f"{URL} m --max-tokens many", "--max-tokens is a whole number, at least 1; got 'many'"),
+        (f"{URL} m --max-tokens", "expected one argument"),
+        (f"{URL} m --extra-body '[1]'", "must be a JSON object; got '.1.'"),
+        (f"{URL} m --extra-body '{{'", "must be a JSON object, such as"),
+        (f"{URL} 'm", "cannot be split"),
+        (f"{URL} m --think", "and no other options"),
+    ],
+)
+def test_wrong_words_give_one_sentence(words: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        ModelSpec.parse(words)
+
+
+@pytest.mark.parametrize(
+    "words", ["--key-env sk-secret", "--key-env gsk_secret", "--api-key secret", "--key-env=sk-secret"]
+)
+def test_a_key_among_the_words_is_refused_and_not_repeated(words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        ModelSpec.parse(f"{URL} m {words}")
+    assert "secret" not in str(caught.value)
+
+
+def test_the_key_comes_from_the_environment_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = ModelSpec(URL, "m", key_env="ATLASKIT_TEST_KEY")
+    for value in (None, "", "  "):
+        if value is not None:
+            monkeypatch.setenv("ATLASKIT_TEST_KEY", value)
+        with pytest.raises(InputError, match="ATLASKIT_TEST_KEY is missing or empty"):
+            spec.key()
+    monkeypatch.setenv("ATLASKIT_TEST_KEY", "very-secret-key")
+    assert spec.key() == {"api_key": "very-secret-key"}
+    assert "very-secret-key" not in f"{spec} {spec!r} {spec.settings} {serve(spec)!r} {serve(spec).parameters}"
+
+
+def test_a_named_endpoint_is_not_asked_for_its_name() -> None:
+    server = serve("http://127.0.0.1:9/v1 m --dialect plain")
+    assert server.name == "m" and server.parameters == ak.VLM(model="m", dialect="plain").parameters
+    with server as vlm:
+        assert vlm.name == "m" and vlm.dialect.name == "plain"
+
+
+@pytest.mark.skipif("thinking" not in inspect.signature(ak.VLM).parameters, reason="VLM has no such keywords yet")
+@pytest.mark.parametrize("model", ["nano", f"{URL} m"])
+def test_what_replies_depend_on_is_known_without_a_server(model: str) -> None:
+    options = {"max_tokens": 7, "thinking": False, "extra_body": {"top_k": 2}}
+    server = serve(f"{model} --max-tokens 7 --no-thinking --extra-body '{{\"top_k\": 2}}'")
+    assert server.parameters == ak.VLM(URL, "m", **options).parameters != serve(model).parameters  # type: ignore[arg-type]
