@@ -129,7 +129,7 @@ def _content(content: Any) -> tuple[str, str]:
         return _clean(content), ""
     texts, thoughts = list[str](), list[str]()
     for part in [content] if isinstance(content, dict) else content:
-        if isinstance(part, dict) and (part.get("type") in _THOUGHT_PARTS or part.get("thought") is True):
+        if isinstance(part, dict) and (str(part.get("type")) in _THOUGHT_PARTS or part.get("thought") is True):
             thoughts.extend(_strings(part))
         elif isinstance(part, dict):
             texts.append(_part_text(part))
