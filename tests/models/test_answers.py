@@ -22,7 +22,7 @@ from atlaskit.models import answers, json_text
 from atlaskit.models.answers import Found, NoAnswer, find_answer
 from atlaskit.models.completion import Completion, read_completion
 from atlaskit.models.json_text import TooMuch, Work, json_objects
-from atlaskit.models.schema import ParametricSchema, json_schema
+from atlaskit.models.schema import ParametricSchema, among, json_schema
 from atlaskit.models.usage import Usage
 
 CELLS, LABELS = tuple(range(16)), ("A", "B", "AA")
@@ -280,7 +280,7 @@ def test_an_answer_in_prose_keeps_its_spelling() -> None:
     assert find_answer(said(f"Here: {text}."), STEP).text == text
 
 
-PROSE = st.text(st.characters(blacklist_characters="{}\"'“”<>[]◁\\", blacklist_categories=("Cs",)), max_size=60)
+PROSE = st.text(st.characters(exclude_characters="{}\"'“”<>[]◁\\", exclude_categories=["Cs"]), max_size=60)
 WRAPPINGS: tuple[Callable[[str], str], ...] = (
     lambda text: text,
     lambda text: f"```json\n{text}\n```",
@@ -396,7 +396,7 @@ def test_a_huge_reply_is_not_searched() -> None:
 
 
 def test_a_choice_needs_its_field_and_all_indices() -> None:
-    of_cells = ParametricSchema(reply_model("Pick", answer=schemas.among("cells")), (("cells", (1, 2, 3)),))
+    of_cells = ParametricSchema(reply_model("Pick", answer=among("cells")), (("cells", (1, 2, 3)),))
     with pytest.raises(NoAnswer):
         find_answer(said('{"answer": "B"}'), of_cells)  # cells 1 to 3 have no letters
     only = reply_model("Only", choice=schemas.one_of((0,)))
