@@ -86,7 +86,7 @@ class SpeechWarning(UserWarning):
 
 
 class ModelWarning(UserWarning):
-    """A model is used that the caller did not name, or on a video that it does not know."""
+    """A model or its server is not what was asked for, or does not suit the video."""
 
 
 class CacheWarning(UserWarning):

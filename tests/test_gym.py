@@ -19,6 +19,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.paths import ROOT
+from support.stand_ins import Flat
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.clip import DrawnVideo
@@ -86,6 +87,21 @@ class Damaged(DrawnVideo):
         frames = super().try_frames(times_s, size)
         is_bad = [self.duration_s / 4 <= time_s < self.duration_s / 2 for time_s in times_s]
         return [FrameError("damaged") if bad else frame for bad, frame in zip(is_bad, frames, strict=True)]
+
+
+@pytest.mark.parametrize(("size", "expected"), [((320, 180), (144, 256)), ((180, 320), (256, 144))])
+def test_native_cells_give_the_observation_the_shape_of_the_video(
+    size: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    question = Question("How many?", kind="count", answer=1)
+    env = gymnasium.make(
+        "atlaskit.gym:Atlas-v0", video=Flat(size), question=question, k=4, fit="native", patch=4, cache=Cache(None)
+    )
+    assert env.observation_space.shape == (*expected, 3)
+    picture, _ = env.reset(seed=0)
+    assert env.observation_space.contains(picture) and np.abs(picture.astype(int) - (200, 60, 60)).max() < 20
+    for action in (as_action("zoom", 3), as_action("investigate_after", 3)):
+        assert env.observation_space.contains(env.step(action)[0])
 
 
 def test_without_gymnasium_the_error_says_what_to_install() -> None:

@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from tqdm import tqdm
 
@@ -40,6 +40,9 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 ORACLES = {"perfect": 0.0, "weak (0.1)": 0.1, "weaker (0.3)": 0.3}
 STRATEGIES = ("dfs", "bfs", "beam", "auto")
+SMALL: dict[str, Any] = {"cell": 32, "fit": "contain"}
+"""Cells are small, since an oracle sees no pixels, and square, so that the tokens of the tables
+stay comparable with those measured before."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def runs_of(seed: int) -> list[Run]:
                 oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(folder)
                 for strategy in STRATEGIES:
                     for question in questions:
-                        result = ak.ask(world.drawn, question, vlm=oracle, traversal=strategy, cell=32, cache=cache)
+                        result = ak.ask(world.drawn, question, vlm=oracle, traversal=strategy, cache=cache, **SMALL)
                         cost = result.total
                         row = (cost.calls, cost.tokens, result.rounds, len(result.evidence), result.coverage)
                         runs.append(Run(name, strategy, kind, bool(result.is_right), *row))
@@ -119,7 +122,7 @@ def runs_by_duration(seed: int) -> list[tuple[float, bool, int]]:
             world = world_of(seed, duration_s, CATEGORIES, 24, clip_s=75)
             for question in world.questions:
                 cache = ak.Cache(folder)
-                result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cell=32, cache=cache)
+                result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, **SMALL)
                 rows.append((duration_s, bool(result.is_right), result.total.calls))
     return rows
 
@@ -164,7 +167,7 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
                 for question in world.questions:
                     model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
                     cache = ak.Cache(Path(folder) / str(seed))
-                    result = ak.ask(world.drawn, question, vlm=model, look_ahead=ahead, cell=32, cache=cache)
+                    result = ak.ask(world.drawn, question, vlm=model, look_ahead=ahead, cache=cache, **SMALL)
                     times_s.append(time.perf_counter() - began)
                     calls.append(result.total.calls)
                     rounds.append(result.rounds)

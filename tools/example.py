@@ -67,7 +67,7 @@ def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, ce
 
 def draw(result: Result, cache: ak.Cache) -> None:
     """Draw the view of the root grid before and after the run, the scratchpad, and the rounds."""
-    before = ak.view(result.sheet.video, cell=CELL_PX, labels="index", cache=cache)
+    before = ak.view(result.sheet.video, cell=CELL_PX, fit=result.sheet.fit, labels="index", cache=cache)
     after = replace(before, dead=dead_cells(before.grid, result.dead_zones))
     sheet = replace(result.sheet, cell=SHEET_PX)
     for name, figure in {"root_before": before, "root_after": after, "scratchpad": sheet}.items():

@@ -24,7 +24,16 @@ from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Re
 from atlaskit.models.usage import Usage
 from atlaskit.runs.result import Result
 
-COUNTS = ("calls", "prompt_tokens", "cached_tokens", "image_tokens", "completion_tokens", "effective_tokens", "tokens")
+COUNTS = (
+    "calls",
+    "prompt_tokens",
+    "cached_tokens",
+    "image_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "effective_tokens",
+    "tokens",
+)
 """Columns of a question's usage: of both roles together and, with the role as prefix, of each."""
 REFUSAL = "refusal"
 REFUSED = frozenset({401, 403, 404})

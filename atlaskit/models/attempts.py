@@ -16,8 +16,11 @@ from atlaskit.models.usage import Transit, Usage
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""
+BUSY_FACTOR, BUSY_GROWTH = 10.0, 3.0
+"""An endpoint that limits the rate or loads its model, and does not say for how long, is waited for
+ten times as long as another failure, then three times longer each: a minute over three retries."""
 MAX_REQUESTED_PAUSE_S = 60.0
-"""Longest pause that is made because the endpoint asks for it (Retry-After)."""
+"""Longest pause that is made because the endpoint asks for it, or is busy."""
 
 
 @dataclass
@@ -35,6 +38,7 @@ class CallState:
     sent_bytes: int = 0
     began_s: float = field(default_factory=time.monotonic)
     _pause_s: float = field(default_factory=lambda: FIRST_PAUSE_S)
+    _busy_pause_s: float = field(default_factory=lambda: BUSY_FACTOR * FIRST_PAUSE_S)
 
     @property
     def left_s(self) -> float:
@@ -60,15 +64,20 @@ class CallState:
     def pause_before_retry(self, failure: HttpFailure) -> bool:
         """Pause after a failed attempt; return whether to make another one.
 
-        The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a certain one.
-        Returns False without a pause if a retry cannot help, and at once if the call is cancelled.
+        The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a certain one
+        or is busy (`BUSY_FACTOR`). Returns False without a pause if a retry cannot help, and at
+        once if the call is cancelled.
         """
+        told = failure.explanation
         pause_s = self._pause_s * random.uniform(0.5, 1.5)
-        if failure.wait_s is not None:
-            pause_s = min(failure.wait_s, MAX_REQUESTED_PAUSE_S)
+        if told.wait_s is not None:
+            pause_s = min(told.wait_s, MAX_REQUESTED_PAUSE_S)
+        elif told.is_busy:
+            pause_s = min(self._busy_pause_s, MAX_REQUESTED_PAUSE_S)
         if self.is_exhausted or self.left_s <= pause_s or not failure.is_passing:
             return False
         self._pause_s = min(2 * self._pause_s, MAX_PAUSE_S)
+        self._busy_pause_s *= BUSY_GROWTH if told.is_busy else 1.0
         if self.cancel is None:
             time.sleep(pause_s)
             return True

@@ -14,14 +14,16 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from atlaskit.caching.cache import Cache
+from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import canonical_json, entry_key
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
+from atlaskit.models.endpoint_memory import Adaptive, EndpointMemory
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
+from atlaskit.models.identity import is_same_model
 from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request
 from atlaskit.models.schema import ParametricSchema, shape_schema
 from atlaskit.models.usage import Usage
@@ -55,6 +57,7 @@ class Cached:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.cache, self.sample, self.replay = cache, sample, replay
         self._refreshed = Cache(None) if refresh else None
+        self._memory = EndpointMemory(model, cache) if isinstance(model, Adaptive) else None
 
     def complete(
         self,
@@ -74,7 +77,8 @@ class Cached:
             Unrecorded: In a replay, if neither a reply nor a failure is cached.
         """
         request = replace(request, sample=self.sample)
-        key, live_replies, cached_replies = reply_key(self.model, request), list[Reply](), list[Reply]()
+        answered = self._memory.answered() if self._memory else ""
+        key, live_replies, cached_replies = reply_key(self.model, request, answered), list[Reply](), list[Reply]()
         control: CallControl = {"max_attempts": max_attempts, "deadline_s": deadline_s, "cancel": cancel}
 
         def make_entry() -> bytes:
@@ -82,18 +86,22 @@ class Cached:
                 raise self._replay_error(request, key, max_attempts)
             reply = self._call(request, key, control)
             live_replies.append(reply)
-            return canonical_json(
-                {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
-            ).encode()
+            entry = _entry(reply, self.name)
+            actual = reply_key(self.model, request, self._memory.answered() if self._memory else "")
+            if actual == key:
+                return entry
+            self.cache.put(actual, entry, paid=True)  # another model has answered than `key` is about
+            return Transient(entry)
 
         def make_and_replace_entry() -> bytes:
             entry = make_entry()
-            self.cache.put(key, entry, paid=True)
+            if not isinstance(entry, Transient):
+                self.cache.put(key, entry, paid=True)
             return entry
 
         def is_usable(entry: bytes) -> bool:
             with suppress(ValueError):  # an imported cache may hold anything
-                cached_replies.append(_cached_reply(entry, request, max_attempts))
+                cached_replies.append(_cached_reply(entry, request, max_attempts, self.name))
                 return True
             return False
 
@@ -113,8 +121,12 @@ class Cached:
             return self.model.complete(request, **control)
         except ModelError as error:
             failure = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
-            self.cache.put_json(failure_key(key), failure, paid=True)
+            final = {"final": True} if error.is_final else {}
+            self.cache.put_json(failure_key(key), {**failure, **final}, paid=True)
             raise
+        finally:
+            if self._memory:
+                self._memory.save()
 
     def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
         """Return the error of a replay without a reply: the recorded failure, or Unrecorded."""
@@ -130,11 +142,26 @@ class Cached:
         )
 
 
-def _cached_reply(entry: bytes, request: Request, max_attempts: int) -> Reply:
+def _entry(reply: Reply, name: str) -> bytes:
+    """Return the entry of a reply. The model that it names is left out if it is the one asked."""
+    parts = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
+    return canonical_json(parts if reply.model == name else {**parts, "model": reply.model}).encode()
+
+
+def _cached_reply(entry: bytes, request: Request, max_attempts: int, name: str) -> Reply:
     """Return the reply in an entry; raise ValueError if there is none that fits the schema."""
-    text, usage, reasoning = read_reply_entry(entry)
-    answer = request.schema.model_validate_json(text)
-    return Reply(answer, text, _limited(usage, max_attempts), reasoning, live=False)
+    stored = read_reply_entry(entry)
+    answer = request.schema.model_validate_json(stored.text)
+    model = name if stored.model is None else stored.model
+    return Reply(
+        answer,
+        stored.text,
+        _limited(stored.usage, max_attempts),
+        stored.reasoning,
+        live=False,
+        model=model,
+        is_substitute=not is_same_model(name, model),
+    )
 
 
 def _limited(usage: Usage, max_attempts: int) -> Usage:
@@ -142,8 +169,18 @@ def _limited(usage: Usage, max_attempts: int) -> Usage:
     return replace(usage, calls=min(usage.calls, max_attempts))
 
 
-def read_reply_entry(entry: bytes) -> tuple[str, Usage, str]:
-    """Return the text, usage and reasoning of a cached reply.
+class StoredReply(NamedTuple):
+    """What the cache holds of a reply."""
+
+    text: str
+    usage: Usage
+    reasoning: str
+    model: str | None
+    """The model that the reply names; None for the one that was asked."""
+
+
+def read_reply_entry(entry: bytes) -> StoredReply:
+    """Return what an entry holds of a reply.
 
     Raises:
         ValueError: If the entry is not a reply. An imported cache may hold any bytes.
@@ -151,7 +188,11 @@ def read_reply_entry(entry: bytes) -> tuple[str, Usage, str]:
     try:
         match json.loads(entry):
             case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if not rest:
-                return text, Usage.from_json(usage), reasoning
+                return StoredReply(text, Usage.from_json(usage), reasoning, None)
+            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), "model": str(model), **rest} if (
+                not rest
+            ):
+                return StoredReply(text, Usage.from_json(usage), reasoning, model)
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
     raise ValueError("the fields are not those of a reply")
@@ -162,22 +203,31 @@ def read_failure_entry(entry: bytes) -> ModelError | None:
     kinds = {kind.__name__: kind for kind in (ModelError, Unreachable, Refused, BadReply)}
     try:
         match json.loads(entry):
-            case {"kind": str(kind), "told": str(message), "usage": usage, **rest} if kind in kinds and not rest:
-                return kinds[kind](message, Usage.from_json(usage))
+            case {"kind": str(kind), "told": str(message), "usage": usage, **rest} if kind in kinds:
+                if rest in ({}, {"final": True}):
+                    return kinds[kind](message, Usage.from_json(usage), is_final=bool(rest))
     except (ValueError, RecursionError):
         pass
     return None
 
 
-def reply_key(model: Model, request: Request) -> str:
+def reply_key(model: Model, request: Request, answered: str = "") -> str:
     """Return the cache key of a model's reply: the hash of everything the reply depends on.
 
-    An image is represented by its own key. Left out: the endpoint's address, credentials,
-    time-outs, number of attempts and the way images are sent, since they only transport the
-    request; role and step, which the model never sees; and the facts, which repeat the messages.
+    An image is represented by its own key. Left out: the endpoint's address (except for a name that
+    many servers use, where it is one of the parameters), credentials, time-outs, number of attempts
+    and the way images and schema are sent, since they only transport the request; the caller's
+    limit on the length of an answer, since only whole answers are cached; role and step, which the
+    model never sees; and the facts, which repeat the messages.
+
+    Args:
+        model: The model that is asked.
+        request: What it is asked.
+        answered: The model that answers in its place, or "".
     """
     return entry_key(
         "reply",
+        **({"answered": answered} if answered else {}),
         model=model.name,
         parameters=dict(model.parameters),
         sample=request.sample,

@@ -37,7 +37,7 @@ class Call:
 
     def row(self) -> dict[str, Any]:
         """Return the call as a row of a table."""
-        tokens = {name: count for name, count in self.usage.to_json().items() if name.endswith("_tokens")}
+        tokens = {name: count for name, count in vars(self.usage).items() if name.endswith("_tokens")}
         return {
             "role": self.role,
             "step": self.step,

@@ -1,22 +1,30 @@
 """`ChatEndpoint`: sends one attempt of a call to /chat/completions, and reads the server's list of
 models.
 
-An attempt builds a payload in the server's dialect, waits for the limiter, sends the payload and
-reads the completion. Retries, corrections and the wording of errors are the client's.
+An attempt builds a payload in the server's dialect and habits, waits for the limiter, sends the
+payload and reads the completion. Retries, corrections and the wording of errors are the client's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from atlaskit.errors import ModelWarning, printable
 from atlaskit.models.attempts import CallState
 from atlaskit.models.completion import Completion, read_completion
-from atlaskit.models.dialect import HOSTED, Dialect, dialect_of
-from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, parsed
+from atlaskit.models.dialect import HOSTED, Dialect, dialect_of, dialect_of_host
+from atlaskit.models.event_stream import is_event_stream, joined
+from atlaskit.models.failures import error_in
+from atlaskit.models.habits import Habits
+from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, failure_of, parsed
+from atlaskit.models.learning import learn
 from atlaskit.models.limiter import Limiter
 from atlaskit.models.listing import first_chat_model
-from atlaskit.models.payload import Payload, build_payload, delete_files, sampling_parameters
+from atlaskit.models.payload import SCHEMA_FIELDS, Payload, build_payload, delete_files
 from atlaskit.models.posting import post_when_admitted
 from atlaskit.models.protocol import Request
 
@@ -29,13 +37,16 @@ class ChatEndpoint:
 
     Attributes:
         declared: The server's dialect; None until it is known.
+        habits: What the server turned out to refuse or to need.
         known_images: Keys of the images that the server has.
     """
 
     def __init__(self, endpoint: Endpoint, limiter: Limiter, timeout_s: float, dialect: Dialect | None = None) -> None:
-        self.declared = dialect
+        self.declared = dialect or dialect_of_host(endpoint.host)
+        self.habits = Habits()
         self.known_images: set[str] = set()
         self._endpoint, self._limiter, self._timeout_s = endpoint, limiter, timeout_s
+        self._learning = threading.Lock()
 
     def first_model(self) -> str | None:
         """Return the first model of the server's list that chats, None for an empty or odd list.
@@ -44,68 +55,108 @@ class ChatEndpoint:
             HttpFailure: If the list cannot be fetched.
             ModelError: If no model in it chats.
         """
-        models = parsed(self._endpoint.get("models"))
+        page, headers = self._endpoint.get_with_headers("models")
+        models = parsed(page)
         name = first_chat_model(models, self._endpoint.base_url)
         if name is not None:
-            self.declared = self.declared or dialect_of(models)
+            self.declared = self.declared or dialect_of(models, headers, name)
         return name
 
-    def dialect(self, state: CallState) -> Dialect:
+    def dialect(self, state: CallState, model: str = "") -> Dialect:
         """Return the server's dialect. The first time, the server's list of models decides.
 
         A server that has no list, or does not show it to everyone, counts as "hosted".
+
+        Args:
+            state: The state of the call that needs it.
+            model: The model that is called.
 
         Raises:
             HttpFailure: If fetching the list failed in a way that may pass.
         """
         if self.declared is None:
             try:
-                page = self._endpoint.get("models", min(CONNECT_S, state.left_s), state.cancel)
+                page, headers = self._endpoint.get_with_headers("models", min(CONNECT_S, state.left_s), state.cancel)
             except HttpFailure as failure:
                 if failure.is_passing:
                     failure.is_call = not failure.was_reached
                     raise
-                page = b""
+                page, headers = b"", {}
             try:
-                self.declared = dialect_of(parsed(page))
+                self.declared = dialect_of(parsed(page), headers, model)
             except HttpFailure:
                 self.declared = HOSTED
         return self.declared
 
-    def attempt(self, request: Request, model: str, parameters: Mapping[str, Any], state: CallState) -> Completion:
-        """Send a request once and return the completion.
+    def attempt(
+        self,
+        request: Request,
+        model: str,
+        fields: Callable[[Dialect], Mapping[str, Any]],
+        max_tokens: Callable[[Dialect, Habits], int],
+        state: CallState,
+    ) -> Completion:
+        """Send a request until the server takes it, and return the completion.
 
         A server may have dropped an image that is sent as a uuid alone. If it rejects such a
-        request for whatever reason, the request is sent again with all images in it. The model did
-        not see the first one, so both are one attempt.
+        request for whatever reason, the request is sent again with all images in it. If it refuses
+        a field by name, the request is sent again without the field, and so are all later ones. The
+        model did not see the rejected requests, so all are one attempt.
 
         Args:
             request: The request.
             model: Name of the model at the server.
-            parameters: `temperature` and `seed` of the client.
+            fields: Returns the fields of the body beside messages and schema, in a dialect.
+            max_tokens: Returns the most tokens of the answer, in a dialect and with habits.
             state: The call's state. Queueing time and sent bytes are added to it.
 
         Raises:
             HttpFailure: If the exchange failed, or returned something other than a completion.
         """
-        dialect, known = self.dialect(state), self.known_images
-        sampling = sampling_parameters(dialect, parameters["temperature"], parameters["seed"] + request.sample)
+        dialect, known = self.dialect(state, model), self.known_images
         while True:
-            payload = build_payload(request, model, dialect, sampling, known)
+            habits = self.habits
+            limit = max_tokens(dialect, habits)
+            payload = build_payload(request, model, dialect, fields(dialect), known, habits, limit)
             try:
-                page = self._send(payload, state)
+                completion = _completion_in(self._send(payload, state))
             except HttpFailure as failure:
-                if not (payload.named and failure.status in UNKNOWN_IMAGE):
+                if payload.named and failure.status in UNKNOWN_IMAGE:
+                    self.known_images -= payload.named
+                    known = set()
+                elif not self._has_learned(failure, habits, payload, model):
                     raise
-                self.known_images -= payload.named
-                known = set()
                 continue
-            try:
-                completion = read_completion(parsed(page))
-            except ValueError as error:
-                raise HttpFailure(f"returned {error}") from error
             self.known_images |= payload.carried
             return completion
+
+    def learn(self, **habits: Any) -> bool:
+        """Remember habits of the server; return whether one of them is new."""
+        with self._learning:
+            before, self.habits = self.habits, replace(self.habits, **habits)
+            return self.habits != before
+
+    def _has_learned(self, failure: HttpFailure, habits: Habits, payload: Payload, model: str) -> bool:
+        """Learn from a failure what the server refuses; return whether to send the request anew."""
+        learned = learn(failure, habits, payload.optional, payload.length, payload.limit)
+        if learned == habits:
+            return False
+        with self._learning:
+            if self.habits != habits:  # another thread has learned in the meantime: try what it knows
+                return True
+            self.habits = learned
+        place = f"{printable(model, 200)} at {self._endpoint.base_url}"
+        words = f" ({failure.explanation.words})"
+        if learned.length != habits.length:
+            told = f"{place} refuses {payload.length!r}: {learned.length!r} is sent from now on{words}."
+            warnings.warn(told, ModelWarning, stacklevel=2)
+        if learned.most_tokens != habits.most_tokens:
+            told = f"{place} allows an answer at most {learned.most_tokens} tokens, not {payload.limit}{words}."
+            warnings.warn(told, ModelWarning, stacklevel=2)
+        for name in set(learned.refused) - set(habits.refused):
+            instead = ": the schema is told in words" if name in SCHEMA_FIELDS else ": it is left out"
+            warnings.warn(f"{place} refuses {name!r}{instead} from now on{words}.", ModelWarning, stacklevel=2)
+        return True
 
     def _send(self, payload: Payload, state: CallState) -> bytes:
         """Send a payload once the limiter admits it, and return the body of the answer."""
@@ -121,3 +172,20 @@ class ChatEndpoint:
             )
         finally:
             delete_files(payload.files)
+
+
+def _completion_in(page: bytes) -> Completion:
+    """Return the completion in the body of an answer.
+
+    Raises:
+        HttpFailure: If it holds an error or something else.
+    """
+    body: Any = None
+    try:
+        body = joined(page) if is_event_stream(page) else parsed(page)
+        if (error := error_in(body)) is not None:
+            raise failure_of(error[0], {}, error[1], is_in_success=True)
+        return read_completion(body)
+    except ValueError as error:
+        is_foreign = not isinstance(body, dict) or "choices" not in body
+        raise HttpFailure(f"returned {error}", is_foreign=is_foreign) from error

@@ -9,23 +9,31 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
-from atlaskit.errors import InputError, first_fault
+from atlaskit.errors import InputError, ModelWarning, check_whole, printable
+from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.attempts import CallState
 from atlaskit.models.chat import ChatEndpoint
 from atlaskit.models.completion import Completion
 from atlaskit.models.dialect import Dialect, dialect_named
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
+from atlaskit.models.estimate import estimated_usage
+from atlaskit.models.families import Family, family_of
+from atlaskit.models.habits import Habits
 from atlaskit.models.http import Endpoint, HttpFailure
+from atlaskit.models.identity import is_generic, is_same_model
 from atlaskit.models.limiter import limiter_for
 from atlaskit.models.metrics import ServerMetrics, read_metrics
+from atlaskit.models.payload import checked_extra_body, sampling_parameters
 from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.models.remedies import advice, is_final
+from atlaskit.models.schema import is_out_of_bounds
+from atlaskit.models.thinking import check_thinking, merged, room, thinking_fields
 from atlaskit.models.usage import Usage
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
@@ -37,16 +45,20 @@ class VLM:
 
     A call is retried after a failed connection, a reset, a time-out and the statuses 408, 409, 425,
     429 and 5xx, with growing pauses and jitter, or after the pause that the endpoint asks for, up
-    to one minute. An answer that does not fit the schema is sent back once with what is wrong.
-    Every attempt counts as a call in `Usage`, except one that is repeated at once because the
-    server no longer had an image.
+    to one minute. An endpoint that limits the rate or loads its model is waited for, up to a minute
+    over all attempts if it does not say how long. An answer that does not fit the schema is sent
+    back once with what is wrong. Every attempt counts as a call in `Usage`, except a request that
+    is repeated at once because the server refused it before the model saw it: it no longer had an
+    image, or does not know a field.
 
     Threads may share a VLM, and should: then an image is sent once.
 
     Attributes:
         name: Name of the model.
-        parameters: What the replies depend on beside the model: temperature and seed.
+        parameters: What the replies depend on beside the model: temperature, seed, and what else
+            was set. For a name that many servers use ("default"), the address is among them.
         base_url: Address of the endpoint, without a slash at its end.
+        max_tokens: Most tokens of an answer, its thought included, or None.
     """
 
     def __init__(
@@ -57,6 +69,9 @@ class VLM:
         api_key: str | None = None,
         temperature: float = DEFAULT_PARAMETERS["temperature"],
         seed: int = DEFAULT_PARAMETERS["seed"],
+        max_tokens: int | None = None,
+        thinking: bool | None = None,
+        extra_body: Mapping[str, Any] | None = None,
         timeout_s: float = 300.0,
         in_flight: int | None = None,
         dialect: str | Dialect | None = None,
@@ -70,34 +85,54 @@ class VLM:
                 sent to a server on this machine.
             temperature: Sampling temperature.
             seed: Seed of the sampling, where the endpoint accepts one.
+            max_tokens: Most tokens of an answer, its thought included. None: enough for the answer,
+                with room for a thought where the model thinks.
+            thinking: Whether the model thinks before it answers. None: as it does by itself.
+            extra_body: More fields of every request, such as `reasoning_effort` or
+                `chat_template_kwargs`.
             timeout_s: Most seconds one attempt may take.
             in_flight: Most requests in flight to this address at once, over all models and threads
                 of the process. None: 16, or the limit that was set before.
-            dialect: What the endpoint accepts: "vllm", "openai" (OpenAI itself), "hosted" (what
-                most others accept), "plain" (the schema is part of the prompt) or an `ak.Dialect`.
-                None: what the endpoint's list of models declares.
+            dialect: What the endpoint accepts: the name of one of `DIALECTS`, such as "vllm",
+                "openai" (OpenAI itself), "hosted" (what most others accept) or "plain" (the schema
+                is part of the prompt), or an `ak.Dialect`. None: what the endpoint's host and its
+                list of models tell.
 
         Raises:
             Unreachable: If `model` is None and the endpoint does not answer.
-            InputError: If a setting is invalid.
+            InputError: If a setting is invalid, or thinking cannot be turned off.
         """
         for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} must be a positive number; got {value}.")
-        self._settings = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        if max_tokens is not None:
+            check_whole("max_tokens", max_tokens)
+        more = checked_extra_body(extra_body)
+        self._transport = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        self._thinking, self._extra_body = thinking, more
         self._endpoint = Endpoint(base_url, api_key)
         self.base_url = self._endpoint.base_url
         declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
         self._chat = ChatEndpoint(self._endpoint, limiter_for(self.base_url, in_flight), timeout_s, declared)
-        in_words = {"schema": "words"} if declared and declared.schema == "words" else {}
-        self.parameters: Mapping[str, Any] = {"temperature": temperature, "seed": seed, **in_words}
+        declared = self._chat.declared
         self.name = model or self._first_model()
+        check_thinking(thinking, family_of(self.name), self.name)
+        self.max_tokens = max_tokens
+        self.parameters: Mapping[str, Any] = {
+            "temperature": temperature,
+            "seed": seed,
+            **({"schema": "words"} if declared and declared.schema == "words" else {}),
+            **({"thinking": thinking} if thinking is not None else {}),
+            **({"extra_body": merged(declared.extra_body if declared else {}, more)} if more else {}),
+            **({"address": self.base_url} if is_generic(self.name) else {}),
+        }
 
     def __reduce__(self) -> tuple[Callable[[], VLM], tuple[()]]:
         """Pickle the settings: another process or machine opens connections of its own."""
         declared = self._chat.declared
         dialect = declared and replace(declared, media=None)  # the folder exists on this machine only
-        settings: dict[str, Any] = {**self._settings, **{name: self.parameters[name] for name in DEFAULT_PARAMETERS}}
+        settings: dict[str, Any] = {**self._transport, **{name: self.parameters[name] for name in DEFAULT_PARAMETERS}}
+        settings |= {"max_tokens": self.max_tokens, "thinking": self._thinking, "extra_body": self._extra_body}
         return partial(VLM, self.base_url, self.name, dialect=dialect, **settings), ()
 
     @property
@@ -109,9 +144,18 @@ class VLM:
         """
         state = CallState()
         try:
-            return self._chat.dialect(state)
+            return self._chat.dialect(state, self.name)
         except HttpFailure as failure:
             raise self._error(failure, state) from failure.__cause__
+
+    @property
+    def habits(self) -> Habits:
+        """What the endpoint turned out to refuse or to need. It can be set, from an earlier run."""
+        return self._chat.habits
+
+    @habits.setter
+    def habits(self, habits: Habits) -> None:
+        self._chat.habits = habits
 
     def complete(
         self,
@@ -136,27 +180,113 @@ class VLM:
             BadReply: If the answer does not fit the schema, even after one correction.
             ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
         """
-        state = CallState(max_attempts, deadline_s, cancel)
-        is_corrected = False
+        state, is_corrected = CallState(max_attempts, deadline_s, cancel), False
         while True:
             completion = self._complete_with_retries(request, state)
             if completion.is_withheld:
                 message = f"{self.name} at {self.base_url} withheld its answer (content filter or refusal)."
                 raise Refused(message, state.usage, state.transit)
             try:
-                answer = request.schema.model_validate_json(completion.text)
-            except ValidationError as error:
-                complaint = _complaint(error, completion)
+                found = find_answer(completion, request.schema)
+            except NoAnswer as complaint:
+                problem = complaint
             else:
-                return Reply(answer, completion.text, state.usage, completion.reasoning, transit=state.transit)
-            if is_corrected or state.is_exhausted:
-                message = (
-                    f"{self.name} returned an answer that does not fit the schema: {complaint}. "
-                    f"It begins with {completion.text[:200]!r}."
+                return Reply(
+                    found.answer,
+                    found.text,
+                    state.usage,
+                    completion.reasoning,
+                    model=completion.model,
+                    is_substitute=not is_same_model(self.name, completion.model),
+                    transit=state.transit,
                 )
-                raise BadReply(message, state.usage, state.transit)
+            if completion.is_cut_off and not completion.text.strip():
+                if not state.is_exhausted and self._makes_room():
+                    continue
+                raise BadReply(self._cut_off(completion), state.usage, state.transit)
+            if is_corrected or state.is_exhausted:
+                raise BadReply(self._misfit(completion, str(problem)), state.usage, state.transit)
             is_corrected = True
-            request = _with_correction(request, completion.text, complaint)
+            request = self._corrected(request, completion, str(problem))
+
+    def _complete_with_retries(self, request: Request, state: CallState) -> Completion:
+        """Return the completion of a request after as many attempts as it needs and may have."""
+        while True:
+            try:
+                completion = self._chat.attempt(
+                    request, self.name, partial(self._fields, request), partial(self._limit, request), state
+                )
+            except HttpFailure as failure:
+                state.count(Usage(calls=int(failure.is_call)))
+                if not state.pause_before_retry(failure):
+                    raise self._error(failure, state) from failure.__cause__
+            else:
+                is_counted = completion.has_usage
+                state.count(completion.usage if is_counted else estimated_usage(request, completion, self._family))
+                self._compare(completion.model)
+                return completion
+
+    @property
+    def _family(self) -> Family:
+        return family_of(self.name)
+
+    def _fields(self, request: Request, dialect: Dialect) -> Mapping[str, Any]:
+        """Return the fields of a body beside its messages, schema and length."""
+        sampling = sampling_parameters(
+            dialect, self.parameters["temperature"], self.parameters["seed"] + request.sample
+        )
+        thinking = thinking_fields(self._thinking, dialect, self._family)
+        return merged(sampling, dialect.extra_body, thinking, self._extra_body)
+
+    def _limit(self, request: Request, dialect: Dialect, habits: Habits) -> int:
+        """Return the most tokens of an answer: what was set, or the request's and room to think."""
+        was_set = self.max_tokens or dialect.max_tokens
+        return was_set or request.max_tokens + room(self._thinking, dialect, self._family, habits.thinks)
+
+    def _makes_room(self) -> bool:
+        """Give a model that turned out to think room for it; return whether it had none before."""
+        declared = self._chat.declared
+        is_set = self.max_tokens is not None or (declared is not None and declared.max_tokens is not None)
+        return not is_set and not self._family.thinks and self._chat.learn(thinks=True)
+
+    def _cut_off(self, completion: Completion) -> str:
+        """Return the message that an answer was cut off in its thought, and what to set."""
+        family = self._family
+        can_stop = self._thinking is not False and not (family.thinks and not family.no_thinking)
+        instead = ", or turn thinking off (thinking=False, --no-thinking)" if can_stop else ""
+        return (
+            f"{self.name} was cut off in its thought after {completion.usage.completion_tokens or 'all its'} tokens, "
+            f"before its answer: raise max_tokens (--max-tokens){instead}."
+        )
+
+    def _misfit(self, completion: Completion, problem: str) -> str:
+        """Return the message that an answer does not fit, even after a correction."""
+        if completion.is_cut_off:
+            return f"{self.name} returned no whole answer: {problem}. Raise max_tokens (--max-tokens)."
+        begin = printable(completion.text or completion.reasoning, 200)
+        said = f" It begins with {begin!r}." if begin else ""
+        return f"{self.name} returned an answer that does not fit the schema: {problem}.{said}"
+
+    def _compare(self, model: str) -> None:
+        """Remember which model answered, and warn if it is not the one that was asked for."""
+        answered = "" if is_same_model(self.name, model) else model
+        if answered != self.habits.answered and self._chat.learn(answered=answered) and not is_generic(self.name):
+            place = f"{printable(self.name, 200)} at {self.base_url}"
+            told = f"{place} is answered by {printable(answered, 200)}: its replies are kept apart in the cache."
+            warnings.warn(
+                told if answered else f"{place} answers under its own name again.", ModelWarning, stacklevel=4
+            )
+
+    def _corrected(self, request: Request, completion: Completion, problem: str) -> Request:
+        """Return the request, continued by the model's answer and what is wrong with it.
+
+        A server that does not decode by the schema is told it in words, now and from now on.
+        """
+        told = f"That does not fit the schema: {problem}. Answer again, in JSON only."
+        said = completion.text or "(nothing)"
+        if not completion.is_cut_off and not is_out_of_bounds(completion.text, request.schema):
+            self._chat.learn(needs_words=True)
+        return replace(request, messages=(*request.messages, Message("assistant", (said,)), Message("user", (told,))))
 
     def counters(self) -> ServerMetrics:
         """Return the server's own counters, summed since it started.
@@ -178,19 +308,6 @@ class VLM:
         except (ValueError, OverflowError) as error:
             raise ModelError(f"{self.base_url} returned unusable counters ({error}).", Usage()) from error
 
-    def _complete_with_retries(self, request: Request, state: CallState) -> Completion:
-        """Return the completion of a request after as many attempts as it needs and may have."""
-        while True:
-            try:
-                completion = self._chat.attempt(request, self.name, self.parameters, state)
-            except HttpFailure as failure:
-                state.count(Usage(calls=int(failure.is_call)))
-                if not state.pause_before_retry(failure):
-                    raise self._error(failure, state) from failure.__cause__
-            else:
-                state.count(completion.usage)
-                return completion
-
     def _first_model(self) -> str:
         try:
             name = self._chat.first_model()
@@ -205,13 +322,14 @@ class VLM:
         return name
 
     def _error(self, failure: HttpFailure, state: CallState) -> ModelError:
-        return call_error(self.name, self._endpoint, failure, state)
+        declared = self._chat.declared
+        return call_error(self.name, self._endpoint, failure, state, declared.name if declared else "")
 
     def __repr__(self) -> str:
         return f"VLM({self.base_url!r}, {self.name!r})"
 
 
-def call_error(name: str, endpoint: Endpoint, failure: HttpFailure, state: CallState) -> ModelError:
+def call_error(name: str, endpoint: Endpoint, failure: HttpFailure, state: CallState, dialect: str = "") -> ModelError:
     """Return the error that a call ends with after a failed exchange.
 
     Args:
@@ -219,12 +337,15 @@ def call_error(name: str, endpoint: Endpoint, failure: HttpFailure, state: CallS
         endpoint: Where it was called.
         failure: Of the last attempt.
         state: Of the call.
+        dialect: Name of the dialect that was spoken, if it is known.
     """
     if not failure.was_reached:
         return _unreachable(endpoint, failure, state)
     attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
+    remedy = advice(failure, endpoint, name, dialect)
+    message = f"{name} at {endpoint.base_url} {failure}{attempts}{f': {remedy}' if remedy else ''}."
     error = ModelError if failure.is_passing or not failure.is_call else Refused
-    return error(f"{name} at {endpoint.base_url} {failure}{attempts}.", state.usage, state.transit)
+    return error(message, state.usage, state.transit, status=failure.status, is_final=is_final(failure))
 
 
 def _unreachable(endpoint: Endpoint, failure: HttpFailure, state: CallState) -> Unreachable:
@@ -234,19 +355,3 @@ def _unreachable(endpoint: Endpoint, failure: HttpFailure, state: CallState) -> 
         advice = "start one with `python -m atlaskit serve MODEL`, or pass the address of another endpoint"
     message = f"No model answers at {endpoint.base_url} ({str(failure).rstrip('. ')}): {advice}."
     return Unreachable(message, state.usage, state.transit)
-
-
-def _with_correction(request: Request, text: str, complaint: str) -> Request:
-    """Return the request, continued by the model's answer and what is wrong with it."""
-    words = f"That does not fit the schema: {complaint}. Answer again, in JSON only."
-    return replace(
-        request, messages=(*request.messages, Message("assistant", (text or "(nothing)",)), Message("user", (words,)))
-    )
-
-
-def _complaint(error: ValidationError, completion: Completion) -> str:
-    """Return what is wrong with an answer, in the words that the model is sent."""
-    where, what = first_fault(error)
-    complaint = f"{what} at {where}" if where else what
-    cut_off = f" (it was cut off after {completion.usage.completion_tokens} tokens)"
-    return complaint + cut_off if completion.is_cut_off else complaint

@@ -1,13 +1,14 @@
 """What an OpenAI-compatible endpoint accepts, declared as data.
 
 Endpoints that call themselves OpenAI-compatible differ in what they accept. A `Dialect` declares
-what may be sent to one; whatever it does not declare is left out. Nothing is tried out by sending
-requests. `payload` turns a request into a body by these declarations, `completion` reads what comes
-back.
+what may be sent to one; whatever it does not declare is left out. `payload` turns a request into a
+body by these declarations, `completion` reads what comes back. What an endpoint turns out not to
+accept is learned from its errors: see `habits`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -32,9 +33,21 @@ class Dialect:
     temperature: bool = True
     """Whether the endpoint accepts `temperature`."""
     seed: bool = False
-    """Whether the endpoint accepts `seed`."""
+    """Whether the endpoint accepts a seed."""
+    seed_name: str = "seed"
+    """Name of the parameter that holds the seed."""
     length: str = "max_tokens"
     """Name of the parameter that limits the length of an answer."""
+    max_tokens: int | None = None
+    """Most tokens of an answer, its thought included. None: the call's own, with room for a thought
+    where the model thinks."""
+    thinks: bool = False
+    """Whether every model behind it thinks before it answers."""
+    no_thinking: Mapping[str, Any] | None = None
+    """Fields of a request that turn thinking off; {} where nothing thinks unless it is asked to.
+    None: those of the model's family."""
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    """More fields of every request."""
     image_names: bool = False
     """Whether an image may carry a `uuid` and later be sent as that uuid alone (vLLM)."""
     counters: bool = False
@@ -51,10 +64,66 @@ class Dialect:
 
 
 VLLM = Dialect("vllm", seed=True, image_names=True, counters=True)
-OPENAI = Dialect("openai", schema="strict", seed=True, length="max_completion_tokens")
+OPENAI = Dialect(
+    "openai", schema="strict", seed=True, length="max_completion_tokens", no_thinking={"reasoning_effort": "minimal"}
+)
 HOSTED = Dialect("hosted")
 PLAIN = Dialect("plain", schema="words")
-DIALECTS = {dialect.name: dialect for dialect in (VLLM, OPENAI, HOSTED, PLAIN)}
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        VLLM,
+        Dialect("sglang", seed=True),
+        Dialect("llamacpp", seed=True),
+        Dialect("lmstudio", seed=True),
+        Dialect("ollama", seed=True, no_thinking={"reasoning_effort": "none"}),
+        Dialect("litellm", schema="strict", seed=True, no_thinking={"reasoning_effort": "none"}),
+        Dialect("openrouter", schema="strict", seed=True, no_thinking={"reasoning": {"enabled": False}}),
+        OPENAI,
+        Dialect("anthropic", schema="words", no_thinking={}),
+        Dialect("gemini", schema="strict", no_thinking={"reasoning_effort": "none"}),
+        Dialect("mistral", schema="strict", seed=True, seed_name="random_seed", no_thinking={}),
+        HOSTED,
+        PLAIN,
+    )
+}
+"""The dialects by name: of local servers, of gateways, of services, and two for all others."""
+
+HOSTS = {
+    "api.openai.com": "openai",
+    "openai.azure.com": "openai",
+    "api.anthropic.com": "anthropic",
+    "generativelanguage.googleapis.com": "gemini",
+    "aiplatform.googleapis.com": "gemini",
+    "api.mistral.ai": "mistral",
+    "openrouter.ai": "openrouter",
+}
+"""Dialects of services, by the end of their host's name."""
+OWNERS = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "llamacpp": "llamacpp",
+    "library": "ollama",
+    "organization_owner": "lmstudio",
+}
+"""Dialects of local servers, by the owner that their list of models names. "openai" is none:
+LiteLLM and other gateways say so of every model."""
+ENTRIES: Mapping[str, Mapping[str, Any]] = {
+    "anthropic": {"type": "model", "display_name": str},
+    "gemini": {"id": "models/", "owned_by": "google"},
+    "mistral": {"capabilities": dict, "owned_by": "mistralai"},
+    "openrouter": {"canonical_slug": str, "architecture": dict},
+}
+"""Dialects of services, by what an entry of their list holds: values, starts of values, types."""
+HEADERS = {
+    "x-litellm-version": "litellm",
+    "x-litellm-call-id": "litellm",
+    "openai-processing-ms": "openai",
+    "anthropic-organization-id": "anthropic",
+}
+"""Dialects by the header that only one server sends."""
+SERVERS = {"llama.cpp": "llamacpp"}
+"""Dialects by the value of the header `server`."""
 
 
 def dialect_named(name: str) -> Dialect:
@@ -68,12 +137,48 @@ def dialect_named(name: str) -> Dialect:
     return DIALECTS[name]
 
 
-def dialect_of(models: Any) -> Dialect:
-    """Return the dialect of a server, by the owner that its list of models (GET /models) names."""
+def dialect_of_host(host: str) -> Dialect | None:
+    """Return the dialect of a service by its host, None for any other host."""
+    host = host.lower().rstrip(".")
+    names = (name for end, name in HOSTS.items() if host == end or host.endswith(f".{end}") or _is_region(host, end))
+    return next((DIALECTS[name] for name in names), None)
+
+
+def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") -> Dialect:
+    """Return the dialect of a server by what it says with its list of models (GET /models).
+
+    Args:
+        models: The parsed list; anything else counts as no list.
+        headers: The headers of the answer, with lower-case names.
+        model: The model that is asked for: its entry counts, or else the first one.
+    """
+    for name, dialect in HEADERS.items():
+        if name in headers:
+            return DIALECTS[dialect]
+    if headers.get("server", "").lower() in SERVERS:
+        return DIALECTS[SERVERS[headers["server"].lower()]]
+    entry = _entry(models, model)
+    owner = entry.get("owned_by")
+    if isinstance(owner, str) and owner in OWNERS:
+        return DIALECTS[OWNERS[owner]]
+    names = (name for name, signs in ENTRIES.items() if all(_is(entry.get(key), sign) for key, sign in signs.items()))
+    return DIALECTS[next(names, HOSTED.name)]
+
+
+def _is_region(host: str, end: str) -> bool:
+    """Return whether a host is a service in one region ("us-east5-aiplatform.googleapis.com")."""
+    return host.endswith(f"-{end}")
+
+
+def _is(value: Any, sign: Any) -> bool:
+    """Return whether a value of an entry is of a type, or begins with a text."""
+    return isinstance(value, sign) if isinstance(sign, type) else isinstance(value, str) and value.startswith(sign)
+
+
+def _entry(models: Any, model: str) -> Mapping[str, Any]:
+    """Return the entry of a model in a list of models, or else the first one."""
     match models:
-        case {"data": [{"owned_by": "vllm"}, *_]}:
-            return VLLM
-        case {"data": [{"owned_by": "openai" | "system" | "openai-internal"}, *_]}:
-            return OPENAI
-        case _:
-            return HOSTED
+        case {"data": [_, *_] as entries}:
+            known = [each for each in entries if isinstance(each, dict)]
+            return next((each for each in known if each.get("id") == model), known[0] if known else {})
+    return {}

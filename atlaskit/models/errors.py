@@ -23,12 +23,19 @@ class ModelError(AtlasError):
     """
 
     live = True
-    status = 0
-    is_final = False
 
-    def __init__(self, message: str, usage: Usage = Usage(calls=1), transit: Transit = Transit()) -> None:
+    def __init__(
+        self,
+        message: str,
+        usage: Usage = Usage(calls=1),
+        transit: Transit = Transit(),
+        *,
+        status: int = 0,
+        is_final: bool = False,
+    ) -> None:
         super().__init__(message)
         self.usage, self.transit = usage, transit
+        self.status, self.is_final = status, is_final
 
 
 class Unreachable(ModelError):

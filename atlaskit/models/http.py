@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.address import parse_address
+from atlaskit.models.failures import PASSING, Explanation, explain
 
 if TYPE_CHECKING:
     import httpcore
@@ -28,8 +28,6 @@ KEEP_ALIVE_S = 3.0
 """Seconds an idle connection is kept. vLLM closes it after five, then perhaps during a request."""
 LONGEST_ANSWER = 8_000_000
 """Most bytes of an answer."""
-PASSING = frozenset({408, 409, 425, 429})
-"""Statuses that may pass, beside the server's own errors (5xx)."""
 
 
 class HttpFailure(Exception):
@@ -43,7 +41,8 @@ class HttpFailure(Exception):
         is_passing: bool = True,
         was_reached: bool = True,
         is_call: bool = True,
-        wait_s: float | None = None,
+        is_foreign: bool = False,
+        explanation: Explanation | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -54,8 +53,10 @@ class HttpFailure(Exception):
         """Whether a server accepted the connection."""
         self.is_call = is_call
         """Whether the attempt counts as a call: the request was sent, or should have been."""
-        self.wait_s = wait_s
-        """Seconds the endpoint asks to wait before another attempt; None if it does not say."""
+        self.is_foreign = is_foreign
+        """Whether something answered that does not speak the protocol, such as a web page."""
+        self.explanation = explanation or Explanation()
+        """What the answer says, if it is an error."""
 
 
 class Endpoint:
@@ -63,7 +64,9 @@ class Endpoint:
 
     Attributes:
         base_url: The address, without a slash at its end.
+        host: Its host.
         is_local: Whether the address is this machine's.
+        has_key: Whether requests carry a key.
     """
 
     def __init__(self, base_url: str, api_key: str | None = None) -> None:
@@ -78,17 +81,24 @@ class Endpoint:
             InputError: If the address, the key or the environment's proxy is invalid.
         """
         self._address = parse_address(str(base_url).rstrip("/"))
-        self.base_url, self.is_local = self._address.url, self._address.is_local
+        self.base_url, self.host, self.is_local = self._address.url, self._address.host, self._address.is_local
         if api_key is None and not self.is_local:
             api_key = os.environ.get("OPENAI_API_KEY")
         key = (api_key or "").strip()
         if not (key.isascii() and key.isprintable()):
             raise InputError("The endpoint's key contains a character that no key has: copy it again.")
+        self.has_key = bool(key)
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._process, self._pool = os.getpid(), self._new_pool()
 
     def get(self, path: str, timeout_s: float = CONNECT_S, cancel: threading.Event | None = None) -> bytes:
         """Return the body at a path below the address, or at a full URL. See `post`."""
+        return self.get_with_headers(path, timeout_s, cancel)[0]
+
+    def get_with_headers(
+        self, path: str, timeout_s: float = CONNECT_S, cancel: threading.Event | None = None
+    ) -> tuple[bytes, Mapping[str, str]]:
+        """Return the body at a path, and the answer's headers with lower-case names. See `post`."""
         return self._exchange("GET", path, b"", {}, timeout_s, cancel)
 
     def post(
@@ -106,7 +116,7 @@ class Endpoint:
         Raises:
             HttpFailure: If there was no answer, or the answer is an error.
         """
-        return self._exchange("POST", path, body, headers, timeout_s, cancel)
+        return self._exchange("POST", path, body, headers, timeout_s, cancel)[0]
 
     def _new_pool(self) -> httpcore.ConnectionPool:
         from atlaskit.models.transport import connection_pool  # here: `import atlaskit` loads no HTTP client
@@ -127,7 +137,7 @@ class Endpoint:
         headers: Mapping[str, str],
         timeout_s: float,
         cancel: threading.Event | None,
-    ) -> bytes:
+    ) -> tuple[bytes, Mapping[str, str]]:
         from atlaskit.models.transport import deadline
 
         url = path if "://" in path else f"{self.base_url}/{path}"
@@ -144,7 +154,8 @@ class Endpoint:
                 page += chunk
                 if len(page) > LONGEST_ANSWER:
                     raise HttpFailure(f"sent an answer that is too long ({len(page):,} bytes so far)")
-        return _body(response, bytes(page))
+        received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+        return _body(response.status, received, bytes(page)), received
 
 
 @contextlib.contextmanager
@@ -179,22 +190,37 @@ def parsed(page: bytes) -> Any:
     try:
         return json.loads(page)
     except (ValueError, RecursionError) as error:
-        raise HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})") from error
+        is_page = page.lstrip()[:1] == b"<"
+        raise HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page) from error
 
 
-def _body(response: httpcore.Response, page: bytes) -> bytes:
+def _body(status: int, headers: Mapping[str, str], page: bytes) -> bytes:
     """Return the body of an answer; raise HttpFailure if the answer is an error."""
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
     encoding = headers.get("content-encoding", "").lower() or "identity"
-    if response.status < 300:
+    if status < 300:
         return _decompressed(page, encoding)
     with contextlib.suppress(HttpFailure):  # the status matters more than an unreadable body
         page = _decompressed(page, encoding)
-    is_passing = response.status in PASSING or response.status >= 500
-    explanation = _error_message(page)
-    message = f"returned HTTP {response.status}" + (f": {explanation}" if explanation else "")
-    wait_s = _requested_wait_s(headers.get("retry-after", ""))
-    raise HttpFailure(message, status=response.status, is_passing=is_passing, wait_s=wait_s)
+    if status < 400:
+        target = printable(headers.get("location", "") or "an address that it does not tell", 200)
+        raise HttpFailure(f"returned HTTP {status}, a redirect to {target}", status=status, is_passing=False)
+    raise failure_of(status, headers, page)
+
+
+def failure_of(status: int, headers: Mapping[str, str], page: bytes, *, is_in_success: bool = False) -> HttpFailure:
+    """Return the failure that an endpoint's error describes.
+
+    Args:
+        status: The HTTP status, or the code in the body; 0 if there is none.
+        headers: The answer's headers, with lower-case names.
+        page: The answer's body.
+        is_in_success: Whether the error came in an answer with status 200.
+    """
+    explanation = explain(status, headers, page)
+    is_passing = (status in PASSING or status >= 500 or not status) and explanation.kind in ("", "busy")
+    message = f"returned HTTP {status}" if not is_in_success else "returned an error"
+    message += f": {explanation.words}" if explanation.words else ""
+    return HttpFailure(message, status=status, is_passing=is_passing, explanation=explanation)
 
 
 def _decompressed(page: bytes, encoding: str) -> bytes:
@@ -212,30 +238,3 @@ def _decompressed(page: bytes, encoding: str) -> bytes:
     if len(decompressed) > LONGEST_ANSWER:
         raise HttpFailure(f"sent an answer that is too long (more than {LONGEST_ANSWER:,} bytes)")
     return decompressed
-
-
-def _error_message(page: bytes) -> str:
-    """Return the message in the body of an error, on one line of at most 300 characters."""
-    text = page.decode(errors="replace")
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        body = None
-    match body:
-        case (
-            {"error": {"message": str(message)}}
-            | {"error": str(message)}
-            | {"message": str(message)}
-            | {"detail": str(message)}
-        ):
-            text = message
-    return printable(" ".join(text.split()), 300).rstrip(". ")
-
-
-def _requested_wait_s(retry_after: str) -> float | None:
-    """Return the seconds in a Retry-After header; None for a date or nonsense."""
-    try:
-        wait_s = float(retry_after)
-    except ValueError:
-        return None
-    return wait_s if 0 <= wait_s < math.inf else None

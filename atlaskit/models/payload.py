@@ -10,19 +10,34 @@ import base64
 import contextlib
 import hashlib
 import json
+import sys
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from atlaskit.errors import InputError, reason
 from atlaskit.models.dialect import Dialect
+from atlaskit.models.habits import Habits
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Image, Message, Request
 from atlaskit.models.schema import json_schema
 
 BOUNDS = frozenset({"maxLength", "minLength", "maximum", "minimum", "maxItems", "minItems"})
 """Keywords of JSON Schema that strict decoding does not accept."""
+
+
+SCHEMA_FIELDS = frozenset({"response_format", "structured_outputs"})
+"""Fields of a body that tell the schema. Without one of them, it is told in words."""
+OWN_FIELDS = {
+    **dict.fromkeys(("messages", "response_format", "structured_outputs", "stream", "n"), "atlaskit sets it"),
+    **dict.fromkeys(("max_tokens", "max_completion_tokens"), "pass max_tokens=… (--max-tokens)"),
+    **{name: f"pass {name}=… to ak.VLM" for name in ("model", "temperature", "seed")},
+}
+"""Fields that a caller's `extra_body` must not hold, and what to do instead."""
+IMAGE_NAMES = "uuid"
+"""The field of an image that names it."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +52,22 @@ class Payload:
     """Keys of the images that are sent as a uuid alone, since the endpoint has them."""
     files: tuple[Path, ...] = ()
     """Files that the body refers to. The sender deletes them after the answer has arrived."""
+    optional: tuple[str, ...] = ()
+    """Names of the fields that an endpoint may refuse, and that can be left out."""
+    length: str = "max_tokens"
+    """Name of the field that limits the length of the answer."""
+    limit: int = 0
+    """That limit, in tokens."""
 
 
 def build_payload(
-    request: Request, model: str, dialect: Dialect, parameters: Mapping[str, Any], known: Collection[str]
+    request: Request,
+    model: str,
+    dialect: Dialect,
+    parameters: Mapping[str, Any],
+    known: Collection[str],
+    habits: Habits = Habits(),
+    max_tokens: int | None = None,
 ) -> Payload:
     """Build the payload of a request.
 
@@ -48,19 +75,23 @@ def build_payload(
         request: The request.
         model: Name of the model at the endpoint.
         dialect: What the endpoint accepts.
-        parameters: Sampling parameters (`sampling_parameters`).
+        parameters: Sampling parameters (`sampling_parameters`) and further fields of the body.
         known: Keys of images that the endpoint has. They are sent as a uuid where the dialect has
             `image_names`.
+        habits: What the endpoint turned out to refuse or to need.
+        max_tokens: Most tokens of the answer. None: those of the request.
     """
+    if IMAGE_NAMES in habits.refused:
+        dialect = replace(dialect, image_names=False)
     keys = {image.key for image in request.images}
     named = {key for key in keys if key in known} if dialect.image_names else set()
-    messages = request.messages if dialect.schema != "words" else _with_schema_in_words(request)
-    body = {
-        "model": model,
-        dialect.length: request.max_tokens,
-        **parameters,
-        **_schema_fields(request, model, dialect),
-    }
+    optional = {**parameters, **_schema_fields(request, model, dialect)}
+    sent = {name: value for name, value in optional.items() if name not in habits.refused}
+    in_words = habits.needs_words or not SCHEMA_FIELDS & sent.keys()
+    messages = _with_schema_in_words(request) if in_words else request.messages
+    length = habits.length or dialect.length
+    limit = min(max_tokens or request.max_tokens, habits.most_tokens or sys.maxsize)
+    body: dict[str, Any] = {"model": model, length: limit, **sent}
     files = _ImageFiles(dialect.media)
     try:
         body["messages"] = [_message(message, dialect, named, files) for message in messages]
@@ -71,13 +102,33 @@ def build_payload(
     if dialect.ranks > 1:
         headers["X-data-parallel-rank"] = str(_rank(request, dialect.ranks))
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return Payload(data, headers, frozenset(keys - named), frozenset(named), tuple(files.written))
+    refusable = (*sent, *((IMAGE_NAMES,) if dialect.image_names and keys else ()))
+    return Payload(
+        data, headers, frozenset(keys - named), frozenset(named), tuple(files.written), refusable, length, limit
+    )
 
 
 def sampling_parameters(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
     """Return those sampling parameters that the endpoint accepts."""
-    offered = {"temperature": (dialect.temperature, temperature), "seed": (dialect.seed, seed)}
+    offered = {"temperature": (dialect.temperature, temperature), dialect.seed_name: (dialect.seed, seed)}
     return {name: value for name, (is_accepted, value) in offered.items() if is_accepted}
+
+
+def checked_extra_body(fields: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the caller's further fields of a body.
+
+    Raises:
+        InputError: If they are not an object of JSON, or name a field with a setting of its own.
+    """
+    try:
+        checked = json.loads(json.dumps({} if fields is None else dict(fields), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"extra_body must be an object of JSON values ({reason(error)}); got {fields!r:.80}."
+        ) from error
+    if own := next((name for name in checked if name in OWN_FIELDS), None):
+        raise InputError(f"extra_body must not hold {own!r}: {OWN_FIELDS[own]}.")
+    return dict(checked)
 
 
 def delete_files(files: Iterable[Path]) -> None:

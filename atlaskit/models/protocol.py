@@ -90,6 +90,10 @@ class Reply:
     """What the model wrote before its answer, where the endpoint reports it."""
     live: bool = True
     """Whether the model was called now. False for a reply from the cache."""
+    model: str = ""
+    """The model that the reply itself names; "" if it names none."""
+    is_substitute: bool = False
+    """Whether that is another model than the one that was asked."""
     transit: Transit = field(default=Transit(), compare=False)
 
 

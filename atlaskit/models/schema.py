@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import BaseModel, PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticKnownError
 
 Values = tuple[int, ...] | tuple[str, ...]
@@ -84,6 +84,24 @@ def shape_schema(shape: type[BaseModel]) -> dict[str, Any]:
 def json_schema(schema: type[BaseModel] | ParametricSchema) -> dict[str, Any]:
     """Return a schema as JSON Schema, in the form that is sent to a model."""
     return schema.model_json_schema()
+
+
+# fmt: off
+BOUND_FAULTS = frozenset({
+    "string_too_long", "string_too_short", "too_long", "too_short", "value_error",
+    "greater_than", "greater_than_equal", "less_than", "less_than_equal",
+})
+# fmt: on
+"""Faults that strict decoding lets through, since it does not take the bounds of a schema."""
+
+
+def is_out_of_bounds(text: str, schema: type[BaseModel] | ParametricSchema) -> bool:
+    """Return whether a text has the shape of a schema, and only exceeds its bounds."""
+    try:
+        schema.model_validate_json(text)
+    except ValidationError as error:
+        return {each["type"] for each in error.errors(include_url=False, include_input=False)} <= BOUND_FAULTS
+    return True
 
 
 def _fill_placeholders(schema: Any, values: Mapping[str, Values]) -> Any:

@@ -28,6 +28,8 @@ class Usage:
     image_tokens: int = 0
     """Prompt tokens that encode images."""
     completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    """Completion tokens that the model spent on its thought."""
     estimated: bool = False
     """Whether a token count is an estimate, as an oracle's are."""
 
@@ -48,12 +50,16 @@ class Usage:
             cached_tokens=self.cached_tokens + other.cached_tokens,
             image_tokens=self.image_tokens + other.image_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             estimated=self.estimated or other.estimated,
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts as plain JSON values."""
-        return vars(self).copy()
+        """Return the counts as plain JSON values.
+
+        Reasoning tokens are left out where there are none, as in what earlier versions wrote.
+        """
+        return {name: count for name, count in vars(self).items() if count or name != "reasoning_tokens"}
 
     @classmethod
     def from_json(cls, counts: Any) -> Usage:
@@ -63,7 +69,7 @@ class Usage:
             ValueError: For anything else; an imported cache may hold any JSON value.
         """
         names = {each.name for each in fields(cls)}
-        if not isinstance(counts, dict) or counts.keys() != names:
+        if not isinstance(counts, dict) or counts.keys() | {"reasoning_tokens"} != names:
             raise ValueError("the fields are not those of a usage")
         types = {name: bool if name == "estimated" else int for name in names}
         if not all(type(count) is types[name] and 0 <= count < 2**53 for name, count in counts.items()):

@@ -19,9 +19,9 @@ from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.records import parse_lines
 
-NOT_IN_MANIFESTS = IMAGES | {"asked"}
-"""Kinds that a manifest leaves out: images can be rendered again, and `export` renews an "asked"
-entry."""
+NOT_IN_MANIFESTS = IMAGES | {"asked", "habits"}
+"""Kinds that a manifest leaves out: images can be rendered again, `export` renews an "asked" entry,
+and habits are about one machine."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
@@ -112,7 +112,7 @@ def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
 
 def _all_keys(cache: Cache, images: bool) -> set[str]:
     """Return the keys of all current entries that a recording can hold."""
-    left_out = {"served", "timing", *(() if images else IMAGES)}  # what belongs to this machine
+    left_out = {"served", "habits", "timing", *(() if images else IMAGES)}  # what belongs to this machine
     keys = (entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out)
     return {key for key in keys if recording.is_key(key) and not is_outdated(key)}
 

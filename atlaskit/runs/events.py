@@ -98,6 +98,7 @@ class UsageData(EventData):
     cached_tokens: int
     image_tokens: int
     completion_tokens: int
+    reasoning_tokens: int = Field(0, description="completion tokens that the model spent on its thought")
     estimated: bool
 
 
@@ -115,6 +116,7 @@ class CallData(EventData):
 
     usage: UsageData
     reasoning_text: str = Field(description="the separate reasoning of a model that thinks before it answers")
+    answered_by: str = Field("", description="the model that answered in place of the one that was asked")
 
 
 class StartData(EventData):
@@ -311,7 +313,8 @@ def action_data(action: Action) -> dict[str, Any]:
 
 def call_data(reply: Reply) -> dict[str, Any]:
     """Return the fields of CallData for a reply."""
-    return {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning}
+    answered_by = {"answered_by": reply.model} if reply.is_substitute else {}
+    return {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning, **answered_by}
 
 
 def failure_data(step: str, error: ModelError, usage: Usage, shown: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -183,11 +183,13 @@ def _is_valid(key: str, value: bytes) -> bool:
                 return manifest_in(json.loads(value)) is not None
             case "asked" | "original":
                 return re.fullmatch(rb'"[0-9a-f]{64}"', value) is not None
+            case "answered":
+                return isinstance(json.loads(value), str)
             case "readable":
                 return value in (b"0", b"1")
             case "moments":
                 return isinstance(json.loads(value), list)
-            case _:  # "served" and "timing" describe the machine that made them
+            case _:  # "served", "habits" and "timing" describe the machine that made them
                 return False
     except (ValueError, RecursionError):
         return False

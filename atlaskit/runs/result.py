@@ -157,6 +157,7 @@ class Result:
                 "cached": usage.cached_tokens,
                 "image": usage.image_tokens,
                 "completion": usage.completion_tokens,
+                "reasoning": usage.reasoning_tokens,
                 "effective": usage.effective_tokens,
             }
             for role, usage in rows

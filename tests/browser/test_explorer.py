@@ -107,6 +107,24 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, refe
     assert location(book) == "() grid None" and len(book.cells()) == 2, "JupyterLab handled none of the keys"
 
 
+def test_a_click_on_a_native_cell_opens_it(notebooks: Notebooks, setup: str) -> None:
+    """A point of the image belongs to the cell that is drawn there."""
+    native = 'explorer = ak.widgets.GridExplorer(world.drawn, cell=64, fit="native", cache=cache)\nexplorer'
+    book = notebooks(setup, native)
+    explorer = explorer_in(book)
+    wait_for(explorer, "depth 0")
+    image = explorer.locator("img")
+    box = image.bounding_box()
+    assert box is not None and box["height"] / box["width"] == pytest.approx(36 / 64, abs=0.01)
+    for index in (0, 13, 63):
+        row, column = divmod(index, 8)
+        image.click(position={"x": (column + 0.9) * box["width"] / 8, "y": (row + 0.9) * box["height"] / 8}, force=True)
+        wait_for(explorer, "depth 1")
+        assert location(book) == f"({index},) grid None"
+        book.page.keyboard.press("Backspace")
+        wait_for(explorer, "depth 0")
+
+
 def test_hover_prefetches_a_grid_and_shows_subtitles(notebooks: Notebooks, setup: str, world: World) -> None:
     book = notebooks(f"{setup}cache = ak.Cache(None)", EXPLORER)
     explorer = explorer_in(book)

@@ -65,6 +65,18 @@ def test_ask_a_question_without_choices(film: World, in_tmp: Path, kind: str) ->
     assert result["settings"]["traversal"] == "bfs"
 
 
+def test_the_shape_of_cells_is_an_option(film: World, in_tmp: Path) -> None:
+    film_file = str(film_path(film))
+    for given, size in (([], (192, 192)), (["--fit", "native"], (192, 96)), (["--fit", "stretch"], (192, 192))):
+        assert main(["view", film_file, "sheet.png", "--cell", "64", "--k", "3", *given]) == 0
+        assert Image.open("sheet.png").size == size
+    with loopback() as server:
+        asking = ["ask", film_file, "What?", *CHOICES, "--cell", "32", "--calls", "4", "--model", server.url, "loop"]
+        for given, fit in (([], "native"), (["--fit", "contain"], "contain")):
+            assert main([*asking, *given, "--save", "result.json"]) == 0
+            assert json.loads(Path("result.json").read_text())["settings"]["fit"] == fit
+
+
 def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> None:
     done = atlaskit("ask", film_path(film), "What?", *CHOICES, "--calls", "3", cwd=in_tmp)
     assert done.returncode == 2

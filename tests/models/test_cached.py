@@ -111,7 +111,7 @@ def test_the_corrected_answer_is_cached_and_the_misfit_is_not(loop: Loop, cache:
     loop.faults = [saying("I would pick cell 3."), saying('{"cell":3}')]
     model = Cached(VLM(loop.url, "loop"), cache)
     assert model.complete(request()).usage.calls == 2
-    (entry,) = cache.entries()
+    (entry,) = (entry for entry in cache.entries() if entry.key.startswith("reply"))
     assert json.loads(cache.get(entry.key) or b"")["text"] == '{"cell":3}'
 
 

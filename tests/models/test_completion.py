@@ -1,16 +1,20 @@
-"""Reading chat completions: reasoning, fences, token counts, answers that are cut off."""
+"""Reading chat completions of any server: content, thoughts, errors, token counts."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.faults import completion, send
 from support.loopback import Loop
 from support.stand_ins import request
 
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import read_completion
+from atlaskit.models.usage import Usage
 
 ANSWER = '{"thought":"t","cell":3}'
 
@@ -27,7 +31,6 @@ def body_with(text: str, **message: Any) -> Any:
         (body_with(ANSWER, reasoning="Hm."), ANSWER, "Hm."),
         (body_with(ANSWER, reasoning_content="Hm."), ANSWER, "Hm."),
         (body_with('{"thought":"</think>","cell":3}'), '{"thought":"</think>","cell":3}', ""),
-        (body_with(f"```\n{ANSWER}\n```"), ANSWER, ""),
     ],
 )
 def test_reasoning_is_separated_from_the_answer(body: Any, text: str, reasoning: str) -> None:
@@ -52,3 +55,284 @@ def test_the_correction_of_a_cut_off_answer_says_so(loop: Loop) -> None:
     loop.faults = [lambda handler: send(handler, 200, {**completion(""), "choices": [half]})]
     assert VLM(loop.url, "loop").complete(request()).usage.calls == 2
     assert "cut off after 10 tokens" in loop.bodies[1]["messages"][-1]["content"]
+
+
+def body_of(content: Any, finish_reason: str | None = "stop", **message: Any) -> Any:
+    return {"choices": [{"finish_reason": finish_reason, "message": {"content": content, **message}}]}
+
+
+THOUGHTS = {
+    "DeepSeek, Qwen, GLM": "<think>\nHm.\n</think>\n\n",
+    "a missing opening": "Hm.\n</think>\n\n",
+    "an empty thought before": "<think>\n\n</think>\n\n<think>Hm.</think>",
+    "two thoughts": "<think>Hm</think>\n<think>.</think>",
+    "a thought in a thought": "<think>Hm <think>and</think>.</think>",
+    "a mention of the opening": "<think>I write <think> first.</think>",
+    "a brace in a thought": '<think>Is it {"cell": 3, or }?</think>',
+    "a draft without an opening": '{"thought":"t","cell":5}? No.</think>',
+    "capitals": "<THINK>Hm.</THINK>",
+    "Claude": "<thinking>Hm.</thinking>\n\n",
+    "thought": "<thought>Hm.</thought>",
+    "reasoning": "<reasoning>Hm.</reasoning>",
+    "Kimi-VL": "◁think▷Hm.◁/think▷",
+    "Kimi-K3": "<|open|>think<|sep|>Hm.<|close|>think<|sep|>",
+    "Magistral": "[THINK]Hm.[/THINK]",
+    "Cohere": "<|START_THINKING|>Hm.<|END_THINKING|>",
+    "Seed": "<seed:think>Hm.</seed:think>",
+    "MiniMax": "<mm:think>Hm.</mm:think>",
+    "Hunyuan": "<think:opensource>Hm.</think:opensource>",
+    "Gemma 4": "<|channel>thought\nHm.<channel|>",
+    "Inkling": "<|content_thinking|>Hm.<|end_message|><|message_model|><|content_text|>",
+    "Muse": "to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>",
+    "Granite": "Here is my thought process: Hm. Here is my response:",
+    "gpt-oss": "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>",
+    "gpt-oss with a form": "<|channel|>analysis<|message|>Hm.<|end|><|channel|>final <|constrain|>json<|message|>",
+    "gpt-oss, the first marker missing": "Hm.<|end|><|start|>assistant<|channel|>final<|message|>",
+    "gpt-oss without markers": "analysisHm.assistantfinal",
+}
+
+
+@pytest.mark.parametrize("name", THOUGHTS)
+def test_the_thought_of_any_family_is_split_off(name: str) -> None:
+    for answer in (ANSWER, '{"thought":"</think> and <think>","cell":3}'):
+        found = read_completion(body_of(THOUGHTS[name] + answer))
+        assert found.text.strip() == answer and not found.thought_only
+        assert found.reasoning and "cell" not in found.reasoning.replace('"cell": 3, or', "").replace('"cell":5', "")
+
+
+@pytest.mark.parametrize("opening", ["<think>", "◁think▷", "[THINK]", "<|START_THINKING|>", "<|channel>thought\n"])
+def test_a_thought_without_an_end_is_no_answer(opening: str) -> None:
+    found = read_completion(body_of(f"{opening}Perhaps {ANSWER}", "length"))
+    assert (found.text, found.thought_only, found.is_cut_off) == ("", True, True)
+    assert found.reasoning == f"Perhaps {ANSWER}"
+    assert read_completion(body_of(f"{opening}Perhaps", None)).is_cut_off
+    assert not read_completion(body_of(f"{opening}Perhaps", "stop")).is_cut_off  # the model stopped by itself
+
+
+def test_channels_without_an_answer_are_thought() -> None:
+    found = read_completion(body_of(f"<|channel|>analysis<|message|>Perhaps {ANSWER}", "length"))
+    assert (found.text, found.reasoning, found.thought_only) == ("", f"Perhaps {ANSWER}", True)
+
+
+@pytest.mark.parametrize("text", [ANSWER, f"Sure: {ANSWER}", '{"thought":"<think>', "1 < 2", "[Thanks]", "analysis"])
+def test_text_without_a_thought_stays_as_it_is(text: str) -> None:
+    found = read_completion(body_of(text))
+    assert (found.text, found.reasoning, found.thought_only) == (text, "", False)
+
+
+TEXT = {"type": "text", "text": ANSWER}
+CONTENTS: dict[str, Any] = {
+    "parts": [TEXT],
+    "halves": [{"type": "text", "text": ANSWER[:9]}, {"type": "text", "text": ANSWER[9:]}],
+    "output text": [{"type": "output_text", "text": ANSWER, "annotations": []}],
+    "strings": [ANSWER[:9], ANSWER[9:]],
+    "a text that is an object": [{"type": "text", "text": {"value": ANSWER}}],
+    "one part": TEXT,
+    "Mistral": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, TEXT],
+    "Claude": [{"type": "thinking", "thinking": "Hm.", "signature": "x"}, TEXT],
+    "Claude's tool": [
+        {"type": "thinking", "thinking": "Hm."},
+        {"type": "tool_use", "input": {"thought": "t", "cell": 3}},
+    ],
+    "reasoning": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}, TEXT],
+    "Gemini": [{"text": "Hm.", "thought": True}, {"text": ANSWER}],
+    "parsed": {"thought": "t", "cell": 3},
+    "parsed, in a list": [{"thought": "t", "cell": 3}],
+    "odd parts": [None, 7, {"type": "image"}, {"type": "text", "text": None}, TEXT],
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_content_of_any_form_is_read(name: str) -> None:
+    found = read_completion(body_of(CONTENTS[name]))
+    assert json.loads(found.text) == json.loads(ANSWER)
+    assert found.reasoning == ("Hm." if name in ("Mistral", "Claude", "Claude's tool", "reasoning", "Gemini") else "")
+
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "vLLM": {"reasoning": "Hm."},
+    "DeepSeek": {"reasoning_content": "Hm."},
+    "both": {"reasoning": "Hm.", "reasoning_content": "Hm."},
+    "OpenRouter": {
+        "reasoning": None,
+        "reasoning_details": [
+            {"type": "reasoning.encrypted", "data": "x"},
+            {"type": "reasoning.text", "text": "H"},
+            {"type": "reasoning.summary", "summary": "m."},
+        ],
+    },
+    "Ollama": {"thinking": "Hm."},
+    "an object": {"reasoning": {"content": "Hm."}},
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_thought_in_a_field_of_its_own_is_read(name: str) -> None:
+    assert read_completion(body_of(ANSWER, **FIELDS[name])).reasoning == "Hm."
+    alone = read_completion(body_of(None, **FIELDS[name]))
+    assert (alone.text, alone.reasoning, alone.thought_only) == ("", "Hm.", True)
+
+
+ELSEWHERE: dict[str, dict[str, Any]] = {
+    "a tool call": {"message": {"content": None, "tool_calls": [{"function": {"name": "f", "arguments": ANSWER}}]}},
+    "parsed arguments": {"message": {"content": "", "tool_calls": [{"function": {"arguments": json.loads(ANSWER)}}]}},
+    "a function call": {"message": {"content": None, "function_call": {"name": "f", "arguments": ANSWER}}},
+    "a legacy text": {"text": ANSWER},
+    "a message that is a text": {"message": ANSWER},
+    "a delta": {"delta": {"content": ANSWER}},
+    "a thought, then a tool call": {
+        "message": {"content": "<think>Hm.</think>\n", "tool_calls": [{"function": {"arguments": ANSWER}}]}
+    },
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_an_answer_beside_the_content_is_read(name: str) -> None:
+    found = read_completion({"choices": [{"finish_reason": "stop", **ELSEWHERE[name]}]})
+    assert json.loads(found.text) == json.loads(ANSWER) and not found.thought_only
+    assert found.reasoning == ("Hm." if "thought" in name else "")
+
+
+ERRORS: dict[str, tuple[Any, str]] = {
+    "null": ({"choices": None}, "no chat completion"),
+    "nothing": ({}, "no chat completion"),
+    "a list": ([], "no chat completion"),
+    "OpenAI": ({"error": {"message": "Out\nof credit.", "code": 402}}, "an error .*: Out of credit.$"),
+    "OpenRouter": (
+        {"choices": [{"finish_reason": "error", "error": {"code": 502, "message": "Overloaded"}}]},
+        "an error .*: Overloaded$",
+    ),
+    "empty choices": ({"choices": [], "error": "Too long."}, "an error .*: Too long.$"),
+    "null choices": ({"choices": None, "error": {"message": "", "code": 429}}, "an error .*: 429$"),
+    "vLLM": ({"object": "error", "message": "No such model.", "code": 404}, "an error .*: No such model.$"),
+    "FastAPI": ({"detail": [{"msg": "field required", "loc": ["body"]}]}, "an error .*: field required$"),
+    "no words": ({"error": {}, "choices": [{}], "errors": None}, ""),
+    "an odd error": ({"error": [True]}, "an error in place of an answer, without a reason"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_in_place_of_an_answer_is_quoted(name: str) -> None:
+    body, words = ERRORS[name]
+    if not words:
+        assert read_completion(body).text == ""
+        return
+    with pytest.raises(ValueError, match=words) as caught:
+        read_completion(body)
+    assert str(caught.value).isprintable()
+
+
+def test_an_answer_counts_more_than_an_error_beside_it() -> None:
+    assert read_completion({**body_of(ANSWER), "error": {"message": "late"}}).text == ANSWER
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "model_length", {"type": "length"}])
+def test_each_server_says_in_its_way_that_an_answer_is_cut_off(reason: Any) -> None:
+    found = read_completion(body_of(ANSWER, reason))
+    assert found.is_cut_off and not found.is_withheld
+
+
+@pytest.mark.parametrize("reason", ["content_filter", "content-filter", "refusal", "SAFETY", "RECITATION"])
+def test_each_server_says_in_its_way_that_an_answer_is_withheld(reason: str) -> None:
+    assert read_completion(body_of(None, reason)).is_withheld
+    assert not read_completion(body_of(ANSWER, "stop")).is_withheld
+    assert read_completion(body_of(None, refusal="No.")).is_withheld
+    assert read_completion(body_of([{"type": "refusal", "refusal": "No."}])).is_withheld
+
+
+def test_the_model_that_answered_is_named() -> None:
+    assert read_completion({**body_of(ANSWER), "model": "org/m"}).model == "org/m"
+    assert {read_completion({**body_of(ANSWER), "model": odd}).model for odd in (None, 7, ["m"])} == {""}
+
+
+USAGES: dict[str, tuple[Any, tuple[int, int, int]]] = {
+    "OpenAI": (
+        {"prompt_tokens": 9, "completion_tokens": 30, "completion_tokens_details": {"reasoning_tokens": 20}},
+        (9, 30, 20),
+    ),
+    "OpenAI with a total": (
+        {
+            "prompt_tokens": 9,
+            "completion_tokens": 30,
+            "total_tokens": 39,
+            "completion_tokens_details": {"reasoning_tokens": 20},
+        },
+        (9, 30, 20),
+    ),
+    "more than possible": (
+        {"prompt_tokens": 9, "completion_tokens": 30, "completion_tokens_details": {"reasoning_tokens": 99}},
+        (9, 30, 30),
+    ),
+    "Grok: beside": (
+        {
+            "prompt_tokens": 9,
+            "completion_tokens": 10,
+            "total_tokens": 39,
+            "completion_tokens_details": {"reasoning_tokens": 20},
+        },
+        (9, 30, 20),
+    ),
+    "Gemini: in the total alone": ({"prompt_tokens": 9, "completion_tokens": 10, "total_tokens": 39}, (9, 30, 20)),
+    "Gemini: nothing but thought": ({"prompt_tokens": 9, "total_tokens": 39}, (9, 30, 30)),
+    "Perplexity": ({"prompt_tokens": 9, "completion_tokens": 30, "reasoning_tokens": 20}, (9, 30, 20)),
+    "other names": (
+        {"input_tokens": 9, "output_tokens": 30, "output_tokens_details": {"reasoning_tokens": 20}},
+        (9, 30, 20),
+    ),
+    "a total that is too small": ({"prompt_tokens": 9, "completion_tokens": 30, "total_tokens": 5}, (9, 30, 0)),
+    "only a total": ({"total_tokens": 39}, (0, 0, 0)),
+    "none": (None, (0, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", USAGES)
+def test_the_tokens_of_the_thought_are_counted_once(name: str) -> None:
+    counts, expected = USAGES[name]
+    found = read_completion({**body_of(ANSWER), "usage": counts})
+    usage = found.usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.reasoning_tokens) == expected
+    assert found.has_usage == (expected != (0, 0, 0))
+
+
+def test_a_usage_without_thought_is_written_as_before() -> None:
+    old = {"calls": 1, "prompt_tokens": 2, "cached_tokens": 0, "image_tokens": 0, "completion_tokens": 3}
+    usage = Usage(calls=1, prompt_tokens=2, completion_tokens=3)
+    assert usage.to_json() == {**old, "estimated": False}
+    assert Usage.from_json(usage.to_json()) == usage
+    thought = usage + Usage(calls=1, completion_tokens=5, reasoning_tokens=4)
+    assert thought.reasoning_tokens == 4 and Usage.from_json(thought.to_json()) == thought
+    for odd in ({"reasoning_tokens": -1}, {"reasoning_tokens": True}, {"thought_tokens": 1}):
+        with pytest.raises(ValueError, match="usage"):
+            Usage.from_json({**usage.to_json(), **odd})
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from([ANSWER, "<think>", "text"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["content", "text", "type", "thinking", "reasoning", "function", "arguments", "error"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON_VALUES, JSON_VALUES, JSON_VALUES)
+@settings(max_examples=300, deadline=None)
+def test_any_body_is_a_completion_or_one_line(content: Any, other: Any, error: Any) -> None:
+    message = {"content": content, "tool_calls": other, "reasoning": other, "reasoning_details": content}
+    for body in (
+        content,
+        {"choices": content, "error": error},
+        {"choices": [{"message": message, "error": error, "finish_reason": other}], "usage": other, "model": other},
+    ):
+        try:
+            found = read_completion(body)
+        except ValueError as fault:
+            assert str(fault).isprintable()
+        else:
+            (found.text + found.reasoning).encode()
+            assert found.thought_only == (bool(found.reasoning) and not found.text.strip())

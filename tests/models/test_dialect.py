@@ -68,9 +68,11 @@ def test_nano_chooses_its_own_tokens(grid_view: View) -> None:
 def test_only_what_a_dialect_declares_is_sent(grid_view: View) -> None:
     request = request_with("Here:", grid_view)
     bodies = {name: body_of(request, dialect) for name, dialect in DIALECTS.items()}
-    assert {name for name, body in bodies.items() if "seed" in body} == {"vllm", "openai"}
+    seedless = {"anthropic", "gemini", "mistral", "hosted", "plain"}
+    assert {name for name, body in bodies.items() if "seed" not in body} == seedless
+    assert {name for name, body in bodies.items() if "random_seed" in body} == {"mistral"}
     assert {name for name, body in bodies.items() if "max_completion_tokens" in body} == {"openai"}
-    assert {name for name, body in bodies.items() if "response_format" in body} == {"vllm", "openai", "hosted"}
+    assert {name for name, body in bodies.items() if "response_format" not in body} == {"anthropic", "plain"}
     assert {name for name, body in bodies.items() if "uuid" in images_of(body)[0]} == {"vllm"}
     assert "temperature" not in body_of(request, replace(OPENAI, temperature=False))
 
@@ -107,7 +109,7 @@ def test_the_plain_dialect_puts_the_schema_into_words(loop: Loop, grid_view: Vie
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [("vllm", "vllm"), ("openai", "openai"), ("system", "openai"), ("acme", "hosted")]
+    ("owner", "name"), [("vllm", "vllm"), ("library", "ollama"), ("openai", "hosted"), ("acme", "hosted")]
 )
 def test_the_list_of_models_declares_the_dialect(loop: Loop, owner: str, name: str) -> None:
     loop.owner = owner

@@ -15,6 +15,8 @@ import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +32,7 @@ from support.faults import (
     flooding,
     resetting,
     saying,
+    send,
     staying_silent,
     without_end,
 )
@@ -185,7 +188,7 @@ def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) ->
 
 MISFITS = {
     "an invisible cell": '{"thought":"","cell":4}',
-    "an odd name": '{"thought":"","cell":3,"a\\nTraceback\\u001b":1}',
+    "an odd name": '{"thought":"","cell":3,"a\\nTraceback\\u001b":1,"a\\nTraceback\\u001b":2}',
     "half a character": '{"thought":"a\n\\ud800","cell":4}',
 }
 
@@ -224,16 +227,40 @@ def test_a_requested_pause_is_made(loop: Loop, clock: Clock, retry_after: str, p
     assert clock.slept == [pause_s, pause_s]
 
 
-@pytest.mark.parametrize("retry_after", ["-1", "inf", "nan", "soon", "", "1, 2", "Wed, 21 Oct 2065 07:28:00 GMT"])
+NO_DELAY = ["-1", "inf", "nan", "soon", "", "1, 2", "Wed, 99 Oct 2065 07:28:00 GMT"]
+
+
+@pytest.mark.parametrize("retry_after", NO_DELAY)
 def test_pauses_grow_if_none_is_requested(
     loop: Loop, clock: Clock, monkeypatch: pytest.MonkeyPatch, retry_after: str
 ) -> None:
     monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 1.0)
     monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 3.0)
-    loop.faults = [failing(429, Retry_After=retry_after)] * 4
+    loop.faults = [failing(500, Retry_After=retry_after)] * 4
     assert VLM(loop.url, "loop").complete(pick(), max_attempts=5).usage.calls == 5
     for pause_s, middle_s in zip(clock.slept, (1.0, 2.0, 3.0, 3.0), strict=True):
         assert 0.5 * middle_s <= pause_s <= 1.5 * middle_s
+
+
+@pytest.mark.parametrize("retry_after", NO_DELAY)
+def test_a_rate_limit_is_waited_for_a_minute_if_no_delay_is_told(loop: Loop, clock: Clock, retry_after: str) -> None:
+    loop.faults = [failing(429, Retry_After=retry_after)] * 3
+    clock_s = [10 * 0.004, 30 * 0.004, 90 * 0.004]  # FIRST_PAUSE_S of the fixture, 0.5 otherwise
+    assert VLM(loop.url, "loop").complete(pick()).usage.calls == 4
+    assert clock.slept == pytest.approx(clock_s)
+    assert sum(clock_s) * 0.5 / 0.004 == pytest.approx(65)
+
+
+def test_a_delay_is_a_date_or_stands_in_the_body(loop: Loop, clock: Clock) -> None:
+    def limited(body: object, **headers: str) -> Fault:
+        return lambda handler: send(handler, 429, body, **headers)
+
+    until = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    told = {"error": {"message": "Rate limit reached. Please try again in 1.5s."}}
+    gemini = [{"error": {"code": 429, "message": "Slow down.", "details": [{"retryDelay": "34s"}]}}]
+    loop.faults = [limited({}, Retry_After=until), limited(told), limited(gemini)]
+    assert VLM(loop.url, "loop").complete(pick()).usage.calls == 4
+    assert clock.slept[0] == pytest.approx(30, abs=2) and clock.slept[1:] == [1.5, 34.0]
 
 
 def test_a_reset_is_retried(loop: Loop) -> None:

@@ -180,6 +180,32 @@ def test_a_run_on_keyframes_is_replayed(film: World, cache: Cache, tmp_path: Pat
     assert times_s - middles_s, "keyframes were shown instead of midpoints"
 
 
+@pytest.mark.parametrize("name", ["babbler", "gemma-4-31b"])
+def test_a_run_on_native_cells_is_replayed(name: str, cache: Cache, tmp_path: Path) -> None:
+    model = RecordingModel(Babbler(8))
+    model.name = name
+    options = {"k": 3, "cell": 96, "steps": 6, "workers": 3, "traversal": "dfs", "max_rounds": 2}
+    result = run(Flat((1920, 1080)), model, cache, **options)
+    trace = Trace.load(save_to(result.trace, tmp_path))
+    (start,) = trace.of("start")
+    assert start["settings"]["fit"] == "native" and start["settings"]["patch"] == {"babbler": 32}.get(name, 48)
+    shown = {each.picture.key: each.picture for each in replay.pictures(trace, Flat((1920, 1080)), cache)}
+    assert {key: image.size for key, image in model.images.items()}.items() <= {
+        key: image.size for key, image in shown.items()
+    }.items()
+    assert {type(image) for image in model.images.values()} == {View, Still, Sheet}
+    assert result.sheet.fit == "native" and result.sheet.patch == start["settings"]["patch"]
+    with pytest.raises(InputError, match="the image differs"):
+        list(replay.pictures(changed(trace, "start", "settings.patch", 128), Flat((1920, 1080)), cache))
+
+
+def test_traces_from_before_native_cells_are_replayed(cache: Cache) -> None:
+    result = run(Flat(), Babbler(3), cache, k=4, cell=32, fit="contain", max_rounds=1)
+    (start,) = result.trace.of("start")
+    assert "patch" not in start["settings"], "such settings are those of earlier versions"
+    assert list(replay.pictures(result.trace, Flat(), cache))
+
+
 def test_an_impossible_action_shows_nothing(cache: Cache) -> None:
     """Zooming into an unreadable frame shows no image, and not the one before it either."""
     video = HalfUnreadable()
@@ -236,6 +262,9 @@ def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
         ("k: Input should be less than", "start", "settings.k", 10**4000),
         ("cell: Input should be a valid integer", "start", "settings.cell", 32.5),
         ("fit: Input should be", "start", "settings.fit", "squeeze"),
+        ("patch: Input should be greater", "start", "settings.patch", 0),
+        ("patch: Input should be less", "start", "settings.patch", 10**4000),
+        ("patch: Input should be a valid integer", "start", "settings.patch", True),
         ("sampling: Input should be", "start", "settings.sampling", None),
         ("at least 2×2", "start", "settings.k", -3),
         ("at least 16 pixels", "start", "settings.cell", 0),

@@ -71,6 +71,7 @@ def random_completion(body: dict[str, Any], rng: random.Random) -> dict[str, Any
     usage = {"prompt_tokens": prompt, "completion_tokens": rng.randrange(1, 100)}
     return {
         **completion(random_answer(body, rng)),
+        "model": body["model"],
         "usage": {**usage, "prompt_tokens_details": {"cached_tokens": prompt // 2}},
     }
 

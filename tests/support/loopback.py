@@ -130,9 +130,9 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def running(server: ThreadingHTTPServer) -> Iterator[None]:
-    """Run a server for the length of a block."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+def running(server: ThreadingHTTPServer, poll_s: float = 0.05) -> Iterator[None]:
+    """Run a server for the length of a block. It ends within the polling interval."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": poll_s}, daemon=True)
     thread.start()
     try:
         yield

@@ -194,6 +194,25 @@ def test_the_map_shows_dead_cells_and_workers(world: World, shared_cache: Cache)
     assert run_map.draw(last).tobytes() == run_map.draw(last).tobytes()
 
 
+@pytest.mark.parametrize(("size", "expected"), [((1920, 1080), (480, 270)), ((1080, 1920), (270, 480))])
+def test_the_map_has_the_shape_of_native_cells(
+    size: tuple[int, int], expected: tuple[int, int], shared_cache: Cache
+) -> None:
+    result = run(Flat(size), Babbler(1), shared_cache, k=8, cell=64, max_rounds=1)
+    assert result.settings["fit"] == "native"
+    run_map, (first, *_, last) = (
+        RunMap(Atlas(Flat(size), 8, 64, 0, "native", cache=shared_cache), 480),
+        snapshots(result.trace.events),
+    )
+    empty = run_map.draw(first)
+    run_map.load()
+    loaded = run_map.draw(last)
+    assert empty.size == loaded.size == run_map.size == expected
+    edges = [run_map._box(cell) for cell in run_map.grid.cells]
+    area = sum((right - left + 1) * (bottom - top + 1) for left, top, right, bottom in edges)
+    assert area == expected[0] * expected[1] and edges[-1][2:] == (expected[0] - 1, expected[1] - 1)
+
+
 def test_the_map_reports_frames_that_cannot_be_decoded(cache: Cache) -> None:
     run_map = RunMap(Atlas(MissingVideo(), 4, 32, 2, cache=cache), 480)
     run_map.load()

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
-from support.model_doubles import ATTACK, Spiteful
-from support.stand_ins import FORTY_CALLS, ScriptedAttackVideo, run
+from support.model_doubles import ATTACK, Babbler, Spiteful
+from support.stand_ins import FORTY_CALLS, Flat, ScriptedAttackVideo, run
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -298,16 +298,30 @@ def test_before_after_blacks_out_the_dead_cells(result: Result, world: World, tm
     ax = plots.before_after(result)
     assert world.drawn.frames_decoded == decoded, "the second figure takes every frame from the cache"
     before, after = (np.asarray(image.get_array()).astype(int) for image in ax.images)
-    side, black = len(before) // 8, logs.black_cells(result)
+    (high, wide), black = (side // 8 for side in before.shape[:2]), logs.black_cells(result)
     for index in range(64):
         row, column = divmod(index, 8)
-        cell = np.s_[row * side + side // 2 : row * side + side - 4, column * side + 4 : column * side + side - 4]
+        cell = np.s_[row * high + high // 2 : row * high + high - 4, column * wide + 4 : column * wide + wide - 4]
         assert before[cell].max() > 0 and (after[cell].max() < 8) == (index in black)
     png, svg = plots.save(ax, tmp_path, "before_after")
     assert f"{len(black)} cells black" in strings_in(svg) and {str(n) for n in range(64)} <= set(
         strings_in(svg).split()
     )
     assert png.stat().st_size < 2_000_000 and svg.stat().st_size < 3_000_000
+
+
+@pytest.mark.parametrize(("size", "fit"), [((320, 180), "native"), ((180, 320), "native"), ((320, 180), "contain")])
+@pytest.mark.parametrize("name", ["before_after", "scratchpad"])
+def test_no_figure_distorts_a_picture(size: tuple[int, int], fit: str, name: str, cache: Cache) -> None:
+    shown = run(Flat(size), Babbler(8), cache, k=3, cell=96, fit=fit, traversal="dfs", steps=6, max_rounds=2)
+    assert len(shown.evidence)
+    ax = getattr(plots, name)(shown)
+    assert ax.images and ax.get_aspect() == 1
+    for image in ax.images:
+        left, right, *ends = image.get_extent()
+        high, wide = image.get_array().shape[:2]
+        assert abs(ends[1] - ends[0]) / (right - left) == pytest.approx(high / wide, rel=0.02)
+        assert 0 <= left < right <= ax.get_xlim()[1]
 
 
 def test_trace_log_has_every_round_visit_and_evidence_label(result: Result, tmp_path: Path) -> None:

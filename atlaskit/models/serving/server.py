@@ -94,9 +94,10 @@ class Server:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """What the replies depend on beside the model."""
-        if not self.spec.settings:
+        if not self.spec.settings and not self.spec.is_address:
             return DEFAULT_PARAMETERS
-        return VLM(model="any", **self.spec.settings).parameters  # a client that has its name makes no request
+        address = {"base_url": self.model} if self.spec.is_address else {}
+        return VLM(model=self.name, **address, **self.spec.settings).parameters  # makes no request
 
     @property
     def is_ours(self) -> bool:

@@ -11,11 +11,12 @@ import json
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tqdm import tqdm
 
 from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
 from atlaskit.models.protocol import Image, Reply, Request
 from atlaskit.nano.data.trajectories import TrajectoryRecorder, record_searches
@@ -66,7 +67,7 @@ def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600
         worlds: Number of worlds.
         first: Number of training worlds to skip.
         duration_s: Length of each world.
-        settings: Keyword arguments of `ask`, such as `k` and `cell`.
+        settings: Keyword arguments of `ask`, such as `k`, `cell` and `fit`.
 
     Raises:
         InputError: `worlds` is less than one.
@@ -93,8 +94,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="length of each world (10)")
     parser.add_argument("--k", type=int, default=4, help="a grid has K×K cells (4)")
     parser.add_argument("--cell", type=int, default=128, help="side of a cell in pixels (128)")
+    parser.add_argument("--fit", choices=get_args(Fit), default="contain", help="how a frame fills its cell (contain)")
     args = parser.parse_args()
-    chats = export(args.folder, args.worlds, duration_s=args.minutes * 60, k=args.k, cell=args.cell)
+    chats = export(args.folder, args.worlds, duration_s=args.minutes * 60, k=args.k, cell=args.cell, fit=args.fit)
     print(f"Wrote {chats} chats to {args.folder / 'train.jsonl'}.")
 
 

@@ -126,4 +126,6 @@ def _cost(data: EventData | None) -> str:
     about = "about " if usage.estimated else ""
     prompt = f"{about}{usage.prompt_tokens:,} prompt tokens"
     details = f"{usage.image_tokens:,} of images, {usage.cached_tokens:,} cached"
-    return f"{counted(usage.calls, 'call')}, {prompt} ({details}), {usage.completion_tokens:,} completion tokens"
+    thought = f" ({usage.reasoning_tokens:,} of them for its thought)" if usage.reasoning_tokens else ""
+    completion = f"{usage.completion_tokens:,} completion tokens{thought}"
+    return f"{counted(usage.calls, 'call')}, {prompt} ({details}), {completion}"

@@ -93,6 +93,17 @@ def searched(world: World, shared_cache: Cache) -> Result:
     return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
 
 
+def test_native_cells_are_explored(cache: Cache) -> None:
+    """The page lays k rows of k cells over the image, whatever its shape."""
+    page = explore(Flat((1920, 1080)), cache, cell=64, fit="native")
+    page.request(want="here")
+    shown = page.last()
+    assert shown["size"] == [256, 160] and shown["k"] == 4 and len(shown["cells"]) == 16
+    for look, size in (("frame", [1920, 1080]), ("after", [960, 576])):
+        message = page.go(look=look, cell=3)
+        assert message["size"] == size
+
+
 def test_images_are_those_of_the_environment(world: World, shared_cache: Cache) -> None:
     page = explore(world.drawn, shared_cache)
     page.request(want="here")

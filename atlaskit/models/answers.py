@@ -1,0 +1,254 @@
+"""`find_answer`: the one answer in a completion that fits a schema, wherever the model put it.
+
+A text that is the answer is taken as it is. Otherwise each JSON object in the text is a candidate:
+in prose, fences, tags, boxes, strings, lists, or as the arguments of a tool. The one that fits is
+the answer. Two that fit and differ are none: nothing is guessed. Knows nothing of servers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from atlaskit.errors import first_fault, printable
+from atlaskit.models.coercion import coerced
+from atlaskit.models.completion import Completion
+from atlaskit.models.json_text import NotJson, Span, TooMuch, json_objects, strict_json
+from atlaskit.models.schema import ParametricSchema, json_schema
+
+LONGEST = 1_000_000
+"""Characters of the longest text that is searched."""
+MOST_WRAPPED = 4
+"""How many wrappers, at most, an answer is looked for in, one in another."""
+
+NOTHING = "no JSON object"
+
+Schema = type[BaseModel] | ParametricSchema
+
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
+_TOOL = frozenset({"name", "type", "id", "index", "tool", "tool_name", "call_id", *_ARGUMENTS})
+_SCHEMA_WORDS = frozenset({"type", "title", "description", "required", "additionalProperties", "$defs", "$schema"})
+_SCHEMA_PARTS = frozenset({"type", "$ref", "anyOf", "enum", "const", "items"})
+_NAME = re.compile("Input should be '[^']*'")
+_COLON = re.compile(r'"\s*:')
+
+
+@dataclass(frozen=True)
+class Found:
+    """An answer."""
+
+    answer: Any
+    """An instance of the schema."""
+    text: str
+    """Its JSON. `schema.model_validate_json(text)` gives the same answer again."""
+
+
+class NoAnswer(ValueError):
+    """No answer fits, or more than one does. The message completes "it does not fit: …"."""
+
+
+def find_answer(completion: Completion, schema: Schema) -> Found:
+    """Return the answer in a completion.
+
+    It is looked for in the text. Only if there is none, and the completion was not cut off, it is
+    looked for in the reasoning.
+
+    Raises:
+        NoAnswer: If no answer is found. Its message can be sent to the model.
+    """
+    try:
+        answer = schema.model_validate_json(completion.text)
+    except ValidationError as error:
+        fault = _words(error)
+    else:
+        _check_fields(completion.text, answer)
+        return Found(answer, completion.text)
+    try:
+        if completion.text.strip():
+            return _search(completion.text, schema, fault)
+        return _search_thought(completion, schema)
+    except NoAnswer as error:
+        if completion.is_cut_off:
+            raise NoAnswer(f"{error} (it was cut off after {completion.usage.completion_tokens} tokens)") from error
+        raise
+
+
+def _check_fields(text: str, answer: BaseModel) -> None:
+    """Raise NoAnswer if a text that fits gives a field two values: pydantic takes the last one.
+
+    The text is parsed again only if it has more fields than the answer.
+    """
+    if len(_COLON.findall(text)) > answer.model_dump_json().count('":'):
+        try:
+            strict_json(text)
+        except NotJson as error:
+            raise NoAnswer(str(error)) from error
+
+
+def _search_thought(completion: Completion, schema: Schema) -> Found:
+    """Return the one answer in the reasoning of a completion without text.
+
+    Reasoning that was cut off holds drafts, and no answer.
+    """
+    if not completion.reasoning.strip():
+        raise NoAnswer("it is empty")
+    if completion.is_cut_off:
+        raise NoAnswer("there is no answer after the thought")
+    try:
+        return _search(completion.reasoning, schema, NOTHING)
+    except NoAnswer as error:
+        raise NoAnswer(f"there is no answer after the thought, and in the thought: {error}") from error
+
+
+def _search(text: str, schema: Schema, fault: str) -> Found:
+    """Return the one answer in a text.
+
+    Args:
+        text: The text.
+        schema: What the answer must fit.
+        fault: What is wrong with the text as a whole.
+
+    Raises:
+        NoAnswer: If there is none, or more than one.
+    """
+    if len(text) > LONGEST:
+        raise NoAnswer(f"it is longer than {LONGEST:,} characters")
+    sent = json_schema(schema)
+    try:
+        objects = list(json_objects(_unquoted(text)))
+    except TooMuch as error:
+        raise NoAnswer(str(error)) from error
+    spans = [span for span in objects if not _is_schema(span.value, sent)]
+    answers, faults = dict[str, Found](), dict[str, None]()
+    for span in spans:
+        try:
+            found = _read(span, schema, sent)
+            answers.setdefault(found.answer.model_dump_json(), found)
+        except NoAnswer as error:
+            faults[str(error)] = None
+    if len(answers) == 1:
+        return next(iter(answers.values()))
+    if answers:
+        raise NoAnswer(f"it holds {len(answers)} different answers")
+    if len(faults) == 1:
+        raise NoAnswer(next(iter(faults)))
+    if faults:
+        raise NoAnswer(f"none of its {len(spans)} JSON objects fits")
+    if objects:
+        raise NoAnswer("it repeats the schema, and no answer follows")
+    raise NoAnswer(NOTHING if fault.startswith("Invalid JSON") else fault)
+
+
+def _unquoted(text: str) -> str:
+    """Return the text that a text encodes if all of it is a string of JSON."""
+    for _ in range(MOST_WRAPPED):
+        if text.strip()[:1] != '"':
+            break
+        try:
+            text = strict_json(text.strip())
+        except NotJson:
+            break
+    return text
+
+
+def _read(span: Span, schema: Schema, sent: Mapping[str, Any]) -> Found:
+    """Return the answer that an object is, or that it wraps; otherwise raise NoAnswer."""
+    if span.value is None:
+        raise NoAnswer(span.fault)
+    try:
+        return Found(schema.model_validate_json(span.text), span.text)
+    except ValidationError:
+        pass
+    first = ""
+    for value in _layers(span.value, sent):
+        try:
+            text = json.dumps(coerced(value, sent), ensure_ascii=False).encode("utf-8", "replace").decode()
+            return Found(schema.model_validate_json(text), text)
+        except ValidationError as error:
+            is_nearer = isinstance(value, dict) and bool(value.keys() & sent.get("properties", {}).keys())
+            first = _words(error) if is_nearer or not first else first
+        except RecursionError as error:
+            raise NoAnswer("it is nested too deeply") from error
+    raise NoAnswer(first)
+
+
+def _layers(value: dict[str, Any], sent: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield an object, and what it wraps if it is a wrapper, from outside to inside."""
+    fields = sent.get("properties", {}).keys()
+    for _ in range(MOST_WRAPPED):
+        yield value
+        inner = _object(_content(value)) if not value.keys() & fields else None
+        if inner is None:
+            return
+        value = inner
+
+
+def _content(value: dict[str, Any]) -> Any:
+    """Return what an object wraps: its only value, a tool's arguments, or a schema's properties."""
+    if len(value) == 1:
+        return next(iter(value.values()))
+    if "function" in value and value.keys() <= _TOOL | {"function"}:
+        return value["function"]
+    named = [name for name in _ARGUMENTS if name in value]
+    if len(named) == 1 and value.keys() <= _TOOL:
+        return value[named[0]]
+    if "properties" in value and value.keys() <= _SCHEMA_WORDS | {"properties"}:
+        return value["properties"]
+    return None
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    """Return the object that a value is, or holds as a list of one or as a string of JSON."""
+    if isinstance(value, str) and len(value) <= LONGEST and value.lstrip()[:1] in ("{", "["):
+        try:
+            value = strict_json(value)
+        except NotJson:
+            return None
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, dict) else None
+
+
+def _is_schema(value: dict[str, Any] | None, sent: Mapping[str, Any]) -> bool:
+    """Whether an object repeats the JSON Schema, or one of its definitions."""
+    if value is None or value.keys() & sent.get("properties", {}).keys():
+        return False
+    properties = value.get("properties")
+    is_filled_in = not isinstance(properties, dict) or not all(
+        isinstance(part, dict) and part.keys() & _SCHEMA_PARTS for part in properties.values()
+    )
+    return not is_filled_in or _is_part(value, sent)
+
+
+def _is_part(value: dict[str, Any], schema: Any) -> bool:
+    """Whether an object occurs in a JSON Schema."""
+    if isinstance(schema, dict):
+        return value == schema or any(_is_part(value, part) for part in schema.values())
+    return isinstance(schema, list) and any(_is_part(value, part) for part in schema)
+
+
+def _words(error: ValidationError) -> str:
+    """Return what is wrong with an answer, in the words that the model is sent.
+
+    Of a field with several forms, such as an action, the faults of the form that the answer names
+    count. If it names none, all names are listed: the first form's fault would mislead.
+    """
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    names = [each for each in faults if each["type"] == "literal_error" and _NAME.fullmatch(each["msg"])]
+    others = {each["loc"][:-1] for each in names}
+    named = [each for each in faults if not any(each["loc"][:n] in others for n in range(len(each["loc"]) + 1))]
+    where, what = first_fault(error)
+    if named and others:
+        where, what = printable(".".join(map(str, named[0]["loc"])), 80), named[0]["msg"]
+    elif len(names) > 1 and names[0] is faults[0]:
+        field = names[0]["loc"][-1]
+        expected = dict.fromkeys(each["msg"].partition("be ")[2] for each in names if each["loc"][-1] == field)
+        *most, last = expected
+        what = f"Input should be {', '.join(most)} or {last}" if most else what
+        where = printable(".".join(map(str, (*names[0]["loc"][:-2], field))), 80) if most else where
+    return f"{what} at {where}" if where else what

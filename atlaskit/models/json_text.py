@@ -1,0 +1,237 @@
+"""Finds the JSON objects in a model's text, also in ones that are almost JSON.
+
+A reply may hold its object in prose, fences, tags or a string, and may write it as Python or
+JavaScript does. Only spellings with one possible reading are repaired; an object that names a field
+twice with two values has none. The text is untrusted: the work is bounded by its length. Knows
+nothing of schemas.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+MOST_TRIED = 2_000
+"""Opening braces that are tried in one text."""
+MOST_PASSES = 8
+"""How often, at most, a text is read over in the search, failed attempts together."""
+MOST_NESTED = 4
+"""How deep JSON is looked for in strings of JSON."""
+MOST_REPAIRED = 100_000
+"""Characters of the longest object that is repaired."""
+
+_STRINGS = r"""(?P<double>"(?:[^"\\]|\\.)*+"?)|(?P<single>'(?:[^'\\\n]|\\.)*+')"""
+_COMMENT = r"(?://[^\n]*|/\*.*?(?:\*/|\Z)|(?<!&)\#[^\n]*)"
+_STRUCTURE = re.compile(rf"\\+[\"']|{_STRINGS}|{_COMMENT}|(?P<brace>[{{}}])", re.DOTALL)
+_TOKEN = re.compile(
+    rf"{_STRINGS}|(?P<comment>{_COMMENT})|(?P<junk>,(?=(?:\s|{_COMMENT})*+[}}\]]))"
+    r"|(?P<key>[A-Za-z_]\w*(?=\s*:))|(?P<word>\w+)",
+    re.DOTALL,
+)
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+_KEY = re.compile(r"""\{\s*["'“][^"'“”\n]{1,80}["'”]\s*:""")
+_ESCAPED = re.compile(r'\{\s*\\+"')
+_DOUBLE = re.compile(r"\{\s*\\?\{.*\}\s*\}\Z", re.DOTALL)
+_GEMMA = re.compile(r'<\|"\|>(.*?)<\|"\|>', re.DOTALL)
+"""Gemma 4 writes strings in its own quotes where its grammar is off."""
+
+
+class NotJson(ValueError):
+    """A text that is no JSON, or that can be read in two ways. The message says why."""
+
+
+class TooMuch(ValueError):
+    """A text with so many braces that the search was given up."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """An object in a text, from its opening to its closing brace."""
+
+    start: int
+    end: int
+    text: str
+    """The object as it is written."""
+    value: dict[str, Any] | None
+    """The object; None if it cannot be read."""
+    fault: str = ""
+    """Why it cannot be read."""
+
+
+@dataclass
+class Work:
+    """How much of the search is done. Shared by the texts within a text."""
+
+    most: int
+    """Most characters to read in failed attempts."""
+    read: int = 0
+    tried: int = 0
+
+    def add(self, characters: int) -> None:
+        """Count characters that were read.
+
+        Raises:
+            TooMuch: If this is more than the text is worth.
+        """
+        self.read += max(characters, 1)
+        if self.read > self.most or self.tried > MOST_TRIED:
+            raise TooMuch("it has too many braces to be searched for a JSON object")
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON, raw control characters in its strings included.
+
+    A grammar with `maxLength` lets a model write them (mlc-ai/xgrammar#800).
+
+    Raises:
+        NotJson: If it is not JSON, has NaN or Infinity, nests too deeply, or gives a field two
+            values.
+    """
+    try:
+        return _DECODER.decode(text)
+    except NotJson:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise NotJson(_reason(error)) from error
+
+
+def json_objects(text: str, work: Work | None = None, depth: int = 0) -> Iterator[Span]:
+    """Yield the outermost objects of a text in order, each with its place.
+
+    Objects in a string of JSON are yielded for the string. An object that is never closed ends the
+    search: what is in it is no answer of its own.
+
+    Raises:
+        TooMuch: If the search takes too long.
+    """
+    work = work or Work(MOST_PASSES * (len(text) + 1_000))
+    place = text.find("{")
+    while place >= 0:
+        work.tried += 1
+        work.add(1)
+        start = place
+        found, place = _objects_at(text, place, work, depth)
+        yield from found
+        place = text.find("{", max(place, start + 1))
+
+
+def _objects_at(text: str, place: int, work: Work, depth: int) -> tuple[list[Span], int]:
+    """Return the objects that begin with a brace, and where to go on."""
+    try:
+        value, end = _DECODER.raw_decode(text, place)
+        return [Span(place, end, text[place:end], value)], end
+    except json.JSONDecodeError as error:
+        work.add(error.pos - place)
+        fault = _reason(error)
+    except (ValueError, RecursionError) as error:
+        work.add(len(text) - place)
+        fault = _reason(error)
+    if place and text[place - 1] == '"' and _ESCAPED.match(text, place) and depth < MOST_NESTED:
+        inner, end = _decoded_string(text, place - 1)
+        if inner is not None:
+            work.add(end - place)
+            return [
+                Span(place - 1, end, span.text, span.value, span.fault) for span in json_objects(inner, work, depth + 1)
+            ], end
+    closing = _closing(text, place)
+    work.add((closing or len(text)) - place)
+    if closing is None:
+        is_object = _KEY.match(text, place) is not None
+        return ([Span(place, len(text), text[place:], None, fault)], len(text)) if is_object else ([], place + 1)
+    part, end = text[place:closing], closing
+    value = _repaired(part)
+    if value is not None:
+        return [Span(place, end, part, value)], end
+    if _DOUBLE.match(part):  # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}
+        return [], place + 1
+    return ([Span(place, end, part, None, fault)] if _KEY.match(part) else []), end
+
+
+def _decoded_string(text: str, place: int) -> tuple[str | None, int]:
+    """Return the string of JSON that begins at a quote, and its end; None if there is none."""
+    try:
+        value, end = _DECODER.raw_decode(text, place)
+    except ValueError:
+        return None, place
+    return value, end
+
+
+def _closing(text: str, place: int) -> int | None:
+    """Return the end of the braces that open here; None if they are not closed."""
+    depth = 0
+    for token in _STRUCTURE.finditer(text, place):
+        if token["brace"]:
+            depth += 1 if token["brace"] == "{" else -1
+            if depth == 0:
+                return token.end()
+    return None
+
+
+def _repaired(part: str) -> dict[str, Any] | None:
+    """Return an object that is almost JSON; None if it is not, or not clearly so."""
+    if len(part) > MOST_REPAIRED:
+        return None
+    if _ESCAPED.match(part):
+        part = _decoded_string(f'"{part}"', 0)[0] or ""
+    if '"' not in part:
+        part = html.unescape(part) if re.search(r"&(quot|#34|#x22|#39|apos);", part) else part
+        part = re.sub("[“”„]", '"', part)
+    if part.startswith("\\{") or part.endswith("\\}"):
+        part = part.replace("\\{", "{").replace("\\}", "}").replace("\\_", "_")
+    try:
+        value = strict_json(_TOKEN.sub(_in_json, _GEMMA.sub(lambda found: json.dumps(found[1]), part)))
+    except NotJson:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _in_json(token: re.Match[str]) -> str:
+    """Return a token of Python or JavaScript as JSON writes it."""
+    match token.lastgroup:
+        case "single":
+            return '"' + re.sub(r'\\(.)|"', _in_double_quotes, token[0][1:-1], flags=re.DOTALL) + '"'
+        case "comment" | "junk":
+            return " "
+        case "key":
+            return json.dumps(token[0])
+        case "word":
+            return _PYTHON.get(token[0], token[0])
+    return token[0]
+
+
+def _in_double_quotes(found: re.Match[str]) -> str:
+    return "'" if found[1] == "'" else found[0] if found[1] else '\\"'
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found and found[name] != value:
+            raise NotJson(f"the field {name[:40]!r} has two values")
+        found[name] = value
+    return found
+
+
+def _no_number(word: str) -> Any:
+    raise NotJson(f"{word} is not a number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise NotJson(f"{digits[:20]} is too large a number")
+    return number
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"Invalid JSON: {error.msg} at line {error.lineno} column {error.colno}"
+    return str(error) if isinstance(error, NotJson) else "Invalid JSON: it is nested too deeply or has a huge number"
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_number)

@@ -1,0 +1,157 @@
+"""Models that think before they answer: room, switches, counts, and answers that are cut off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.faults import Fault, completion, send
+from support.loopback import Loop
+from support.stand_ins import request
+
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.models.cached import Cached, reply_key
+from atlaskit.models.client import VLM
+from atlaskit.models.dialect import DIALECTS, Dialect
+from atlaskit.models.errors import BadReply
+from atlaskit.models.families import FAMILIES, family_of
+from atlaskit.models.thinking import THOUGHT_TOKENS, merged
+
+ANSWER = '{"thought":"t","cell":3}'
+QWEN = "Qwen/Qwen3.5-35B-A3B"
+
+
+def thinking_aloud(text: str = "", finish: str = "length", **message: Any) -> Fault:
+    body = completion(text, reasoning_content="Let me see. It may be cell 3 or", **message)
+    body["choices"][0]["finish_reason"] = finish
+    body["usage"]["completion_tokens_details"] = {"reasoning_tokens": 9}
+    return lambda handler: send(handler, 200, body)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "limit"),
+    [
+        ("loop", {}, 1024),
+        (QWEN, {}, 1024 + THOUGHT_TOKENS),
+        (QWEN, {"thinking": False}, 1024),
+        (QWEN, {"max_tokens": 4000}, 4000),
+        ("loop", {"thinking": True}, 1024 + THOUGHT_TOKENS),
+        ("loop", {"dialect": Dialect("mine", thinks=True)}, 1024 + THOUGHT_TOKENS),
+        ("loop", {"dialect": Dialect("mine", max_tokens=2000)}, 2000),
+        ("loop", {"dialect": Dialect("mine", max_tokens=2000), "max_tokens": 3000}, 3000),
+    ],
+)
+def test_a_model_that_thinks_has_room_for_it(loop: Loop, name: str, settings: Any, limit: int) -> None:
+    VLM(loop.url, name, **settings).complete(request())
+    assert loop.bodies[0]["max_tokens"] == limit
+
+
+def test_a_thought_is_counted_apart(loop: Loop, cache: Cache) -> None:
+    loop.faults = [thinking_aloud(ANSWER, "stop")]
+    model = Cached(VLM(loop.url, QWEN), cache)
+    live, cached = model.complete(request()), model.complete(request())
+    assert live.usage.reasoning_tokens == cached.usage.reasoning_tokens == 9
+    assert live.usage.completion_tokens == 10 and live.reasoning == cached.reasoning != ""
+
+
+def test_an_answer_cut_off_in_its_thought_says_so_and_what_to_set(loop: Loop) -> None:
+    loop.faults = [thinking_aloud()] * 3
+    with pytest.raises(BadReply, match=r"cut off in its thought after 10 tokens.*max_tokens \(--max-tokens\), or turn"):
+        VLM(loop.url, QWEN, max_tokens=64).complete(request())
+    assert len(loop.bodies) == 1, "the same request would be cut off again"
+    with pytest.raises(BadReply, match=r"max_tokens \(--max-tokens\)\.$"):
+        VLM(loop.url, "Qwen3-VL-8B-Thinking", max_tokens=64).complete(request())
+
+
+def test_a_model_that_turns_out_to_think_gets_room_once(loop: Loop, cache: Cache) -> None:
+    loop.faults = [thinking_aloud()]
+    vlm = VLM(loop.url, "loop")
+    assert Cached(vlm, cache).complete(request()).usage.calls == 2
+    assert [body["max_tokens"] for body in loop.bodies] == [1024, 1024 + THOUGHT_TOKENS]
+    assert loop.bodies[0]["messages"] == loop.bodies[1]["messages"], "it is no correction"
+    again = VLM(loop.url, "loop")
+    assert Cached(again, cache, sample=1).complete(request()).usage.calls == 1, "the cache remembers the habit"
+
+
+def test_thinking_is_turned_off_as_the_service_wants_it(loop: Loop) -> None:
+    def sent(name: str, dialect: str) -> dict[str, Any]:
+        loop.bodies.clear()
+        VLM(loop.url, name, dialect=dialect, thinking=False).complete(request())
+        own = {"model", "messages", "temperature", "seed", "random_seed", "response_format"}
+        return {key: value for key, value in loop.bodies[0].items() if key not in own and "tokens" not in key}
+
+    off = {"chat_template_kwargs": {"enable_thinking": False}}
+    assert sent(QWEN, "vllm") == sent(QWEN, "sglang") == sent("my-finetune", "vllm") == off
+    assert sent("gpt-5-mini", "openai") == {"reasoning_effort": "minimal"}
+    assert sent("gpt-4o", "openai") == {}, "it does not think, and refuses the field"
+    assert sent("gemini-2.5-flash", "gemini") == {"reasoning_effort": "none"}
+    assert sent("Qwen/Qwen3-VL-8B-Instruct", "vllm") == {}
+    with pytest.raises(InputError, match="always think"):
+        VLM(loop.url, "Qwen/Qwen3-VL-8B-Thinking", thinking=False)
+
+
+def test_extra_fields_are_sent_and_belong_to_the_key(loop: Loop) -> None:
+    extra = {"reasoning_effort": "low", "chat_template_kwargs": {"custom": 1}}
+    vlm = VLM(loop.url, QWEN, dialect="vllm", thinking=False, extra_body=extra)
+    vlm.complete(request())
+    assert loop.bodies[0]["reasoning_effort"] == "low"
+    assert loop.bodies[0]["chat_template_kwargs"] == {"enable_thinking": False, "custom": 1}
+    keys = {
+        reply_key(VLM(loop.url, QWEN, **settings), request())
+        for settings in ({}, {"thinking": False}, {"extra_body": extra}, {"extra_body": {"top_k": 1}})
+    }
+    assert len(keys) == 4
+    assert reply_key(VLM(loop.url, QWEN, max_tokens=9), request()) == reply_key(VLM(loop.url, QWEN), request())
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ({"messages": []}, "'messages': atlaskit sets it"),
+        ({"max_tokens": 5}, "pass max_tokens="),
+        ({"temperature": 1}, "pass temperature="),
+        ({"a": object()}, "an object of JSON"),
+        ({"a": float("nan")}, "an object of JSON"),
+        ([1, 2], "an object of JSON"),
+    ],
+)
+def test_bad_extra_fields_are_one_sentence(extra: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        VLM("http://127.0.0.1:9/v1", "loop", extra_body=extra)
+
+
+def test_bodies_are_merged_object_by_object() -> None:
+    assert merged({"a": {"b": 1, "c": 2}, "d": 1}, {"a": {"b": 3}}, {"d": {"e": 1}}) == {
+        "a": {"b": 3, "c": 2},
+        "d": {"e": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("Qwen/Qwen3.5-35B-A3B", "Qwen3.5 and later"),
+        ("Qwen/Qwen3-VL-30B-A3B-Thinking", "Qwen3-VL Thinking"),
+        ("qwen3-vl:8b", "Qwen3-VL"),
+        ("qwen2.5vl:7b", "Qwen2.5-VL and Qwen2-VL"),
+        ("zai-org/GLM-4.5V", "GLM-4.5V and 4.6V"),
+        ("OpenGVLab/InternVL3-8B", "InternVL and Intern-S1"),
+        ("google/gemma-3-27b-it", "Gemma 3"),
+        ("openai/gpt-5-mini", "OpenAI, thinking"),
+        ("o3", "OpenAI, thinking"),
+        ("gpt-5-chat-latest", "other"),
+        ("gpt-4.1", "OpenAI"),
+        ("models/gemini-2.5-flash", "Gemini"),
+        ("nano@0123456789ab", "other"),
+    ],
+)
+def test_a_family_is_known_by_the_models_name(name: str, family: str) -> None:
+    assert family_of(name).name == family
+
+
+def test_every_family_and_dialect_is_consistent() -> None:
+    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+    for family in FAMILIES:
+        assert 8 <= family.patch <= 64 and (not family.no_thinking or family.thinks or family.reasoning_parser)
+    assert all(name == dialect.name for name, dialect in DIALECTS.items())
