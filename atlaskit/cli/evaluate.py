@@ -94,16 +94,17 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
 def _evaluate(options: argparse.Namespace) -> int:
     tables.check_path(options.out)
     spec, cache = named_model(options), Cache(options.cache)
+    settings = {name: literal(value) for name, value in options.settings}
     cases = _cases(options)
     table = evaluate(
         cases,
         options.method,
-        vlm=_model(spec, options, cache),
+        vlm=_model(spec, options, cache, is_replay=settings.get("replay") is True),
         parallel=options.parallel,
         cache=cache,
         engine=options.engine,
         address=options.address,
-        **{name: literal(value) for name, value in options.settings},
+        **settings,
     )
     tables.save(table, options.out)
     if options.samples:
@@ -144,9 +145,11 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     return found
 
 
-def _model(spec: ModelSpec | None, options: argparse.Namespace, cache: Cache) -> Model | Callable[[World], Model]:
+def _model(
+    spec: ModelSpec | None, options: argparse.Namespace, cache: Cache, *, is_replay: bool
+) -> Model | Callable[[World], Model]:
     if spec is not None:
-        return as_model(spec, cache)
+        return as_model(spec, cache, is_replay=is_replay)
     if options.benchmark != SYNTHETIC:
         raise InputError("The oracle works only on atlasworld; pass --model.")
     return partial(Oracle, miss=options.oracle)

@@ -105,7 +105,8 @@ def evaluate(
         raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
-    vlm, cache = as_model_or_maker(vlm, cache), cache or default_cache()
+    cache = cache or default_cache()
+    vlm = as_model_or_maker(vlm, cache, is_replay=settings.get("replay") is True)
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder)

@@ -55,9 +55,11 @@ def as_model(model: Model | ModelSpec | str, cache: Cache | None = None, *, is_r
     return served_model(spec.model, cache, is_replay=is_replay, **key, **spec.settings)
 
 
-def as_model_or_maker(vlm: Model | Maker | str, cache: Cache | None = None) -> Model | Maker:
+def as_model_or_maker(
+    vlm: Model | Maker | str, cache: Cache | None = None, *, is_replay: bool = False
+) -> Model | Maker:
     """Return the model that a caller named, as `as_model` does; anything else as it is."""
-    return as_model(vlm, cache) if isinstance(vlm, str) else vlm
+    return as_model(vlm, cache, is_replay=is_replay) if isinstance(vlm, str) else vlm
 
 
 def served_model(address: str, cache: Cache | None = None, *, is_replay: bool = False, **client: Any) -> VLM:

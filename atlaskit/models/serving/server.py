@@ -96,8 +96,8 @@ class Server:
         """What the replies depend on beside the model."""
         if not self.spec.settings and not self.spec.is_address:
             return DEFAULT_PARAMETERS
-        url = self.model if self.spec.is_address else f"http://127.0.0.1:{USUAL_PORT}/v1"
-        return VLM(url, self.name, **self.spec.settings).parameters  # makes no request
+        address = self.model if self.spec.is_address else f"http://127.0.0.1:{USUAL_PORT}/v1"
+        return VLM(address, self.name, **self.spec.settings).parameters  # makes no request
 
     @property
     def is_ours(self) -> bool:

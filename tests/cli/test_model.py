@@ -1,0 +1,134 @@
+"""The options that name a model, on every command that takes one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.loopback import loopback
+
+from atlaskit.__main__ import main
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
+from atlaskit.cli import evaluate as evaluate_command
+from atlaskit.cli import experiments as experiments_command
+
+VARIABLE = "ATLASKIT_TEST_KEY"
+KEY = "very-secret-key"
+
+
+@pytest.fixture
+def asking(film: World, in_tmp: Path) -> list[str]:
+    path = str(film.video.path)  # type: ignore[attr-defined]
+    return ["ask", path, "What?", "--choice", "a", "--choice", "b", "--cell", "32", "--calls", "4"]
+
+
+def files_with(text: str, folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
+    asking: list[str], in_tmp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(VARIABLE, KEY)
+    with loopback() as server:
+        words = ["--model", server.url, "loop", "--dialect", "hosted", "--key-env", VARIABLE]
+        assert main([*asking, "--save", "result.json", "--html", "run.html", *words]) == 0
+        request_count = len(server.bodies)
+        assert {headers["Authorization"] for headers in server.headers[-request_count:]} == {f"Bearer {KEY}"}
+        assert not any("seed" in body for body in server.bodies), "as it would be for vLLM"
+        monkeypatch.delenv(VARIABLE)
+        assert main([*asking, "--save", "replayed.json", "--replay", *words]) == 0, "a replay needs no key"
+        assert main([*asking, *words]) == 2
+        assert len(server.bodies) == request_count
+    told = capsys.readouterr()
+    assert f"{VARIABLE} is missing or empty" in told.err and KEY not in told.out + told.err
+    assert Path("result.json").read_bytes() == Path("replayed.json").read_bytes()
+    assert not files_with(KEY, in_tmp)
+
+
+def test_one_word_may_hold_all_options(asking: list[str]) -> None:
+    with loopback() as server:
+        assert main([*asking, "--model", f"{server.url} loop --dialect hosted"]) == 0
+        assert server.bodies and not any("seed" in body for body in server.bodies)
+
+
+def test_an_address_alone_takes_its_first_model_that_chats(
+    asking: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with loopback() as server:
+        server.models = [{"id": "nomic-embed-text"}, {"id": "loop"}]
+        assert main([*asking, "--model", server.url]) == 0
+        assert {body["model"] for body in server.bodies} == {"loop"}
+        server.models = [{"id": "loop"}, {"id": "other"}]
+        assert main([*asking, "--model", server.url]) == 0
+        server.models = [{"id": "nomic-embed-text"}]
+        assert main([*asking, "--model", server.url]) == 2
+    told = capsys.readouterr().err
+    assert "2 models that chat (loop, other): loop is used" in told
+    assert "no model that chats, only nomic-embed-text" in told
+
+
+@pytest.mark.parametrize("command", ["ask", "evaluate", "experiments"])
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--model", "nano", "--dialect", "openai"], "--dialect is for an endpoint, and 'nano' is no address"),
+        (["--model", "nano", "--key-env", "KEY"], "--key-env is for an endpoint"),
+        (["--model", "nano", "other"], "'other' follows 'nano', which is no address"),
+        (["--model", "http://h/v1", "a", "b"], "got 3 words"),
+        (["--model", "http://h/v1", "a", "--key-env", KEY], "never the key itself"),
+        (["--model", "http://h/v1", "a", "--extra-body", "{"], "--extra-body must be a JSON object"),
+        (["--model", "http://h/v1", "a", "--max-tokens", "x"], "--max-tokens is a whole number"),
+        (["--model", "http://h/v1", "a", "--dialect", "x"], "dialect must be one of"),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_one_sentence_on_every_command(
+    asking: list[str], command: str, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = {"ask": asking, "evaluate": ["evaluate", "atlasworld", "--out", "o.csv"], "experiments": ["experiments"]}
+    assert main([*start[command], *words]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and sentence in told and KEY not in told
+
+
+def test_options_without_a_model_are_refused(asking: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*asking, "--no-thinking"]) == 2
+    assert "--no-thinking is an option of a model: name the model with --model" in capsys.readouterr().err
+
+
+def test_all_commands_hand_the_same_model_on(monkeypatch: pytest.MonkeyPatch, in_tmp: Path) -> None:
+    given = list[Any]()
+
+    def stop(*arguments: Any, **options: Any) -> None:
+        given.append(options.get("vlm") or options.get("model"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate_command, "evaluate", stop)
+    monkeypatch.setattr(experiments_command, "run_all", stop)
+    words = ["--model", "http://127.0.0.1:9/v1", "m", "--dialect", "plain"]
+    assert main(["evaluate", "atlasworld", "--out", "o.csv", "--minutes", "0.5", *words]) == 130
+    assert main(["experiments", *words]) == 130
+    assert given[0].name == "m" and given[0].dialect.name == "plain"
+    assert given[1] == "http://127.0.0.1:9/v1 m --dialect plain"
+
+
+def test_nano_is_served_without_being_started(asking: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all replies in the cache, one line answers and no server starts."""
+    from support.model_doubles import Babbler
+
+    from atlaskit.agents.budget import Budget
+    from atlaskit.agents.search import ask
+    from atlaskit.models.serving.server import Server, serve
+
+    def start(self: Server) -> None:
+        raise AssertionError("a server was started")
+
+    double = Babbler(1)
+    double.name, double.parameters = serve("nano").name, serve("nano").parameters
+    ask(asking[1], "What?", ["a", "b"], vlm=double, cell=32, budget=Budget(calls=4), cache=Cache("cache"))
+    monkeypatch.setattr(Server, "_ensure_running", start)
+    assert main([*asking, "--model", "nano"]) == 0
+    assert main([*asking, "--model", "nano", "--replay"]) == 0
