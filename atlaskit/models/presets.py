@@ -29,6 +29,9 @@ class Preset:
     """Whether vLLM compiles the model on a CPU. That pays off for a small model only."""
     no_forcing: bool = False
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
+    torchvision: bool = True
+    """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
+    installed it. Without it, transformers uses Pillow; not every family can."""
     prefix_caching: bool = True
     """Whether vLLM caches prefixes of prompts. With an encoder, it then dies at the first request
     ("CrossAttentionManager does not support caching", vLLM 0.32)."""
@@ -39,9 +42,10 @@ class Preset:
         return {"k": self.k, "cell": self.cell, "steps": self.steps, "plateau": self.plateau}
 
 
-NANO = Preset(k=4, cell=128, steps=40, plateau=39, compile_on_cpu=True, no_forcing=True)
+NANO = Preset(k=4, cell=128, steps=40, plateau=39, compile_on_cpu=True, no_forcing=True, torchvision=False)
 """The model that comes with the kit. It was trained on this grid alone, and has tokens of its own
-that span what a JSON schema fixes and what it leaves open ('{"search_task":"Find')."""
+that span what a JSON schema fixes and what it leaves open ('{"search_task":"Find'). It was trained
+on images that Pillow prepared."""
 WHISPER = Preset(prefix_caching=False)
 """Speech models of that family, by any name with "whisper" in it."""
 

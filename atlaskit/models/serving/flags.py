@@ -12,6 +12,7 @@ from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.install import Build
+from atlaskit.models.serving.vision import image_processing
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 """Arguments that the kit sets itself."""
@@ -86,12 +87,20 @@ class ServerFlags:
         ]
 
 
-def environment(build: Build) -> dict[str, str]:
-    """Return the environment variables of the server's process."""
+def environment(build: Build, python: str, name: str) -> dict[str, str]:
+    """Return the environment variables of the server's process.
+
+    Args:
+        build: vLLM's build.
+        python: The interpreter that runs it.
+        name: The name that the model is served under.
+    """
     # The server listens on the loopback address only; a key would lock out our own client.
     variables = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
     variables["VLLM_NO_USAGE_STATS"] = "1"
     variables["PYTHONSAFEPATH"] = "1"  # a queue.py in the working directory must not hide the library's
     if build == "serve-cpu":
         variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(hardware.kv_cache_gib()))
+    if preset_for(name).torchvision and (folder := image_processing(python)):
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), str(folder)]))
     return variables

@@ -181,11 +181,12 @@ class Server:
             folder = ServerFolder()
             self.log = folder.log
             command = self.flags.command(python, self.model, self.name, port, folder.media, build)
+            variables = environment(build, python, self.name)
             with self._state:
                 if self._stops != stops:
                     folder.remove()
                     raise ServerError(f"The server of {self.model} was stopped before it was started.")
-                process = self._process = ServerProcess(self.model, command, folder, environment(build))
+                process = self._process = ServerProcess(self.model, command, folder, variables)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
         _register(self)
