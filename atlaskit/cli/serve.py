@@ -20,6 +20,11 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     )
     parser.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (default 1)")
     parser.add_argument(
+        "--thinking",
+        action=argparse.BooleanOptionalAction,
+        help="whether the model thinks before it answers, if a request does not say (default: as it does by itself)",
+    )
+    parser.add_argument(
         "--vllm", default="", metavar="ARGUMENTS", help='further arguments of vLLM: --vllm="--max-num-seqs 8"'
     )
 
@@ -35,6 +40,7 @@ def _serve(options: argparse.Namespace) -> int:
         tensor_parallel=options.tensor_parallel,
         data_parallel=options.data_parallel,
         arguments=arguments,
+        thinking=options.thinking,
     )
     try:
         with server as vlm:

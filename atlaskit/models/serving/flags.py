@@ -13,6 +13,7 @@ from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.install import Build
 from atlaskit.models.serving.vision import image_processing
+from atlaskit.models.serving.weights import served_family
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 """Arguments that the kit sets itself."""
@@ -68,6 +69,9 @@ class ServerFlags:
             "data-parallel-size": self.data_parallel,
             "uvicorn-log-level": "warning",
         }
+        if parser := served_family(model).reasoning_parser:
+            # vLLM then applies the schema after the thought, and returns the thought apart.
+            flags["reasoning-parser"] = parser
         if build == "serve-cpu":
             flags["dtype"] = hardware.fast_dtype()
         caching = "--enable-prefix-caching" if preset_for(name).prefix_caching else "--no-enable-prefix-caching"
@@ -85,6 +89,28 @@ class ServerFlags:
             *switches,
             *self.arguments,
         ]
+
+
+def thinking_arguments(model: str, thinking: bool | None) -> tuple[str, ...]:
+    """Return the arguments of vLLM that turn thinking on or off where a request does not say.
+
+    Args:
+        model: A folder, or a model on the Hugging Face hub.
+        thinking: Whether the model thinks before it answers. None: as it does by itself.
+
+    Raises:
+        InputError: If its family cannot be told.
+    """
+    if thinking is None:
+        return ()
+    family = served_family(model)
+    switches = family.no_thinking.get("chat_template_kwargs")
+    if not switches:
+        state = "always think" if family.thinks else "have no switch for it"
+        which = f"models of the family {family.name}" if family.pattern else "models of a family that is not known"
+        raise InputError(f"thinking={thinking} cannot be set for {model}: {which} {state}. Leave it out.")
+    settings = json.dumps(dict.fromkeys(switches, thinking))
+    return ("--default-chat-template-kwargs", settings)
 
 
 def environment(build: Build, python: str, name: str) -> dict[str, str]:

@@ -9,7 +9,6 @@ own, without what it requires, and its `extension.py` declares the operators tha
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -25,21 +24,21 @@ OPERATORS = (
     "nms", "qnms", "roi_align", "_roi_align_backward", "roi_pool", "_roi_pool_backward", "ps_roi_align",
     "_ps_roi_align_backward", "ps_roi_pool", "_ps_roi_pool_backward", "deform_conv2d", "_deform_conv2d_backward",
 )  # fmt: skip
-DECLARATIONS = f'''
+DECLARATIONS = f"""
 
 # Added by atlaskit: where the operators cannot be loaded, their names.
 if not _has_ops():
     _names = torch.library.Library("torchvision", "DEF")
     for _name in {OPERATORS!r}:
         _names.define(_name + "(Tensor a) -> Tensor")
-'''
+"""
 LOADS = "import torchvision.transforms.v2.functional"
 VERSION_OF_TORCH_2 = 15
 """torchvision 0.(15 + n) belongs to PyTorch 2.n."""
 
 
 def image_processing(python: str) -> Path | None:
-    """Return the folder of torchvision's Python part in the environment of an interpreter, if any."""
+    """Return the folder of torchvision's Python part in an interpreter's environment, if any."""
     folder = Path(python).parents[1] / FOLDER
     return folder if folder.is_dir() else None
 
@@ -69,13 +68,15 @@ def add_image_processing(folder: Path, more_indexes: Sequence[str] = (), *, is_q
     install = [*pip_command(folder), "install", "--retries=1", "--no-deps", f"--target={partial}", _requirement(folder)]
     with_more = [*install, *(f"--extra-index-url={index}" for index in more_indexes)]
     try:
-        if succeeds(install, log, progress, "downloading") or succeeds(with_more, log, progress, "trying other indexes"):
+        if succeeds(install, log, progress, "downloading") or succeeds(
+            with_more, log, progress, "trying other indexes"
+        ):
             for path in partial.glob("torchvision/extension.py"):
                 path.write_text(path.read_text() + DECLARATIONS)
             trial = [str(folder / "bin" / "python"), "-c", f"import sys; sys.path.append({str(partial)!r}); {LOADS}"]
             if succeeds(trial, log, progress, "checking that it can be imported"):
                 partial.chmod(0o755)
-                os.replace(partial, folder / FOLDER)
+                partial.replace(folder / FOLDER)
                 progress.done("installed")
                 return True
         progress.done(f"not installed; families whose image processors need it cannot be served. pip's log is {log}")

@@ -1,1 +1,1 @@
-"""Creates a tiny untrained model of each family of vision-language models; nothing is downloaded."""
+"""Creates a tiny untrained model of each family of vision-language models."""

@@ -103,7 +103,11 @@ def write_json(folder: Path, **files: Mapping[str, Any]) -> None:
 
 
 def write_weights(
-    folder: Path, kind: type[PreTrainedModel], config: Any, tokenizer: PreTrainedTokenizerFast, likely: Mapping[str, float]
+    folder: Path,
+    kind: type[PreTrainedModel],
+    config: Any,
+    tokenizer: PreTrainedTokenizerFast,
+    likely: Mapping[str, float],
 ) -> None:
     """Draw random weights and save them with the configuration.
 

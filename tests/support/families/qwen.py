@@ -17,7 +17,8 @@ from transformers import (
 )
 
 SPECIAL = (
-    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>",
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
+    "<|video_pad|>",
 )  # fmt: skip
 IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
 LIKELY = {'"': 4.0}
@@ -97,7 +98,8 @@ def write_qwen3_5(folder: Path) -> None:
     write_processors(folder, 16, "Qwen3VLProcessor", "Qwen3VLVideoProcessor")
     text = {
         **text_settings(tokenizer, [3, 3, 2], mrope_interleaved=True, partial_rotary_factor=0.25),
-        "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 1, "linear_num_value_heads": 2,
+        "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 1,
+        "linear_num_value_heads": 2,
         "moe_intermediate_size": 64, "shared_expert_intermediate_size": 64, "num_experts": 4, "num_experts_per_tok": 2,
     }  # fmt: skip
     del text["intermediate_size"]
