@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Unpack
 
 from atlaskit.agents.baseline_run import BaselineRun, BaselineSettings
+from atlaskit.agents.options import fit_for, recorded_fit
 from atlaskit.agents.prompts import CaptionCall, FramesCall
 from atlaskit.agents.responsiveness import MAX_UNANSWERED
 from atlaskit.agents.search import ask
@@ -41,7 +42,7 @@ def uniform(
     frames: int = 160,
     size: int = 320,
     per_image: int = 16,
-    fit: Fit = "contain",
+    fit: Fit | None = None,
     subtitles: bool = True,
     **settings: Unpack[BaselineSettings],
 ) -> Result:
@@ -75,9 +76,11 @@ def uniform(
     video = run.video
     edges = [video.duration_s * number / images for number in range(images)] + [video.duration_s]
     grids = [Grid(start_s, end_s, k) for start_s, end_s in pairwise(edges)]
-    views = tuple(View(video, grid, size, fit, "index", cache=run.cache) for grid in grids)
+    fit, patch = fit_for(run.vlm, fit)
+    views = tuple(View(video, grid, size, fit, "index", cache=run.cache, patch=patch) for grid in grids)
     lines = tuple(_lines_at(video, view.moments if subtitles else ()) for view in views)
-    run.begin("uniform", {"frames": frames, "cell": size, "per_image": per_image, "fit": fit, "subtitles": subtitles})
+    own = {"frames": frames, "cell": size, "per_image": per_image, **recorded_fit(fit, patch), "subtitles": subtitles}
+    run.begin("uniform", own)
     return run.decide(FramesCall(run.question, video.duration_s, views, lines).request())
 
 
@@ -102,7 +105,7 @@ def captions(
     clip_s: float = 30.0,
     per_clip: int = 16,
     size: int = 320,
-    fit: Fit = "contain",
+    fit: Fit | None = None,
     subtitles: bool = True,
     context: int = 100_000,
     threads: int = 4,
@@ -120,8 +123,8 @@ def captions(
         vlm: The model, the address of its server, or its name: see `ask`.
         clip_s: Length of a clip in seconds.
         per_clip: Frames that are shown of a clip: a square number.
-        size: Width and height of a frame's cell in pixels.
-        fit: How a frame fits its cell.
+        size: Width and height of a frame's cell in pixels: `cell` of `ask`.
+        fit: How a frame fills its cell: see `ask`.
         subtitles: Whether the model gets the subtitle lines of a clip.
         context: Tokens of captions that the model may get, at four characters each. Those that do
             not fit are cut off at the end of the video, and the result's `failure` says so.
@@ -142,13 +145,15 @@ def captions(
         raise InputError(f"clip_s must be a positive number of seconds; got {clip_s!r:.40}.")
     run = BaselineRun(video, question, choices, vlm, **settings)
     video = run.video
-    own = {"clip_s": clip_s, "per_clip": per_clip, "cell": size, "fit": fit, "subtitles": subtitles}
+    fit, patch = fit_for(run.vlm, fit)
+    own = {"clip_s": clip_s, "per_clip": per_clip, "cell": size, **recorded_fit(fit, patch), "subtitles": subtitles}
     run.begin("captions", {**own, "context": context})
     grids = _clips(video, clip_s, k)
 
     def caption(grid: Grid) -> Reply | ModelError:
         lines = video.subtitles.between(grid.start_s, grid.end_s) if subtitles else ()
-        return run.complete(CaptionCall(View(video, grid, size, fit, "index", cache=run.cache), lines).request())
+        view = View(video, grid, size, fit, "index", cache=run.cache, patch=patch)
+        return run.complete(CaptionCall(view, lines).request())
 
     rows = _caption_rows(run, grids, caption, threads)
     return run.decide(run.text_request("\n".join(rows), context))

@@ -7,16 +7,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.observation import Cells
-from atlaskit.environment.tiles import Fit
+from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.cached import Cached
+from atlaskit.models.families import family_of
+from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
 from atlaskit.video.video import Sampling, Video
+
+
+def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
+    """Return how frames fill their cells, and the patch that native cells are rounded to.
+
+    Args:
+        vlm: The model that looks at the cells.
+        fit: The user's choice; None for what suits the model.
+    """
+    return preset_for(vlm).fit if fit is None else fit, family_of(vlm.name).patch
+
+
+def recorded_fit(fit: Fit, patch: int) -> dict[str, Any]:
+    """Return the settings that a run records of `fit_for`: the patch only where it counts."""
+    return {"fit": fit, "patch": patch} if fit == "native" else {"fit": fit}
 
 
 @dataclass(frozen=True)
@@ -26,7 +43,7 @@ class GridSettings:
     k: int
     """A grid has k×k cells."""
     cell: int
-    """Width and height of a cell in pixels."""
+    """Width and height of a cell in pixels; of a native cell, the longer of the two."""
     max_depth: int | Literal["auto"] = "auto"
     fit: Fit = "contain"
     subtitles: bool = True
@@ -35,6 +52,8 @@ class GridSettings:
     """Which frame stands for a cell."""
     cells: Cells = "compact"
     """How prompts describe the cells."""
+    patch: int = PATCH_PX
+    """Side of the model's image token in pixels; native cells are rounded to it."""
 
     def open(self, video: Video, cache: Cache) -> Atlas:
         """Return the environment of a video; raise InputError for settings it cannot have."""
@@ -48,6 +67,7 @@ class GridSettings:
             sampling=self.sampling,
             cells=self.cells,
             cache=cache,
+            patch=self.patch,
         )
 
 

@@ -11,7 +11,7 @@ from atlaskit.agents.dispatch import Dispatcher
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.loop import Search, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
-from atlaskit.agents.options import CacheMode, GridSettings, SearchLimits
+from atlaskit.agents.options import CacheMode, GridSettings, SearchLimits, fit_for, recorded_fit
 from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
 from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
@@ -53,7 +53,7 @@ def ask(
     budget: Budget = Budget(calls=200),
     k: int | None = None,
     cell: int | None = None,
-    fit: Fit = "contain",
+    fit: Fit | None = None,
     subtitles: bool = True,
     sampling: Sampling = "midpoint",
     cells: Cells = "compact",
@@ -95,7 +95,10 @@ def ask(
         budget: Limits on calls, tokens and seconds.
         k: A grid has k×k cells. None: what suits the model (8; 4 for nano).
         cell: Width and height of a cell in pixels. None: what suits the model (320; 128 for nano).
-        fit: How a frame fits its cell.
+        fit: How a frame fills its cell. "native": the cell has the video's shape, with `cell` as
+            its longer side, rounded to the model's image tokens. "contain": a square cell, the
+            frame on a grey ground. "stretch": a square cell, filled by the stretched frame. None:
+            what suits the model ("native"; "contain" for nano).
         subtitles: Whether agents get the video's subtitles.
         sampling: Which frame stands for a cell.
         cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
@@ -124,7 +127,8 @@ def ask(
     plateau = preset.plateau if plateau is None and steps == preset.steps else plateau
     limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     k, cell = preset.k if k is None else k, preset.cell if cell is None else cell
-    grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells)
+    fit, patch = fit_for(vlm, fit)
+    grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch)
     mode = CacheMode(sample, refresh, replay)
     check_whole("threads", workers if threads is None else threads)
     if not isinstance(budget, Budget):
@@ -180,7 +184,7 @@ def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) 
         "video": atlas.video.fingerprint,
         "k": grids.k,
         "cell": grids.cell,
-        "fit": grids.fit,
+        **recorded_fit(grids.fit, grids.patch),
         "max_depth": atlas.rules.max_depth,
         "subtitles": grids.subtitles,
         "sampling": grids.sampling,
@@ -240,7 +244,7 @@ def _result(
         usage={role: charge.usage for role, charge in charges.items()},
         settings=settings,
         trace=Trace(tuple(search.log.events)),
-        sheet=Sheet(atlas.video, state.scratchpad, atlas.cell, atlas.fit, atlas.cache),
+        sheet=Sheet(atlas.video, state.scratchpad, atlas.cell, atlas.fit, atlas.cache, atlas.patch),
         calls=tuple(model.calls),
         spent=Spent(
             calls=sum(charge.paid.calls for charge in charges.values()),

@@ -94,7 +94,7 @@ def view_key(
     start_s: float,
     end_s: float,
     k: int,
-    cell: int,
+    cell: int | tuple[int, int],
     fit: str,
     labels: str,
     dead: Collection[int],
@@ -102,7 +102,19 @@ def view_key(
 ) -> str:
     """Return the key of a view.
 
-    Left out: depth and path, which the interval determines; and dead zones beyond the dead cells.
+    Left out: depth and path, which the interval determines; dead zones beyond the dead cells; and
+    the patch that native cells are rounded to, of which their size is the result.
+
+    Args:
+        video: Fingerprint of the video.
+        start_s: Start of the grid in seconds.
+        end_s: End of the grid in seconds.
+        k: Cells in a row and in a column.
+        cell: Side of a square cell in pixels; (width, height) of a native one.
+        fit: How a frame fills its cell.
+        labels: What is burned into the corner of a cell.
+        dead: Indices of the dead cells.
+        sampling: Which frame represents a cell.
     """
     return entry_key(
         "view",
@@ -119,14 +131,14 @@ def view_key(
     )
 
 
-def sheet_key(video: str, items: Sequence[tuple[str, float, str]], cell: int, fit: str) -> str:
+def sheet_key(video: str, items: Sequence[tuple[str, float, str]], cell: int | tuple[int, int], fit: str) -> str:
     """Return the key of a sheet. Left out: descriptions and confidence, which it does not show.
 
     Args:
         video: Fingerprint of the video.
         items: Label, timestamp in seconds and subtitle of each item.
-        cell: Width and height of a frame in pixels.
-        fit: How a frame fills its square.
+        cell: Side of a square cell in pixels; (width, height) of a native one.
+        fit: How a frame fills its cell.
     """
     return entry_key("sheet", tiles=VERSIONS["tile"], video=video, items=[list(i) for i in items], cell=cell, fit=fit)
 

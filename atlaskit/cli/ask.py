@@ -74,7 +74,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the run as an offline HTML walkthrough")
     parser.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
     add_grid_options(parser)
-    parser.set_defaults(k=None, cell=None)  # the preset of the model
+    parser.set_defaults(k=None, cell=None, fit=None)  # the preset of the model
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
@@ -124,6 +124,7 @@ def _ask(options: argparse.Namespace) -> int:
         budget=budget,
         k=options.k,
         cell=options.cell,
+        fit=options.fit,
         sampling=options.sampling,
         sample=options.sample,
         refresh=options.refresh,

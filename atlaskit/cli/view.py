@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import get_args
 
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
@@ -11,6 +12,7 @@ from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import Still, View
+from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, printable
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles.clock import parse_time
@@ -60,6 +62,13 @@ def add_grid_options(parser: argparse.ArgumentParser) -> None:
         "--cell", type=int, default=320, help="width and height of a cell in pixels (default 320; nano: 128)"
     )
     parser.add_argument(
+        "--fit",
+        choices=get_args(Fit),
+        default="contain",
+        help="how a frame fills its cell: native (the cell has the video's shape, as high or as wide as --cell), "
+        "contain (on a grey square) or stretch (default contain; ask: what suits the model)",
+    )
+    parser.add_argument(
         "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame represents a cell (default midpoint)"
     )
     add_cache_option(parser)
@@ -71,7 +80,7 @@ def _view(options: argparse.Namespace) -> int:
     grid = Grid(0.0, video.duration_s, options.k)
     for cell in options.open:
         grid = grid.expand(cell)
-    view = View(video, grid, options.cell, labels="time", sampling=options.sampling, cache=cache)
+    view = View(video, grid, options.cell, options.fit, "time", sampling=options.sampling, cache=cache)
     write_image(view, options.out)
     print(f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {grid.resolution_s:.3f} s a cell")
     if options.transcribe:

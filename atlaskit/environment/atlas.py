@@ -14,7 +14,7 @@ from atlaskit.environment.mdp import Rules, State, Traversal, transition
 from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
 from atlaskit.environment.observation import Cells, Observation, ViewSettings, observe, view_of
 from atlaskit.environment.render import Labels, Sheet
-from atlaskit.environment.tiles import Fit, are_readable
+from atlaskit.environment.tiles import PATCH_PX, Fit, are_readable
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.opening import as_video
 from atlaskit.video.video import Sampling, Video
@@ -35,7 +35,7 @@ class Atlas:
     k: int = 8
     """Cells in a row and in a column of a grid."""
     cell: int = 320
-    """Width and height of a cell in pixels."""
+    """Width and height of a cell in pixels; of a native cell, the longer of the two."""
     max_depth: int | Literal["auto"] = "auto"
     """Depth of the deepest grid that an agent may expand to, from 0 (the root grid alone) to D_max.
     "auto" is the first depth whose cells span less than a second. At any setting an agent cannot
@@ -49,6 +49,8 @@ class Atlas:
     """Which frame represents a cell: see `Video.moment`."""
     cells: Cells = "compact"
     cache: Cache = field(default_factory=default_cache)
+    patch: int = PATCH_PX
+    """Side of a model's image token in pixels; native cells are rounded to it."""
     state: State = field(init=False)
     """The state that `reset` and `step` change."""
 
@@ -65,7 +67,9 @@ class Atlas:
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
         self.root = Grid(0.0, self.video.duration_s, self.k)
         self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
-        self.look = ViewSettings(self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells)
+        self.look = ViewSettings(
+            self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells, self.patch
+        )
         self.state = self.start()
 
     def start(
@@ -139,10 +143,10 @@ class Atlas:
         Args:
             scratchpad: The evidence; None means that of the atlas's state. Of more than
                 `MAX_SHEET_ITEMS` items the sheet shows the most confident.
-            cell: Width and height of a frame in pixels; None means as in the atlas's views.
+            cell: As the atlas's `cell`, for the frames of the sheet; None means the same.
         """
         shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(MAX_SHEET_ITEMS)
-        return Sheet(self.video, shown, cell or self.cell, self.fit, self.cache)
+        return Sheet(self.video, shown, cell or self.cell, self.fit, self.cache, self.patch)
 
     def _depth_limit(self) -> int:
         """Return `max_depth` as a number."""
@@ -160,9 +164,10 @@ class Atlas:
 
     def _readable_times(self, state: State, indices: Sequence[int]) -> list[float]:
         """Return the times of some cells' frames; raise IllegalAction if one cannot be decoded."""
-        moments_s = view_of(state, self.video, self.look, self.cache).moments
+        view = view_of(state, self.video, self.look, self.cache)
+        moments_s = view.moments
         times_s = [moments_s[index] for index in indices]
-        readable = are_readable(self.video, times_s, self.cell, self.fit, self.cache)
+        readable = are_readable(self.video, times_s, view.cell_size, self.fit, self.cache)
         for index, is_readable in zip(indices, readable, strict=True):
             if not is_readable:
                 raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")

@@ -4,6 +4,7 @@ This module knows nothing of videos and grids.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFont
@@ -55,18 +56,28 @@ def wrap(text: str, typeface: Font, width: int) -> list[str]:
     return [line for line in lines if line]
 
 
-def letterboxed(tile: Image.Image, cell: int) -> Image.Image:
-    """Return a tile centred on a grey square of `cell` pixels."""
-    square = Image.new("RGB", (cell, cell), LETTERBOX)
-    square.paste(tile, ((cell - tile.width) // 2, (cell - tile.height) // 2))
-    return square
+def points_for(size: tuple[int, int], share: int) -> int:
+    """Return a font size for a cell: a `share`-th of the side of a square with the cell's area."""
+    return math.isqrt(size[0] * size[1]) // share
 
 
-def unreadable_tile(cell: int) -> Image.Image:
-    """Return the tile for a frame that cannot be decoded: hatched, with the word "unreadable"."""
-    tile = Image.new("RGB", (cell, cell), LETTERBOX)
+def letterboxed(tile: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """Return a tile centred on a grey ground of (width, height) pixels."""
+    ground = Image.new("RGB", size, LETTERBOX)
+    ground.paste(tile, ((size[0] - tile.width) // 2, (size[1] - tile.height) // 2))
+    return ground
+
+
+def unreadable_tile(size: tuple[int, int]) -> Image.Image:
+    """Return the tile for a frame that cannot be decoded: hatched, with the word "unreadable".
+
+    Args:
+        size: (width, height) in pixels.
+    """
+    (width, height), longer = size, max(size)
+    tile = Image.new("RGB", size, LETTERBOX)
     draw = ImageDraw.Draw(tile)
-    for offset in range(-cell, cell, max(8, cell // 12)):
-        draw.line([(offset, cell), (offset + cell, 0)], fill=UNREADABLE, width=max(2, cell // 60))
-    burn(tile, (cell // 8, cell // 2 - cell // 16), "unreadable", max(10, cell // 8))
+    for offset in range(-height, width, max(8, longer // 12)):
+        draw.line([(offset, height), (offset + height, 0)], fill=UNREADABLE, width=max(2, longer // 60))
+    burn(tile, (width // 8, height // 2 - width // 16), "unreadable", max(10, width // 8))
     return tile

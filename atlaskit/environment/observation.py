@@ -13,7 +13,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.mdp import LegalSet, State, dead_cells, scan_interval
 from atlaskit.environment.render import Labels, Still, View
-from atlaskit.environment.tiles import Fit
+from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Sampling, Video
 
@@ -52,6 +52,7 @@ class ViewSettings:
     subtitles: bool = True
     sampling: Sampling = "midpoint"
     cells: Cells = "compact"
+    patch: int = PATCH_PX
 
 
 def observe(state: State, video: Video, settings: ViewSettings, cache: Cache) -> Observation:
@@ -78,6 +79,7 @@ def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) ->
         state.dead_cells,
         settings.sampling,
         cache,
+        settings.patch,
     )
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from PIL import Image
 
 from atlaskit.caching.cache import Cache, Transient, default_cache
 from atlaskit.caching.keys import canonical_json, moments_key, sheet_key, still_key, view_key
-from atlaskit.environment.drawing import DEAD, burn, font, unreadable_tile, wrap
+from atlaskit.environment.drawing import DEAD, burn, font, points_for, unreadable_tile, wrap
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
-from atlaskit.environment.tiles import Fit, read_tiles
-from atlaskit.errors import FrameError, InputError
+from atlaskit.environment.tiles import PATCH_PX, Fit, cell_size, read_tiles
+from atlaskit.errors import FrameError, InputError, check_whole
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.readers import LETTERBOX
@@ -46,7 +46,7 @@ class View(LazyImage):
     video: Video
     grid: Grid
     cell: int = 320
-    """Width and height of a cell in pixels."""
+    """Width and height of a cell in pixels; of a native cell, the longer of the two."""
     fit: Fit = "contain"
     """How a frame fills its cell; the paper stretches it."""
     labels: Labels = "none"
@@ -55,6 +55,8 @@ class View(LazyImage):
     sampling: Sampling = "midpoint"
     """Which frame represents a cell: see `Video.moment`."""
     cache: Cache = field(default_factory=default_cache, compare=False)
+    patch: int = PATCH_PX
+    """Side of a model's image token in pixels; native cells are rounded to it."""
 
     def __post_init__(self) -> None:
         if self.cell < 16:
@@ -62,8 +64,9 @@ class View(LazyImage):
         if self.grid.k * self.cell > WIDEST_PX:
             side = f"{self.grid.k} × {self.cell} = {self.grid.k * self.cell}"
             raise InputError(f"A view is at most {WIDEST_PX} pixels wide; got {side}. Use fewer or smaller cells.")
-        if self.fit not in ("contain", "stretch"):
-            raise InputError(f'fit is "contain" or "stretch"; got {self.fit!r}.')
+        if self.fit not in get_args(Fit):
+            raise InputError(f'fit is "native", "contain" or "stretch"; got {self.fit!r}.')
+        check_whole("patch", self.patch)
         if self.labels not in ("none", "index", "time"):
             raise InputError(f'labels is "none", "index" or "time"; got {self.labels!r}.')
         if self.sampling not in SAMPLINGS:
@@ -79,7 +82,7 @@ class View(LazyImage):
             start_s=self.grid.start_s,
             end_s=self.grid.end_s,
             k=self.grid.k,
-            cell=self.cell,
+            cell=self.cell_size if self.fit == "native" else self.cell,
             fit=self.fit,
             labels=self.labels,
             dead=self.dead,
@@ -87,9 +90,15 @@ class View(LazyImage):
         )
 
     @property
+    def cell_size(self) -> tuple[int, int]:
+        """(width, height) of a cell in pixels."""
+        return cell_size(self.video.size, self.cell, self.fit, self.grid.k, self.grid.k, self.patch)
+
+    @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels."""
-        return self.grid.k * self.cell, self.grid.k * self.cell
+        width, height = self.cell_size
+        return self.grid.k * width, self.grid.k * height
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -132,15 +141,15 @@ class View(LazyImage):
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         alive, moments_s = [cell for cell in self.cells if cell.index not in self.dead], self.moments
         times_s = [moments_s[cell.index] for cell in alive]
-        tiles, is_passing = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
-        image = Image.new("RGB", self.size, DEAD)
+        tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
+        image, (width, height) = Image.new("RGB", self.size, DEAD), self.cell_size
         for cell, time_s, tile in zip(alive, times_s, tiles, strict=True):
             row, column = divmod(cell.index, self.grid.k)
-            shown = tile or unreadable_tile(self.cell)
+            shown = tile or unreadable_tile(self.cell_size)
             if self.labels != "none":
                 text = str(cell.index) if self.labels == "index" else clock(time_s)
-                burn(shown, (0, 0), text, max(10, self.cell // 14))
-            image.paste(shown, (column * self.cell, row * self.cell))
+                burn(shown, (0, 0), text, max(10, points_for(self.cell_size, 14)))
+            image.paste(shown, (column * width, row * height))
         unreadable = [cell.index for cell, tile in zip(alive, tiles, strict=True) if tile is None]
         return image, {"unreadable": unreadable, "passing": is_passing}
 
@@ -152,42 +161,59 @@ class Sheet(LazyImage):
     video: Video
     scratchpad: Scratchpad
     cell: int = 320
-    """Width and height of a frame in pixels."""
+    """Width and height of a frame's cell in pixels; of a native cell, the longer of the two."""
     fit: Fit = "contain"
     cache: Cache = field(default_factory=default_cache, compare=False)
+    patch: int = PATCH_PX
+    """Side of a model's image token in pixels; native cells are rounded to it."""
 
     @property
     def key(self) -> str:
         """Hash of everything that the image is made of: of each item, only what it shows."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
-        return sheet_key(self.video.fingerprint, items, self.cell, self.fit)
+        return sheet_key(self.video.fingerprint, items, self.cell_size if self.fit == "native" else self.cell, self.fit)
+
+    @property
+    def cell_size(self) -> tuple[int, int]:
+        """(width, height) of a frame's cell in pixels."""
+        columns, rows = self._shape
+        return cell_size(self.video.size, self.cell, self.fit, columns, rows, self.patch)
 
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels."""
+        (columns, rows), (width, height) = self._shape, self.cell_size
+        return columns * width, rows * height
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """How many columns and rows of frames there are."""
         columns = max(1, math.ceil(math.sqrt(len(self.scratchpad))))
-        rows = max(1, math.ceil(len(self.scratchpad) / columns))
-        return columns * self.cell, rows * self.cell
+        return columns, max(1, math.ceil(len(self.scratchpad) / columns))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         times_s = [item.timestamp_s for item in self.scratchpad]
-        tiles, is_passing = read_tiles(self.video, times_s, self.cell, self.fit, self.cache)
+        tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
         image = Image.new("RGB", self.size, LETTERBOX)
-        columns = self.size[0] // self.cell
+        (columns, _), (width, height) = self._shape, self.cell_size
         for position, (item, tile) in enumerate(zip(self.scratchpad, tiles, strict=True)):
-            shown = tile or unreadable_tile(self.cell)
+            shown = tile or unreadable_tile(self.cell_size)
             self._annotate(shown, item)
             row, column = divmod(position, columns)
-            image.paste(shown, (column * self.cell, row * self.cell))
+            image.paste(shown, (column * width, row * height))
         return image, {"items": len(self.scratchpad), "passing": is_passing}
 
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
-        """Burn the label and time into the top of a tile, the subtitle into its bottom."""
-        burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, self.cell // 14))
-        points = max(10, self.cell // 18)
-        lines = wrap(item.subtitle, font(points), self.cell - points)[:3]
+        """Burn the label and time into the top of a tile, the subtitle into its bottom.
+
+        Of a long subtitle there are three lines at most, and fewer on a tile that is wider than
+        high, whose frame they would hide. Prompts hold the whole subtitle.
+        """
+        burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, points_for(tile.size, 14)))
+        points, most = max(10, points_for(tile.size, 18)), max(1, min(3, 3 * tile.height // tile.width))
+        lines = wrap(item.subtitle, font(points), tile.width - points)[:most]
         for i, line in enumerate(reversed(lines)):
-            burn(tile, (0, self.cell - (i + 1) * round(points * 1.5)), line, points)
+            burn(tile, (0, tile.height - (i + 1) * round(points * 1.5)), line, points)
 
 
 @dataclass(frozen=True)
@@ -219,7 +245,8 @@ class Still(LazyImage):
         (frame,) = video.try_frames([time_s])
         if isinstance(frame, FrameError):
             note = {"unreadable": True, "passing": not frame.is_lasting}
-            return unreadable_tile(min(self.size)).resize(self.size), note
+            side = min(self.size)
+            return unreadable_tile((side, side)).resize(self.size), note
         return Image.fromarray(frame), {"unreadable": False}
 
 
@@ -231,6 +258,7 @@ def view(
     fit: Fit = "contain",
     labels: Labels = "none",
     sampling: Sampling = "midpoint",
+    patch: int = PATCH_PX,
     cache: Cache | None = None,
 ) -> View:
     """Return the view of the root grid of a video: its contact sheet, rendered on first use.
@@ -239,9 +267,11 @@ def view(
         video: The video, its file, or a list of files.
         k: Cells in a row and in a column.
         cell: Width and height of a cell in pixels.
-        fit: "contain" keeps a frame's aspect ratio on a grey ground; "stretch" fills the cell.
+        fit: "contain" keeps a frame's aspect ratio on a grey square, and "stretch" fills the
+            square. "native" gives cells the video's shape, with `cell` as their longer side.
         labels: Text in the corner of a cell: "none", "index" or "time".
         sampling: Which frame represents a cell; "midpoint" takes the frame at its midpoint.
+        patch: Side of a model's image token in pixels, to which native cells are rounded.
         cache: Where images are read from and stored; None means `./cache`.
 
     Raises:
@@ -249,7 +279,7 @@ def view(
     """
     video = as_video(video, cache)
     root = Grid(0.0, video.duration_s, k)
-    return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache())
+    return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache(), patch=patch)
 
 
 def _are_moments(found: bytes, grid: Grid) -> bool:

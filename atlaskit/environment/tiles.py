@@ -1,4 +1,4 @@
-"""Tiles: frames scaled to the size of a cell, cached one by one.
+"""Cells in pixels: `cell_size`, and tiles, which are frames scaled to a cell and cached one by one.
 
 A tile's key names the file and the time in that file, so another view of the same frame, or another
 playlist with the same clip, decodes nothing.
@@ -7,6 +7,7 @@ playlist with the same clip, decodes nothing.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -16,56 +17,96 @@ from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import readable_key, tile_key
 from atlaskit.environment.drawing import letterboxed
 from atlaskit.environment.image import WIDEST_PX, to_jpeg
-from atlaskit.errors import FrameError
+from atlaskit.errors import FrameError, check_whole
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video, read_frames
 
-Fit = Literal["contain", "stretch"]
-"""How a frame fills its cell: with its aspect ratio on a grey ground, or stretched."""
+Fit = Literal["native", "contain", "stretch"]
+"""How a frame fills its cell. "native": the cell has the video's shape. "contain": the cell is
+square, and the frame keeps its aspect ratio on a grey ground. "stretch": the frame is stretched
+over the square."""
+
+PATCH_PX = 32
+"""Side of the square of pixels that most models read as one image token."""
+FLATTEST = 4
+"""A native cell's longer side is at most so many times the shorter one, so that the text in it
+leaves the frame visible."""
+SHORTEST_PX = 16
+"""A native cell's shorter side before it is rounded, at least; for the same reason."""
 
 TILE_QUALITY = 95
 """JPEG quality of a tile."""
 
 
+def cell_size(
+    shape: tuple[int, int], cell: int, fit: Fit, columns: int, rows: int, patch: int = PATCH_PX
+) -> tuple[int, int]:
+    """Return the (width, height) of a cell in pixels.
+
+    With "native" the longer side is `cell`. The shorter one follows from the video's shape, rounded
+    to the nearest length at which all rows of cells (all columns, for an upright video) together
+    measure a whole number of patches, and never longer than `cell`. If even a whole `cell` is
+    shorter than that step, it is rounded to whole pixels only.
+
+    Args:
+        shape: (width, height) of the video.
+        cell: Side of a square cell, and the longer side of a native one, in pixels.
+        fit: How a frame fills its cell.
+        columns: Cells in a row of the image.
+        rows: Rows of cells in the image.
+        patch: Side, in pixels, of the square that the model reads as one image token.
+
+    Raises:
+        InputError: If `patch` is not a positive whole number.
+    """
+    check_whole("patch", patch)
+    if fit != "native":
+        return cell, cell
+    width, height = shape
+    if width >= height:
+        return cell, _shorter_side(cell, height / width, patch // math.gcd(rows, patch))
+    return _shorter_side(cell, width / height, patch // math.gcd(columns, patch)), cell
+
+
 def read_tiles(
-    video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache
+    video: Video, times_s: Sequence[float], size: tuple[int, int], fit: Fit, cache: Cache
 ) -> tuple[list[Image.Image | None], bool]:
-    """Return the frames at some times as squares.
+    """Return the frames at some times, each in an image of the size of a cell.
 
     Args:
         video: The video.
         times_s: Times in seconds.
-        cell: Side of a square in pixels.
-        fit: How a frame fills its square.
+        size: (width, height) of a cell in pixels: see `cell_size`.
+        fit: How a frame fills its cell.
         cache: Where tiles are read from and stored.
 
     Returns:
-        A square for each time, None where the frame cannot be decoded; and whether a frame could
+        An image for each time, None where the frame cannot be decoded; and whether a frame could
         not be read this time, so that a retry may succeed.
     """
     located = [video.locate(time_s) for time_s in times_s]
-    wanted = [(part, local_s, _fitted(part.size, cell, fit)) for part, local_s in located]
+    wanted = [(part, local_s, _fitted(part.size, size, fit)) for part, local_s in located]
 
     def decode(positions: list[int]) -> list[bytes]:
         # A new tile is encoded and decoded like a cached one, so both give the same pixels.
         frames = read_frames([wanted[position] for position in positions])
         return [_no_tile(frame) if isinstance(frame, FrameError) else _tile(frame) for frame in frames]
 
-    keys = [tile_key(part.fingerprint, local_s, size) for part, local_s, size in wanted]
+    keys = [tile_key(part.fingerprint, local_s, scaled) for part, local_s, scaled in wanted]
     tiles = cache.remember_all(keys, decode, fits=_is_tile)
     is_passing = any(isinstance(tile, Transient) for tile in tiles)
-    return [letterboxed(Image.open(io.BytesIO(tile)), cell) if tile else None for tile in tiles], is_passing
+    return [letterboxed(Image.open(io.BytesIO(tile)), size) if tile else None for tile in tiles], is_passing
 
 
-def are_readable(video: Video, times_s: Sequence[float], cell: int, fit: Fit, cache: Cache) -> list[bool]:
-    """Return for each time in seconds whether its frame can be decoded.
+def are_readable(video: Video, times_s: Sequence[float], size: tuple[int, int], fit: Fit, cache: Cache) -> list[bool]:
+    """Return for each time in seconds whether its frame can be decoded, at the size of a cell.
 
     The answer is a cache entry of one byte, which a recording of a run holds without any image.
     """
     located = [video.locate(time_s) for time_s in times_s]
 
     def check(positions: list[int]) -> list[bytes]:
-        tiles, is_passing = read_tiles(video, [times_s[position] for position in positions], cell, fit, cache)
+        tiles, is_passing = read_tiles(video, [times_s[position] for position in positions], size, fit, cache)
         flags = [b"1" if tile else b"0" for tile in tiles]
         return [Transient(flag) for flag in flags] if is_passing else flags
 
@@ -89,9 +130,18 @@ def _is_tile(tile: bytes) -> bool:
         return False
 
 
-def _fitted(size: tuple[int, int], cell: int, fit: Fit) -> tuple[int, int]:
+def _shorter_side(cell: int, share: float, step: int) -> int:
+    """Return the shorter side of a native cell: `share` of the longer one, in whole steps."""
+    length = max(cell * share, cell / FLATTEST, min(cell, SHORTEST_PX))
+    if step > cell:
+        return round(length)
+    steps = math.floor(length / step + 0.5)
+    return step * min(max(1, steps), cell // step)
+
+
+def _fitted(shape: tuple[int, int], size: tuple[int, int], fit: Fit) -> tuple[int, int]:
     """Return the (width, height) of a frame that is scaled into a cell, in pixels."""
     if fit == "stretch":
-        return cell, cell
-    scale = cell / max(size)
-    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+        return size
+    scale = min(size[0] / shape[0], size[1] / shape[1])
+    return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))

@@ -75,7 +75,7 @@ class FailureMode:
             Evidence((start_s + end_s) / 2, start_s, end_s, "where the answer lies", 1.0)
             for start_s, end_s in self.result.question.positions_s
         )
-        return Sheet(self.result.sheet.video, Scratchpad().add(items), cache=self.result.sheet.cache)
+        return replace(self.result.sheet, scratchpad=Scratchpad().add(items), cell=Sheet.cell)
 
     @property
     def kept(self) -> Sheet:

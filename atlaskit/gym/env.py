@@ -17,6 +17,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import State, Traversal
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question
+from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.gym.actions import ACTIONS, KINDS, action_space, is_in, legal_actions, masks
 from atlaskit.gym.tasks import Source, draw_task, given_task
@@ -68,6 +69,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         duration_s: float = 600.0,
         k: int = 4,
         cell: int = 64,
+        fit: Fit = "contain",
+        patch: int = PATCH_PX,
         max_depth: int | Literal["auto"] = "auto",
         traversal: Traversal = "dfs",
         max_steps: int = 32,
@@ -85,7 +88,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             question: A question about the video. None, as `video`: draw both.
             duration_s: Duration of a drawn world in seconds.
             k: A grid has k×k cells.
-            cell: Width and height of a cell in pixels.
+            cell: Width and height of a cell in pixels; of a native cell, the longer of the two.
+            fit: How a frame fills its cell; "native" gives cells the video's shape.
+            patch: Pixels along each side of an image token, to which native cells are rounded.
             max_depth: The deepest grid that can be opened; see `Atlas`.
             traversal: Whether the agent opens cells ("dfs") or marks them ("bfs").
             max_steps: Steps after which an episode is truncated.
@@ -106,6 +111,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         self._atlas_settings: dict[str, Any] = {
             "k": k,
             "cell": cell,
+            "fit": fit,
+            "patch": patch,
             "max_depth": max_depth,
             "traversal": traversal,
             "subtitles": subtitles not in (False, None),
@@ -114,8 +121,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         self._task = given_task(video, question, subtitles, self.n_answers)
         self._begin(np.random.default_rng(0))  # reports invalid settings now, and not at the first reset
         self._is_over = True
-        side = k * cell
-        self.observation_space = spaces.Box(0, 255, (side, side, 3), np.uint8)
+        width, height = self.observation.view.size
+        self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.action_space: spaces.Space[Any] = action_space(self.atlas.root.size, self.n_answers)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Pixels, dict[str, Any]]:
@@ -151,7 +158,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         return self._pixels(), reward, terminated, truncated, self._info(illegal)
 
     def render(self) -> Any:
-        """Return the last observation, uint8 (k·cell, k·cell, 3); None without a render mode."""
+        """Return the last observation, uint8 (height, width, 3); None without a render mode."""
         return None if self.render_mode is None else self._pixels()
 
     @property
@@ -201,9 +208,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         self.state, self._answer = state, answer if state.finished else None
 
     def _pixels(self) -> Pixels:
-        side = self.atlas.root.k * self.atlas.cell
-        image = (self.observation.looking_at or self.observation.view).image
-        return np.array(ImageOps.pad(image, (side, side), color=LETTERBOX))
+        view = self.observation.view
+        return np.array(ImageOps.pad((self.observation.looking_at or view).image, view.size, color=LETTERBOX))
 
     def _info(self, illegal: str = "") -> dict[str, Any]:
         """Return what an agent gets beside the pixels, as types that vector environments stack."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from atlaskit.models.protocol import Model
 
@@ -20,7 +20,9 @@ class Preset:
     k: int = 8
     """Cells along each side of a grid."""
     cell: int = 320
-    """Side of a cell, in pixels."""
+    """Side of a cell, in pixels; of a native cell, the longer side."""
+    fit: Literal["native", "contain"] = "native"
+    """How a frame fills its cell: in a cell of the video's shape, or on a grey square."""
     steps: int = 12
     """Most steps of a worker in one region."""
     plateau: int | None = None
@@ -39,13 +41,15 @@ class Preset:
     @property
     def search_settings(self) -> dict[str, Any]:
         """The arguments of `ask` among the defaults."""
-        return {"k": self.k, "cell": self.cell, "steps": self.steps, "plateau": self.plateau}
+        return {"k": self.k, "cell": self.cell, "fit": self.fit, "steps": self.steps, "plateau": self.plateau}
 
 
-NANO = Preset(k=4, cell=128, steps=40, plateau=39, compile_on_cpu=True, no_forcing=True, torchvision=False)
-"""The model that comes with the kit. It was trained on this grid alone, and has tokens of its own
-that span what a JSON schema fixes and what it leaves open ('{"search_task":"Find'). It was trained
-on images that Pillow prepared."""
+NANO = Preset(
+    k=4, cell=128, fit="contain", steps=40, plateau=39, compile_on_cpu=True, no_forcing=True, torchvision=False
+)
+"""The model that comes with the kit. It was trained on this grid of square cells alone, and has
+tokens of its own that span what a JSON schema fixes and what it leaves open
+('{"search_task":"Find'). Pillow prepared the images that it was trained on."""
 WHISPER = Preset(prefix_caching=False)
 """Speech models of that family, by any name with "whisper" in it."""
 

@@ -43,7 +43,7 @@ from atlaskit.runs.result import Result
 METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
     "video-rlm": (ask, {**SETTINGS, "traversal": "dfs", "budget": Budget(calls=200)}),
     "composite": (baselines.composite, SETTINGS),
-    "uniform": (baselines.uniform, {"frames": 64, "size": SETTINGS["cell"]}),
+    "uniform": (baselines.uniform, {"frames": 64, "size": SETTINGS["cell"], "fit": SETTINGS["fit"]}),
 }
 """The methods to evaluate with their settings: the search, and two baselines with the same
 model."""

@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=FULL_MINUTES, help=f"intended duration ({FULL_MINUTES:g})")
     args = parser.parse_args()
     weights = make(args.folder, args.minutes)
-    print(f'nano is in {weights}. Serve it by ak.serve("{weights}") and ask with k=4, cell=128.')
+    print(f'nano is in {weights}. Serve it by ak.serve("{weights}") and ask with k=4, cell=128, fit="contain".')
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.render import Sheet, View
-from atlaskit.environment.tiles import Fit
+from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError, first_fault, printable
 from atlaskit.runs.events import (
     ActionData,
@@ -150,6 +150,8 @@ class _DrawingSettings(BaseModel):
     cell: Annotated[int, Field(le=WIDEST_PX)]
     max_depth: int
     fit: Fit
+    patch: Annotated[int, Field(ge=1, le=WIDEST_PX)] = PATCH_PX
+    """Only runs with native cells record it."""
     sampling: Sampling
 
 
@@ -171,7 +173,7 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
         expected, actual = settings.video[:12], video.fingerprint[:12]
         raise InputError(f"The trace is of another video ({expected!r}…) than {video.name} ({actual!r}…).")
     k, cell, fit, sampling = settings.k, settings.cell, settings.fit, settings.sampling
-    return Atlas(video, k, cell, settings.max_depth, fit, sampling=sampling, cache=cache)
+    return Atlas(video, k, cell, settings.max_depth, fit, sampling=sampling, cache=cache, patch=settings.patch)
 
 
 def _images(data: EventData, current: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
@@ -122,16 +122,19 @@ def test_keys_of_entries_are_those_of_earlier_versions(tmp_path: Path, cache: Ca
 
 def test_replies_and_results_are_those_of_earlier_versions(tmp_path: Path, cache: Cache) -> None:
     world, noted, results = world_in(tmp_path), dict[str, set[str]](), list[str]()
+    settings: dict[str, Any]
     for number, question in enumerate(world.questions):
         model = NotingModel(Oracle(world, miss=0.2, confuse=0.1, seed=1))
         traversal = TRAVERSALS[number % len(TRAVERSALS)]
-        result = ask(world.drawn, question, vlm=model, cache=cache, cell=48, threads=1, traversal=traversal)
+        settings = {"cell": 48, "fit": "contain", "threads": 1, "traversal": traversal}
+        result = ask(world.drawn, question, vlm=model, cache=cache, **settings)
         results.append(hashlib.sha256(json.dumps(result.to_json(), sort_keys=True).encode()).hexdigest()[:16])
         for step, each in model.noted.items():
             noted.setdefault(step, set()).update(each)
     for method in ("uniform", "composite", "captions", "subtitles", "blind"):
         model = NotingModel(Oracle(world, seed=1))
-        evaluate(world.cases()[:3], method, vlm=model, cache=cache)
+        settings = {} if method in ("subtitles", "blind") else {"fit": "contain"}
+        evaluate(world.cases()[:3], method, vlm=model, cache=cache, **settings)
         for step, each in model.noted.items():
             noted.setdefault(f"{method} {step}", set()).update(each)
     told = {

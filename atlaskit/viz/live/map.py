@@ -36,19 +36,22 @@ MAX_LABELS = 3
 
 
 class RunMap:
-    """Draws the root grid of one run as a square image."""
+    """Draws the root grid of one run as an image of the grid's shape."""
 
     def __init__(self, atlas: Atlas, side_px: int) -> None:
         """Prepare a map without frames.
 
         Args:
             atlas: The environment of the run.
-            side_px: Width and height of the image in pixels.
+            side_px: The longer side of the image in pixels.
         """
         self._view = atlas.observe(atlas.start()).view
         self.grid: Grid = self._view.grid
         """The root grid."""
-        self._side_px = side_px
+        width, height = self._view.size
+        scale = side_px / max(width, height)
+        self.size: tuple[int, int] = round(width * scale), round(height * scale)
+        """(width, height) of the image in pixels."""
         self._frames: Image.Image | None = None
         self.problem = ""
         """Why the frames cannot be shown; empty if they can."""
@@ -64,15 +67,14 @@ class RunMap:
         If that fails, the cells stay grey, and `problem` has the reason.
         """
         try:
-            self._frames = self._view.small((self._side_px, self._side_px))
+            self._frames = self._view.small(self.size)
         except (AtlasError, OSError) as error:
             self.problem = printable(reason(error), 300)
 
     def draw(self, snapshot: Snapshot) -> Image.Image:
-        """Return the map of a snapshot as an RGB image of `side_px` × `side_px` pixels."""
-        size = (self._side_px, self._side_px)
-        image = Image.new("RGB", size, EMPTY) if self._frames is None else self._frames.copy()
-        image = image.resize(size) if image.size != size else image
+        """Return the map of a snapshot as an RGB image."""
+        image = Image.new("RGB", self.size, EMPTY) if self._frames is None else self._frames.copy()
+        image = image.resize(self.size) if image.size != self.size else image
         pen = ImageDraw.Draw(image)
         if self._frames is None:
             for cell in self.grid.cells:
@@ -101,12 +103,13 @@ class RunMap:
     def _box(self, cell: Cell) -> tuple[int, int, int, int]:
         """Return the left, top, right and bottom pixel of a cell, all inclusive."""
         row, column = divmod(cell.index, self.grid.k)
-        edges = [round(index * self._side_px / self.grid.k) for index in (column, row, column + 1, row + 1)]
+        corners = zip((column, row, column + 1, row + 1), self.size * 2, strict=True)
+        edges = [round(index * side_px / self.grid.k) for index, side_px in corners]
         return edges[0], edges[1], max(edges[0], edges[2] - 1), max(edges[1], edges[3] - 1)
 
     @property
     def _points(self) -> int:
-        return max(10, min(16, self._side_px // self.grid.k // 4))
+        return max(10, min(16, min(self.size) // self.grid.k // 4))
 
     def _draw_labels(self, image: Image.Image, snapshot: Snapshot) -> None:
         """Draw the labels of evidence into its cells, and a plus sign for each pending frame."""

@@ -90,7 +90,7 @@ def _map_card(run_map: RunMap, snapshot: Snapshot) -> Html:
     """Return the map as an image, with a note while its frames are missing."""
     buffer = io.BytesIO()
     run_map.draw(snapshot).save(buffer, "JPEG", quality=JPEG_QUALITY)
-    picture = image(buffer.getvalue(), "jpeg", run_map.describe(snapshot), MAP_PX)
+    picture = image(buffer.getvalue(), "jpeg", run_map.describe(snapshot), run_map.size[0])
     if not run_map.is_loaded:
         return card(picture, paragraph("Loading frames…"))
     problem = untrusted(run_map.problem)

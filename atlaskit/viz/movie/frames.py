@@ -99,7 +99,8 @@ class FrameRenderer:
         pen = ImageDraw.Draw(still)
         write(pen, (MARGIN, 10), self._snapshot.question, 25, width, 2)
         write(pen, (MARGIN, 82), self._snapshot.counts_text(self._video.duration_s), 19, width, 1, MUTED_INK)
-        still.paste(self._map.draw(self._snapshot), (MARGIN, BODY_Y))
+        side = (MAP_PX - self._map.size[0]) // 2
+        still.paste(self._map.draw(self._snapshot), (MARGIN + side, BODY_Y))
         if self._map.problem:
             note = f"The frames cannot be shown: {self._map.problem}"
             write(pen, (MARGIN + 8, BODY_Y + 8), note, 14, MAP_PX - 16, 3)
@@ -186,7 +187,7 @@ class FrameRenderer:
         if item.timestamp_s not in self._thumbnails:
             sheet = self._result.sheet
             try:
-                tiles, _ = read_tiles(self._video, [item.timestamp_s], sheet.cell, sheet.fit, self._cache)
+                tiles, _ = read_tiles(self._video, [item.timestamp_s], sheet.cell_size, sheet.fit, self._cache)
             except (AtlasError, OSError):
                 tiles = [None]
             self._thumbnails[item.timestamp_s] = _squared(tiles[0], EVIDENCE_PX)

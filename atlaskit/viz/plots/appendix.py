@@ -60,12 +60,13 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
         f"(a) Before: {before.grid.size} cells of {before.grid.resolution_s:.3g} s",
         f"(b) After {rounds}: {len(black)} cells black",
     )
-    with styled_axes(ax, (WIDTH_IN, 3.95)) as ax:
+    height = before.size[1] / before.size[0]
+    with styled_axes(ax, (WIDTH_IN, 3.95 - WIDTH_IN / (2 + GAP) * (1 - height))) as ax:
         for index, (view, caption) in enumerate(zip((before, after), captions, strict=True)):
             left = index * (1 + GAP)
-            _draw_view(ax, view, left)
-            ax.text(left, 1.02, caption, fontsize=9, va="bottom")
-        ax.set(xlim=(0, 2 + GAP), ylim=(0, 1.08), aspect="equal")
+            _draw_view(ax, view, left, height)
+            ax.text(left, height + 0.02, caption, fontsize=9, va="bottom")
+        ax.set(xlim=(0, 2 + GAP), ylim=(0, height + 0.08), aspect="equal")
         _finish(ax, result.question.text)
     return ax
 
@@ -101,13 +102,15 @@ def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
     items = result.evidence.surest(MAX_ITEMS).items
     columns = max(3, len(items)) if len(items) <= 5 else min(8, math.isqrt(len(items) - 1) + 1)
     rows = max(1, -(-len(items) // columns))
-    row_height = 1 + 0.04 + CAPTION_IN[columns <= MAX_LARGE_COLUMNS] * columns / WIDTH_IN  # in widths of a column
+    wide, high = (0.96 * side / max(result.sheet.cell_size) for side in result.sheet.cell_size)  # of a frame
+    row_height = high + 0.08 + CAPTION_IN[columns <= MAX_LARGE_COLUMNS] * columns / WIDTH_IN  # in widths of a column
     with styled_axes(ax, (WIDTH_IN, 0.5 + WIDTH_IN / columns * rows * row_height)) as ax:
         for number, (item, tile) in enumerate(zip(items, _tiles(result, items, columns), strict=True)):
             row, column = divmod(number, columns)
             top = row * row_height
-            ax.imshow(tile, extent=(column + 0.02, column + 0.98, top + 0.98, top + 0.02), aspect="auto")
-            _write_caption(ax, item, (column + 0.02, top + 1.0), columns)
+            left = column + (1 - wide) / 2
+            ax.imshow(tile, extent=(left, left + wide, top + 0.02 + high, top + 0.02), aspect="auto")
+            _write_caption(ax, item, (column + 0.02, top + 0.04 + high), columns)
         if not items:
             _write(ax, (0.0, 0.5), "The run collected no evidence.", size=9)
         omitted = len(result.evidence) - len(items)
@@ -119,14 +122,14 @@ def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw_view(ax: Axes, view: View, left: float) -> None:
-    """Draw a view in the unit square that begins at x = `left`, with its cells numbered."""
+def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
+    """Draw a view from x = `left` to `left` + 1 and from y = 0 to `height`, its cells numbered."""
     k = view.grid.k
-    ax.imshow(np.asarray(view.small((VIEW_PX, VIEW_PX))), extent=(left, left + 1, 0, 1), aspect="auto")
+    ax.imshow(np.asarray(view.small((VIEW_PX, VIEW_PX))), extent=(left, left + 1, 0, height), aspect="auto")
     for cell in view.grid.cells if k <= MAX_NUMBERED_K else ():
         row, column = divmod(cell.index, k)
         box = {"boxstyle": "square,pad=0.15", "facecolor": INK, "edgecolor": "none"}
-        corner = (left + (column + 0.06) / k, 1 - (row + 0.06) / k)
+        corner = (left + (column + 0.06) / k, height * (1 - (row + 0.06) / k))
         ax.text(*corner, str(cell.index), fontsize=4.5, color="white", ha="left", va="top", bbox=box)
 
 
@@ -146,7 +149,7 @@ def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Imag
     """Return the evidence frames, scaled to the size at which they are drawn."""
     sheet, side_px = result.sheet, 1440 // columns
     times_s = [item.timestamp_s for item in items]
-    tiles, _ = read_tiles(sheet.video, times_s, sheet.cell, sheet.fit, sheet.cache)
+    tiles, _ = read_tiles(sheet.video, times_s, sheet.cell_size, sheet.fit, sheet.cache)
     if missing := [time_s for time_s, tile in zip(times_s, tiles, strict=True) if tile is None]:
         raise InputError(
             f"The scratchpad cannot be drawn: the frame at {missing[0]:g} s is not in the cache and can no longer be "

@@ -80,7 +80,7 @@ class GridExplorer:
             video: The video, its file, or a list of files.
             result: A run whose evidence (M+) and dead zones (M−) are marked on the cells.
             k: Cells per side of a grid.
-            cell: Width and height of a cell in pixels.
+            cell: Width and height of a cell in pixels; of a native cell, the longer of the two.
             max_depth: Depth of the finest grid, as in `Atlas`.
             fit: How a frame is fitted into its cell, as in `Atlas`.
             sampling: Which frame represents a cell, as in `Atlas`. By default it is a keyframe, if

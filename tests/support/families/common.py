@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
@@ -108,6 +110,7 @@ def write_weights(
     config: Any,
     tokenizer: PreTrainedTokenizerFast,
     likely: Mapping[str, float],
+    renamed: tuple[str, str] = ("", ""),
 ) -> None:
     """Draw random weights and save them with the configuration.
 
@@ -118,6 +121,7 @@ def write_weights(
         tokenizer: Its tokenizer.
         likely: How many times as strongly the model scores certain tokens, so that its texts and
             thoughts end.
+        renamed: A prefix of weights' names, and what vLLM and published weights have in its place.
     """
     torch.manual_seed(0)
     model = kind(config).to(torch.bfloat16)
@@ -128,3 +132,7 @@ def write_weights(
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.save_pretrained(folder)
+    path, (old, new) = folder / "model.safetensors", renamed
+    if old:
+        weights = load_file(path)
+        save_file({re.sub(f"^{old}", new, name): weight for name, weight in weights.items()}, path, {"format": "pt"})

@@ -21,6 +21,8 @@ from transformers import (
 CHATML = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 NEWLINES = ("\n", "\n\n", "\n\n\n", "\n\n\n\n")
 """Tokens of Gemma that vLLM looks up."""
+SIGLIP = ("vision_tower.", "vision_tower.vision_model.")
+"""How transformers 5 saves a tower of SigLIP, and how published weights have it."""
 LIKELY = {'"': 4.0}
 
 
@@ -91,7 +93,7 @@ def write_gemma3(folder: Path) -> None:
         image_token_index=tokenizer.convert_tokens_to_ids("<image_soft_token>"),
         tie_word_embeddings=False,
     )
-    write_weights(folder, Gemma3ForConditionalGeneration, config, tokenizer, LIKELY)
+    write_weights(folder, Gemma3ForConditionalGeneration, config, tokenizer, LIKELY, SIGLIP)
 
 
 def write_llava_onevision(folder: Path) -> None:
@@ -120,7 +122,7 @@ def write_llava_onevision(folder: Path) -> None:
         image_grid_pinpoints=pinpoints,
         vision_feature_layer=-1,
     )
-    write_weights(folder, LlavaOnevisionForConditionalGeneration, config, tokenizer, LIKELY)
+    write_weights(folder, LlavaOnevisionForConditionalGeneration, config, tokenizer, LIKELY, SIGLIP)
 
 
 def write_smolvlm(folder: Path) -> None:
