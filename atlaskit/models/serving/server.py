@@ -275,9 +275,12 @@ def serve(
         progress: Whether to print the progress of installation and start to stderr.
 
     Raises:
-        InputError: If the model does not exist or a setting is invalid. That the server does not
+        InputError: If the model does not exist, a setting is invalid, or the model's family has no
+            switch for thinking. That the server does not
             start, a `ServerError`, shows only when it is started.
     """
+    if thinking is not None and _is_address(str(model)):
+        raise InputError(f"thinking={thinking} is for a server that is started; pass it to ak.VLM({str(model)!r}).")
     switch = thinking_arguments(resolve_model(str(model)), thinking)
     flags = ServerFlags(tensor_parallel, data_parallel, (*switch, *arguments))
     new = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
