@@ -8,10 +8,21 @@ import shlex
 from atlaskit.errors import InputError
 from atlaskit.models.serving.server import USUAL_PORT, serve
 
+PAPER = (
+    "atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --no-thinking "
+    '--vllm="--max-model-len 131072"'
+)
+"""Serves the paper's model on four GPUs of 80 GB (docs/models.md says why so)."""
+
 
 def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `serve` subcommand to the parser."""
-    parser = commands.add_parser("serve", help="serve a model with vLLM on this machine until Ctrl-C")
+    parser = commands.add_parser(
+        "serve",
+        help="serve a model with vLLM on this machine until Ctrl-C",
+        epilog=f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.set_defaults(run=_serve)
     parser.add_argument("model", help="a model id on the Hugging Face hub, nano, or a folder of weights")
     parser.add_argument("--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})")
