@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -116,6 +117,36 @@ def test_images_are_sent_once_and_then_named(vlm: VLM, world: World, cache: Cach
 
 def request(*parts: object) -> Request:
     return Request("worker", "step", (Message("user", parts),), TaskAnswer, max_tokens=800)  # type: ignore[arg-type]
+
+
+@dataclass
+class Forced(ModelWrapper):
+    """Asks the server, and returns the replies of an earlier run in its place."""
+
+    replies: list[Reply] = field(default_factory=list)
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        paid, earlier = self.model.complete(request, **control), self.replies.pop(0)
+        return replace(earlier, usage=paid.usage)
+
+
+@pytest.mark.skipif("FAMILIES" not in os.environ, reason="it takes minutes: make test-server FAMILIES=all")
+def test_native_cells_cost_less_and_prefixes_are_cached(
+    vlm: VLM, family: TinyFamily, world: World, cache: Cache
+) -> None:
+    """The same actions on ten minutes at K = 8, on square and on native cells."""
+    if family.folder != "qwen3-vl":
+        pytest.skip("it is the same with every model whose image tokens follow the image's size")
+    given: dict[str, Any] = {"k": 8, "cell": 320, "workers": 1, "budget": Budget(calls=40)}
+    square = Recording(vlm)
+    before = ask(world.drawn, world.questions[0], vlm=square, cache=cache, fit="contain", **given)
+    forced = Forced(vlm, [reply for _, reply in square.pairs])
+    counted = vlm.counters()
+    after = ask(world.drawn, world.questions[0], vlm=forced, cache=Cache(None), fit="native", **given)
+    counted = vlm.counters() - counted
+    assert [call.step for call in after.calls] == [call.step for call in before.calls] and not forced.replies
+    assert after.total.image_tokens <= 0.6 * before.total.image_tokens
+    assert counted.prefix_hit_rate >= 0.7
 
 
 class Answer(BaseModel, extra="forbid"):

@@ -14,8 +14,15 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 CONTEXT = 131072
-TEXTS = 1024
+TEXTS = 2048
 """Entries of a tokenizer, its special tokens excluded."""
+ROOT = Path(__file__).parents[3]
+PROSE = (
+    ROOT / "LICENSE",
+    *((ROOT / "atlaskit" / "agents" / "prompts" / f"{name}.py") for name in ("master", "worker")),
+)
+"""What tokenizers are trained on, prompts included, so that a prompt is not split into many more
+tokens than by a tokenizer of the usual size."""
 TEXT = {
     "hidden_size": 128,
     "intermediate_size": 256,
@@ -63,7 +70,7 @@ def chat_template(start: str, end: str, image: str, thought: str = "", no_though
 def write_tokenizer(
     folder: Path, special: Sequence[str], template: str, end: str, words: Sequence[str] = (), **settings: Any
 ) -> PreTrainedTokenizerFast:
-    """Train a small byte-level BPE on a fixed text, so that the model is always the same.
+    """Train a small byte-level BPE on the license and the prompts.
 
     Args:
         folder: The model's folder.
@@ -76,13 +83,12 @@ def write_tokenizer(
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    text = (Path(__file__).parents[3] / "LICENSE").read_text()
     trainer = trainers.BpeTrainer(
         vocab_size=TEXTS + len(special),
         special_tokens=list(special),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
-    tokenizer.train_from_iterator([text], trainer)
+    tokenizer.train_from_iterator([path.read_text() for path in PROSE], trainer)
     tokenizer.add_tokens(list(words))
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
