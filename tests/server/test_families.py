@@ -121,16 +121,17 @@ def request(*parts: object) -> Request:
 
 @dataclass
 class Forced(ModelWrapper):
-    """Asks the server, and returns the replies of an earlier run in its place."""
+    """Asks the server, and returns what it replied in an earlier run to the same kind of call."""
 
-    replies: list[Reply] = field(default_factory=list)
+    pairs: list[tuple[Request, Reply]] = field(default_factory=list)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        paid, earlier = self.model.complete(request, **control), self.replies.pop(0)
-        return replace(earlier, usage=paid.usage)
+        paid = self.model.complete(request, **control)
+        place = next(i for i, (earlier, _) in enumerate(self.pairs) if earlier.step == request.step)
+        return replace(self.pairs.pop(place)[1], usage=paid.usage)
 
 
-@pytest.mark.skipif("FAMILIES" not in os.environ, reason="it takes minutes: make test-server FAMILIES=all")
+@pytest.mark.skipif(not os.environ.get("FAMILIES"), reason="it takes minutes: make test-server FAMILIES=all")
 def test_native_cells_cost_less_and_prefixes_are_cached(
     vlm: VLM, family: TinyFamily, world: World, cache: Cache
 ) -> None:
@@ -140,11 +141,14 @@ def test_native_cells_cost_less_and_prefixes_are_cached(
     given: dict[str, Any] = {"k": 8, "cell": 320, "workers": 1, "budget": Budget(calls=40)}
     square = Recording(vlm)
     before = ask(world.drawn, world.questions[0], vlm=square, cache=cache, fit="contain", **given)
-    forced = Forced(vlm, [reply for _, reply in square.pairs])
+    forced = Forced(vlm, list(square.pairs))
     counted = vlm.counters()
     after = ask(world.drawn, world.questions[0], vlm=forced, cache=Cache(None), fit="native", **given)
     counted = vlm.counters() - counted
-    assert [call.step for call in after.calls] == [call.step for call in before.calls] and not forced.replies
+    assert len(after.calls) == len(before.calls) and not forced.pairs
+    assert [event["action"] for event in after.trace.of("step")] == [
+        event["action"] for event in before.trace.of("step")
+    ]
     assert after.total.image_tokens <= 0.6 * before.total.image_tokens
     assert counted.prefix_hit_rate >= 0.7
 
