@@ -12,6 +12,7 @@ SCALE   ?= small
 ONLY    ?=
 DATA    ?=
 WORKERS ?=
+FAMILIES ?=
 JOBS    ?= logical
 COVER   ?=
 VENV    := .venv
@@ -34,7 +35,8 @@ demo: $(VENV)/notebook ## Run the quickstart notebook on nano, served by vLLM; M
 test: $(VENV)/test ## Run the tests in parallel, on up to four cores; JOBS=1 for one process, COVER=1 for coverage
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
 
-test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with a tiny model that they create
+test-server: export FAMILIES := $(FAMILIES)
+test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with tiny models that they create; FAMILIES=all for all families
 	@$(BIN)/python -c "from atlaskit.models.serving.install import interpreter; interpreter()"
 	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8 $(SPREAD)
 

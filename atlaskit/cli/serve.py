@@ -8,10 +8,21 @@ import shlex
 from atlaskit.errors import InputError
 from atlaskit.models.serving.server import USUAL_PORT, serve
 
+PAPER = (
+    "atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --no-thinking "
+    '--vllm="--max-model-len 131072"'
+)
+"""Serves the paper's model on four GPUs of 80 GB (docs/models.md says why so)."""
+
 
 def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `serve` subcommand to the parser."""
-    parser = commands.add_parser("serve", help="serve a model with vLLM on this machine until Ctrl-C")
+    parser = commands.add_parser(
+        "serve",
+        help="serve a model with vLLM on this machine until Ctrl-C",
+        epilog=f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.set_defaults(run=_serve)
     parser.add_argument("model", help="a model id on the Hugging Face hub, nano, or a folder of weights")
     parser.add_argument("--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})")
@@ -19,6 +30,11 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy of the model (default 1)"
     )
     parser.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (default 1)")
+    parser.add_argument(
+        "--thinking",
+        action=argparse.BooleanOptionalAction,
+        help="whether the model thinks before it answers, if a request does not say (default: as it does by itself)",
+    )
     parser.add_argument(
         "--vllm", default="", metavar="ARGUMENTS", help='further arguments of vLLM: --vllm="--max-num-seqs 8"'
     )
@@ -35,6 +51,7 @@ def _serve(options: argparse.Namespace) -> int:
         tensor_parallel=options.tensor_parallel,
         data_parallel=options.data_parallel,
         arguments=arguments,
+        thinking=options.thinking,
     )
     try:
         with server as vlm:

@@ -33,6 +33,9 @@ class Preset:
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
     only_atlasworlds: bool = False
     """Whether the model knows no videos but the kit's synthetic ones."""
+    torchvision: bool = True
+    """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
+    installed it. Without it, transformers uses Pillow; not every family can."""
     prefix_caching: bool = True
     """Whether vLLM caches prefixes of prompts. With an encoder, it then dies at the first request
     ("CrossAttentionManager does not support caching", vLLM 0.32)."""
@@ -44,11 +47,19 @@ class Preset:
 
 
 NANO = Preset(
-    k=4, cell=128, fit="contain", steps=40, plateau=39, compile_on_cpu=True, no_forcing=True, only_atlasworlds=True
+    k=4,
+    cell=128,
+    fit="contain",
+    steps=40,
+    plateau=39,
+    compile_on_cpu=True,
+    no_forcing=True,
+    torchvision=False,
+    only_atlasworlds=True,
 )
 """The model that comes with the kit. It was trained on this grid of square cells alone, and has
 tokens of its own that span what a JSON schema fixes and what it leaves open
-('{"search_task":"Find')."""
+('{"search_task":"Find'). Pillow prepared the images that it was trained on."""
 WHISPER = Preset(prefix_caching=False)
 """Speech models of that family, by any name with "whisper" in it."""
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import av
 import pytest
 from support.paths import SUPPORT
 from support.speaking import WORDS, speaking_video
@@ -24,16 +22,11 @@ pytestmark = pytest.mark.server
 def vlm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ak.VLM]:
     """The server of a Whisper of half a million random weights. Nothing is downloaded."""
     folder = tmp_path_factory.mktemp("whisper")
-    model, extra = folder / "tiny-whisper", folder / "extra"
+    model = folder / "tiny-whisper"
     subprocess.run([install.interpreter(), SUPPORT / "tiny_whisper.py", model], check=True, capture_output=True)
-    extra.mkdir()
-    package = Path(av.__file__).parent
-    for path in (package, package.with_name("av.libs")):  # in place of `pip install "vllm[audio]"`
-        (extra / path.name).symlink_to(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
         patch.setenv("HF_HUB_OFFLINE", "1")
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(extra), os.environ.get("PYTHONPATH", "")]))
         with serve(model, progress=False) as vlm:
             yield vlm
 

@@ -12,6 +12,8 @@ from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.install import Build
+from atlaskit.models.serving.vision import image_processing
+from atlaskit.models.serving.weights import served_family
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 """Arguments that the kit sets itself."""
@@ -67,6 +69,9 @@ class ServerFlags:
             "data-parallel-size": self.data_parallel,
             "uvicorn-log-level": "warning",
         }
+        if parser := served_family(model).reasoning_parser:
+            # vLLM then applies the schema after the thought, and returns the thought apart.
+            flags["reasoning-parser"] = parser
         if build == "serve-cpu":
             flags["dtype"] = hardware.fast_dtype()
         caching = "--enable-prefix-caching" if preset_for(name).prefix_caching else "--no-enable-prefix-caching"
@@ -86,12 +91,42 @@ class ServerFlags:
         ]
 
 
-def environment(build: Build) -> dict[str, str]:
-    """Return the environment variables of the server's process."""
+def thinking_arguments(model: str, thinking: bool | None) -> tuple[str, ...]:
+    """Return the arguments of vLLM that turn thinking on or off where a request does not say.
+
+    Args:
+        model: A folder, or a model on the Hugging Face hub.
+        thinking: Whether the model thinks before it answers. None: as it does by itself.
+
+    Raises:
+        InputError: If its family cannot be told.
+    """
+    if thinking is None:
+        return ()
+    family = served_family(model)
+    switches = family.no_thinking.get("chat_template_kwargs")
+    if not switches:
+        state = "always think" if family.thinks else "have no switch for it"
+        which = f"models of the family {family.name}" if family.pattern else "models of a family that is not known"
+        raise InputError(f"thinking={thinking} cannot be set for {model}: {which} {state}. Leave it out.")
+    settings = json.dumps(dict.fromkeys(switches, thinking))
+    return ("--default-chat-template-kwargs", settings)
+
+
+def environment(build: Build, python: str, name: str) -> dict[str, str]:
+    """Return the environment variables of the server's process.
+
+    Args:
+        build: vLLM's build.
+        python: The interpreter that runs it.
+        name: The name that the model is served under.
+    """
     # The server listens on the loopback address only; a key would lock out our own client.
     variables = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
     variables["VLLM_NO_USAGE_STATS"] = "1"
     variables["PYTHONSAFEPATH"] = "1"  # a queue.py in the working directory must not hide the library's
     if build == "serve-cpu":
         variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(hardware.kv_cache_gib()))
+    if preset_for(name).torchvision and (folder := image_processing(python)):
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), str(folder)]))
     return variables

@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import venv as venvs
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,13 +21,14 @@ from typing import Literal
 from atlaskit.errors import reason
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving.hardware import has_nvidia_gpu
+from atlaskit.models.serving.pip import pip_command, pip_reason, succeeds
 from atlaskit.models.serving.progress import Progress
+from atlaskit.models.serving.vision import add_image_processing, needs_image_processing
 
 Build = Literal["serve-gpu", "serve-cpu"]
 
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's index of CPU builds, for machines whose own package index lacks them."""
-POLL_S = 0.5
 MARK = "installed"
 """Name of the file in an environment that lists what was installed completely."""
 LOADS = "import importlib.util as u\nif u.find_spec('torchvision'): import torchvision"
@@ -52,12 +52,15 @@ def interpreter(build: Build | None = None, folder: Path | None = None, *, is_qu
         return sys.executable
     build = build or fitting_build()
     folder = folder or default_folder() / build
-    if not _is_installed(folder, build):
+    if not _is_installed(folder, build) or _lacks_torchvision(folder, build):
+        indexes = (TORCH_CPU_INDEX,) if build == "serve-cpu" else ()
         with _locked(folder, is_quiet):
             if not _is_installed(folder, build):
                 packages = requirements(build)
-                install(folder, packages, (TORCH_CPU_INDEX,) if build == "serve-cpu" else (), is_quiet=is_quiet)
+                install(folder, packages, indexes, is_quiet=is_quiet)
                 (folder / MARK).write_text("\n".join(packages))
+            if _lacks_torchvision(folder, build):
+                add_image_processing(folder, indexes, is_quiet=is_quiet)
     return str(folder / "bin" / "python")
 
 
@@ -100,17 +103,17 @@ def install(folder: Path, packages: Sequence[str], more_indexes: Sequence[str] =
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
         raise ServerError(f"The environment {folder} cannot be created ({reason(error)}).") from error
     log = folder / "install.log"
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
+    pip = pip_command(folder)
     log.write_bytes(b"")
-    if not _succeeds([*pip, "install", *packages], log, progress, "downloading"):
-        first_reason = _pip_reason(log)
+    if not succeeds([*pip, "install", *packages], log, progress, "downloading"):
+        first_reason = pip_reason(log)
         retry = [*pip, "install", *(f"--extra-index-url={index}" for index in more_indexes), *packages]
-        if not more_indexes or not _succeeds(retry, log, progress, f"trying {more_indexes[0]} too"):
+        if not more_indexes or not succeeds(retry, log, progress, f"trying {more_indexes[0]} too"):
             raise ServerError(f"{' '.join(packages)} cannot be installed: {first_reason}. pip's log is {log}.")
     # The torchvision of the ordinary index cannot be imported beside a CPU build of torch, and then
     # importing transformers fails too.
-    if not _succeeds([pip[0], "-c", LOADS], log, progress, "checking that torchvision can be imported"):
-        _succeeds([*pip, "uninstall", "-y", *BESIDE_TORCH], log, progress, "removing a torchvision that does not load")
+    if not succeeds([pip[0], "-c", LOADS], log, progress, "checking that torchvision can be imported"):
+        succeeds([*pip, "uninstall", "-y", *BESIDE_TORCH], log, progress, "removing a torchvision that does not load")
     progress.done("installed")
 
 
@@ -119,6 +122,11 @@ def _is_installed(folder: Path, build: Build) -> bool:
     mark = folder / MARK
     is_complete = mark.exists() and mark.read_text() == "\n".join(requirements(build))
     return is_complete and os.access(folder / "bin" / "python", os.X_OK)
+
+
+def _lacks_torchvision(folder: Path, build: Build) -> bool:
+    """Return whether only torchvision is missing, as in what an older version of the kit made."""
+    return build == "serve-cpu" and needs_image_processing(folder)
 
 
 @contextmanager
@@ -139,22 +147,3 @@ def _locked(folder: Path, is_quiet: bool) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             progress.done("the other process is done")
         yield
-
-
-def _succeeds(command: list[str], log: Path, progress: Progress, stage: str) -> bool:
-    """Run a command to its end, with its output in the log; return whether it succeeded."""
-    with log.open("ab") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-    try:
-        while process.poll() is None:
-            progress.update(stage)
-            time.sleep(POLL_S)
-        return process.returncode == 0
-    finally:
-        process.kill()
-
-
-def _pip_reason(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()
-    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return (errors or lines or ["pip printed nothing"])[-1].rstrip(". ")

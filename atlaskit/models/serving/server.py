@@ -21,7 +21,7 @@ from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving import install
-from atlaskit.models.serving.flags import ServerFlags, environment
+from atlaskit.models.serving.flags import ServerFlags, environment, thinking_arguments
 from atlaskit.models.serving.ports import free_port, is_free, served_models
 from atlaskit.models.serving.process import POLL_S, ServerFolder, ServerProcess
 from atlaskit.models.serving.progress import Progress
@@ -202,11 +202,12 @@ class Server:
             folder = ServerFolder()
             self.log = folder.log
             command = self.flags.command(python, self.model, self.name, port, folder.media, build)
+            variables = environment(build, python, self.name)
             with self._state:
                 if self._stops != stops:
                     folder.remove()
                     raise ServerError(f"The server of {self.model} was stopped before it was started.")
-                process = self._process = ServerProcess(self.model, command, folder, environment(build))
+                process = self._process = ServerProcess(self.model, command, folder, variables)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
         _register(self)
@@ -273,6 +274,7 @@ def serve(
     python: str | Path | None = None,
     start_s: float = 3600.0,
     in_flight: int | None = None,
+    thinking: bool | None = None,
     progress: bool = True,
 ) -> Server:
     """Return a local vLLM server: `with ak.serve("Qwen/Qwen3-VL-8B-Instruct") as vlm: …`.
@@ -294,13 +296,19 @@ def serve(
         python: An interpreter that has vLLM. None: the kit's own, see `install.interpreter`.
         start_s: Most seconds the start may take.
         in_flight: Most requests in flight at once, see `ak.VLM`.
+        thinking: Whether the model thinks before it answers, if a request does not say. None: as it
+            does by itself. Only some families have such a switch.
         progress: Whether to print the progress of installation and start to stderr.
 
     Raises:
-        InputError: If the model does not exist or a setting is invalid. That the server does not
+        InputError: If the model does not exist, a setting is invalid, or the model's family has no
+            switch for thinking. That the server does not
             start, a `ServerError`, shows only when it is started.
     """
-    flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))
+    if thinking is not None and _is_address(str(model)):
+        raise InputError(f"thinking={thinking} is for a server that is started; pass it to ak.VLM({str(model)!r}).")
+    switch = thinking_arguments(resolve_model(str(model)), thinking)
+    flags = ServerFlags(tensor_parallel, data_parallel, (*switch, *arguments))
     new = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
     for server in _servers:
         is_same = server.is_like(new) and server.spec.settings == new.spec.settings

@@ -1,22 +1,27 @@
 """`served_name`: which weights are served, under a name with the hash of weights and arguments.
 
 Replies are cached under a model's name. A name therefore contains a hash of what the replies depend
-on beside the model: the content of a folder, and the arguments of the server.
+on beside the model: the content of a folder, and the arguments of the server. `served_family` tells
+what kind of model the weights are.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from atlaskit.errors import InputError
+from atlaskit.models.families import Family, family_of
 from atlaskit.models.presets import SHIPPED
 
 PROSE = {".md", ".csv"}
 """Suffixes of files that describe a model. Replies do not depend on them."""
 TEMPLATE = "chat_template.jinja"
+TEMPLATES = (TEMPLATE, "chat_template.json", "tokenizer_config.json")
+"""Files that may hold a model's chat template."""
 
 
 def resolve_model(model: str) -> str:
@@ -61,6 +66,34 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
     elif not arguments:
         return model
     return f"{_folder_name(folder) if folder.is_dir() else model}@{digest.hexdigest()[:12]}"
+
+
+def served_family(model: str) -> Family:
+    """Return the family of what is served, by its name, or else by what its folder contains.
+
+    A fine-tuned model may lie in a folder of any name. Its `config.json` names the architecture,
+    and its chat template contains "<think>" if it begins a thought.
+
+    Args:
+        model: A folder, or the name of a model on the hub.
+    """
+    folder = Path(model)
+    if not folder.is_dir():
+        return family_of(model)
+    by_name = family_of(folder.name)
+    return by_name if by_name.pattern else family_of(_kind(folder))
+
+
+def _kind(folder: Path) -> str:
+    """Return the architecture of a folder's weights as in names: "qwen3.5-moe" for qwen3_5_moe."""
+    try:
+        kind = str(json.loads((folder / "config.json").read_bytes())["model_type"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    paths = (folder / name for name in TEMPLATES)
+    is_thinker = any(b"<think>" in path.read_bytes() for path in paths if path.is_file())
+    name = re.sub(r"(?<=\d)_(?=\d)", ".", kind).replace("_", "-")
+    return f"{name}-thinking" if is_thinker else name
 
 
 def _folder_name(folder: Path) -> str:

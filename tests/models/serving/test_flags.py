@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
-from atlaskit.models.serving.flags import ServerFlags
+from atlaskit.models.serving.flags import ServerFlags, environment
 from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.vision import FOLDER
+from atlaskit.models.serving.weights import served_family
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,86 @@ def test_the_command_line(tmp_path: Path) -> None:
 def test_a_model_with_an_encoder_caches_no_prefixes(tmp_path: Path, name: str, caches: bool) -> None:
     flags = flags_of(ServerFlags().command("python", name, name, 8123, tmp_path, "serve-gpu"))
     assert ("--enable-prefix-caching" in flags, "--no-enable-prefix-caching" in flags) == (caches, not caches)
+
+
+@pytest.mark.parametrize(
+    ("model", "parser"),
+    [
+        ("Qwen/Qwen3.5-35B-A3B", "qwen3"),
+        ("Qwen/Qwen3-VL-30B-A3B-Thinking", "deepseek_r1"),
+        ("Qwen/Qwen3-VL-8B-Instruct", None),
+        ("zai-org/GLM-4.5V", "glm45"),
+        ("some/model", None),
+    ],
+)
+def test_a_family_that_thinks_has_its_parser(tmp_path: Path, model: str, parser: str | None) -> None:
+    command = ServerFlags().command("python", model, model, 8123, tmp_path, "serve-gpu")
+    assert flags_of(command).get("--reasoning-parser") == parser
+    own = ServerFlags(arguments=("--reasoning-parser", "mine")).command("python", model, "n", 1, tmp_path, "serve-gpu")
+    assert own[-2:] == ["--reasoning-parser", "mine"], "the user's comes last"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "template", "family"),
+    [
+        ("adapted", "qwen3_5_moe", "", "Qwen3.5 and later"),
+        ("adapted", "qwen3_vl", "", "Qwen3-VL"),
+        ("adapted", "qwen3_vl", "<think>\n", "Qwen3-VL Thinking"),
+        ("adapted", "qwen2_5_vl", "", "Qwen2.5-VL and Qwen2-VL"),
+        ("adapted", "glm4v", "<think>", "GLM-4.1V Thinking"),
+        ("adapted", "glm4v_moe", "<think>", "GLM-4.5V and 4.6V"),
+        ("adapted", "glm46v", "", "GLM-4.5V and 4.6V"),
+        ("adapted", "internvl", "", "InternVL and Intern-S1"),
+        ("adapted", "gemma3", "", "Gemma 3"),
+        ("adapted", "llava_onevision", "", "LLaVA"),
+        ("adapted", "minicpmv4_6", "", "MiniCPM-V 4.5 and later"),
+        ("adapted", "idefics3", "", "SmolVLM and Idefics3"),
+        ("qwen3.5-ours", "qwen3_vl", "", "Qwen3.5 and later"),
+        ("adapted", "something_new", "", "other"),
+        ("adapted", None, "", "other"),
+    ],
+)
+def test_the_family_of_a_folder_is_that_of_its_weights(
+    tmp_path: Path, name: str, kind: str | None, template: str, family: str
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    if kind is not None:
+        (folder / "config.json").write_text(json.dumps({"model_type": kind}))
+    (folder / "chat_template.jinja").write_text(template)
+    assert served_family(str(folder)).name == family
+
+
+def test_thinking_is_an_argument_of_the_server_and_part_of_its_name(tmp_path: Path) -> None:
+    model = "Qwen/Qwen3.5-35B-A3B"
+    off, own = serve(model, thinking=False), serve(model)
+    assert off.flags.arguments == ("--default-chat-template-kwargs", '{"enable_thinking": false}')
+    assert own.flags.arguments == () and own.name == model != off.name, "replies differ, and so do names"
+    assert serve("moonshotai/Kimi-K2.5", thinking=True).flags.arguments[1] == '{"thinking": true}'
+    for model, why in (
+        ("a/b", "not known"),
+        ("x/Qwen3-VL-8B-Thinking", "always think"),
+        ("Qwen/Qwen3-VL-8B", "no switch"),
+    ):
+        with pytest.raises(InputError, match=rf"thinking=False cannot be set for {model}: .*{why}"):
+            serve(model, thinking=False)
+    with pytest.raises(InputError, match="ak.VLM"):
+        serve("http://127.0.0.1:9/v1", thinking=False)
+
+
+@pytest.mark.parametrize(("name", "is_used"), [("nano@0123456789ab", False), ("qwen3-vl@0123456789ab", True)])
+def test_image_processors_get_torchvision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_used: bool
+) -> None:
+    """Not those of nano, which was trained on images that Pillow prepared."""
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    python, folder = tmp_path / "bin" / "python", tmp_path / FOLDER
+    assert environment("serve-cpu", str(python), name)["PYTHONPATH"] == "/mine"
+    folder.mkdir()
+    path = environment("serve-cpu", str(python), name)["PYTHONPATH"]
+    assert path == (os.pathsep.join(["/mine", str(folder)]) if is_used else "/mine")
+    monkeypatch.delenv("PYTHONPATH")
+    assert environment("serve-cpu", str(python), name).get("PYTHONPATH") == (str(folder) if is_used else None)
 
 
 @pytest.mark.parametrize("has_compiler", [True, False])

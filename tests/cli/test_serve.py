@@ -1,0 +1,66 @@
+"""`atlaskit serve`: what it passes on, and the command for the paper's model."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+from support.tiny_families import IN_CI, MORE
+
+from atlaskit.__main__ import main
+from atlaskit.cli import serve as command
+from atlaskit.cli.serve import PAPER
+from atlaskit.models.serving.server import Server, serve
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Server]:
+    """The servers that the command would start."""
+    servers: list[Server] = []
+
+    def stop_here(*given: object, **settings: object) -> Server:
+        servers.append(serve(*given, **settings))  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "serve", stop_here)
+    return servers
+
+
+def test_the_papers_line_serves_its_model(started: list[Server], tmp_path: Path) -> None:
+    """As documented, shown by --help, and put together: vLLM's command for four GPUs."""
+    assert PAPER in (ROOT / "docs" / "models.md").read_text()
+    program, *arguments = shlex.split(PAPER)
+    assert program == "atlaskit"
+    assert main(arguments) == 130
+    (server,) = started
+    words = server.flags.command("python", server.model, server.name, 8000, tmp_path, "serve-gpu")
+    flags = dict(zip(words, words[1:], strict=False))
+    assert flags["--model"] == "Qwen/Qwen3.5-35B-A3B"
+    assert int(flags["--tensor-parallel-size"]) * int(flags["--data-parallel-size"]) == 4
+    assert flags["--reasoning-parser"] == "qwen3" and json.loads(flags["--limit-mm-per-prompt"]) == {"image": 16}
+    assert json.loads(flags["--default-chat-template-kwargs"]) == {"enable_thinking": False}
+    of_length = [after for word, after in zip(words, words[1:], strict=False) if word == "--max-model-len"]
+    assert int(of_length[-1]) >= 16 * 6400 + 20_000, "16 sheets of square cells, and their text"
+
+
+def test_help_names_the_papers_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    assert PAPER in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "thinking"), [([], ()), (["--thinking"], True), (["--no-thinking"], False)])
+def test_thinking_is_passed_on(started: list[Server], words: list[str], thinking: bool | tuple[()]) -> None:
+    assert main(["serve", "Qwen/Qwen3.5-35B-A3B", *words]) == 130
+    arguments = started[0].flags.arguments
+    assert arguments == () if thinking == () else json.loads(arguments[1]) == {"enable_thinking": thinking}
+
+
+def test_the_table_of_families_names_those_of_the_tests() -> None:
+    page = (ROOT / "docs" / "models.md").read_text()
+    table = page.partition("## Which families were served")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert rows[1:] == [each.name for each in IN_CI + MORE]

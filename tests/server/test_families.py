@@ -1,0 +1,200 @@
+"""A real vLLM server with a tiny untrained model of each family of vision-language models.
+
+`make test-server` serves two of them, `make test-server FAMILIES=all` all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+import pytest
+from pydantic import BaseModel
+from support.invariants import check_books, check_grounded
+from support.tiny_families import TinyFamily, chosen, make_families
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.schemas import TaskAnswer
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.render import view
+from atlaskit.models.client import VLM
+from atlaskit.models.families import family_of
+from atlaskit.models.http import Endpoint
+from atlaskit.models.protocol import CallControl, Message, ModelWrapper, Reply, Request
+from atlaskit.models.serving.server import serve
+
+pytestmark = pytest.mark.server
+
+BUDGET = Budget(calls=14)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the models, one in a folder of its family's name."""
+    directory = tmp_path_factory.mktemp("families")
+    make_families(chosen(), directory)
+    return directory
+
+
+@pytest.fixture(scope="module", params=chosen(), ids=lambda each: each.folder)
+def family(request: pytest.FixtureRequest) -> TinyFamily:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def vlm(models: Path, family: TinyFamily) -> Iterator[VLM]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        with serve(models / family.folder, progress=False) as vlm:
+            yield vlm
+
+
+@dataclass
+class Recording(ModelWrapper):
+    """Keeps each request with its reply."""
+
+    pairs: list[tuple[Request, Reply]] = field(default_factory=list)
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        reply = self.model.complete(request, **control)
+        self.pairs.append((request, reply))
+        return reply
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all requests."""
+        messages = [message for request, _ in self.pairs for message in request.messages]
+        return [part for message in messages for part in message.parts if isinstance(part, str)]
+
+
+def test_a_whole_search_at_64_cells(vlm: VLM, family: TinyFamily, world: World, cache: Cache) -> None:
+    """Every reply fits its schema at once, and the usage is what the server counted."""
+    before, model = vlm.counters(), Recording(vlm)
+    given = {"k": 8, "cell": 64, "workers": 2, "budget": BUDGET}
+    result = ask(world.drawn, world.questions[0], vlm=model, cache=cache, **given)  # type: ignore[arg-type]
+    server = vlm.counters() - before
+    assert result.prediction is not None and not result.failure and result.total.calls > 8
+    lines = [line.text for line in world.drawn.subtitles.lines]
+    assert any(line in text for line in lines for text in model.texts), "subtitles are shown"
+    check_grounded(result)
+    check_books(result, BUDGET)
+    assert result.trace.of("failure") == () and all(call.retries == 0 for call in result.calls)
+    assert not any(event["problem"] for event in result.trace.of("step"))
+
+    total = result.total
+    assert (server.prompt_tokens, server.completion_tokens) == (total.prompt_tokens, total.completion_tokens)
+    assert (server.prefix_queries, server.prefix_hits) == (total.prompt_tokens, total.cached_tokens)
+    assert server.image_queries == sum(len(call.views) for call in result.calls)
+    assert 0 < server.prefix_hit_rate < 1 and server.image_hits > 0
+    assert max(len(request.images) for request, _ in model.pairs) > 1, "several images in one request"
+    if family.image_tokens:
+        for request, reply in model.pairs:
+            expected = sum(family.image_tokens(*image.size) for image in request.images)
+            assert reply.usage.image_tokens == expected, [image.size for image in request.images]
+    thoughts = [reply.reasoning for _, reply in model.pairs]
+    assert any(thoughts) == family.thinks
+    assert not any(text in reply.text for _, reply in model.pairs for text in ("<think>", "</think>"))
+
+
+def test_images_are_sent_once_and_then_named(vlm: VLM, world: World, cache: Cache) -> None:
+    """Three images of different sizes in one request."""
+    views = [view(world.drawn, k=k, cell=size, cache=cache) for k, size in ((8, 65), (4, 96), (2, 128))]
+    plain = VLM(vlm.base_url, vlm.name)  # as if the server ran elsewhere: it shares no folder
+    questions = ("What is here?", "And what is there?")
+    first, second = (plain.complete(request(*views, words)) for words in questions)
+    assert first.transit.sent_bytes > sum(len(each.jpeg()) for each in views) > 4 * second.transit.sent_bytes
+    assert first.usage.image_tokens == second.usage.image_tokens > 0
+    alone = [plain.complete(request(each, "What is here?")).usage.image_tokens for each in views]
+    assert sum(alone) == first.usage.image_tokens
+
+
+def request(*parts: object) -> Request:
+    return Request("worker", "step", (Message("user", parts),), TaskAnswer, max_tokens=800)  # type: ignore[arg-type]
+
+
+@dataclass
+class Forced(ModelWrapper):
+    """Asks the server, and returns what it replied in an earlier run to the same kind of call."""
+
+    pairs: list[tuple[Request, Reply]] = field(default_factory=list)
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        paid = self.model.complete(request, **control)
+        place = next(i for i, (earlier, _) in enumerate(self.pairs) if earlier.step == request.step)
+        return replace(self.pairs.pop(place)[1], usage=paid.usage)
+
+
+@pytest.mark.skipif(not os.environ.get("FAMILIES"), reason="it takes minutes: make test-server FAMILIES=all")
+def test_native_cells_cost_less_and_prefixes_are_cached(
+    vlm: VLM, family: TinyFamily, world: World, cache: Cache
+) -> None:
+    """The same actions on ten minutes at K = 8, on square and on native cells."""
+    if family.folder != "qwen3-vl":
+        pytest.skip("it is the same with every model whose image tokens follow the image's size")
+    given: dict[str, Any] = {"k": 8, "cell": 320, "workers": 1, "budget": Budget(calls=40)}
+    square = Recording(vlm)
+    before = ask(world.drawn, world.questions[0], vlm=square, cache=cache, fit="contain", **given)
+    forced = Forced(vlm, list(square.pairs))
+    counted = vlm.counters()
+    after = ask(world.drawn, world.questions[0], vlm=forced, cache=Cache(None), fit="native", **given)
+    counted = vlm.counters() - counted
+    assert len(after.calls) == len(before.calls) and not forced.pairs
+    assert [event["action"] for event in after.trace.of("step")] == [
+        event["action"] for event in before.trace.of("step")
+    ]
+    assert after.total.image_tokens <= 0.6 * before.total.image_tokens
+    assert counted.prefix_hit_rate >= 0.7
+
+
+class Answer(BaseModel, extra="forbid"):
+    """What a raw request asks for."""
+
+    seen: str
+    count: int
+
+
+def test_thinking_can_be_turned_off(vlm: VLM, family: TinyFamily) -> None:
+    """The schema applies after the thought; without a thought, to all of the answer."""
+    off = family_of(vlm.name).no_thinking
+    if not family.thinks:
+        pytest.skip("its models never think")
+    thoughts = {is_on: [posted(vlm, words, {} if is_on else off) for words in WORDS] for is_on in (True, False)}
+    assert any(thoughts[True])
+    assert not any(thoughts[False]) or not off  # GLM-4.1V has no switch
+
+
+JSON = {"Content-Type": "application/json"}
+WORDS = ("What do you see?", "Name all the colours that you know.", "Count to three, slowly.", "Where are we?")
+
+
+def posted(vlm: VLM, words: str, fields: Any) -> str:
+    """Send a raw request whose answer must fit a schema, and return the thought before it."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "seen": {"type": "string", "maxLength": 20},
+            "count": {"type": "integer", "minimum": 0, "maximum": 9},
+        },
+        "required": ["seen", "count"],
+        "additionalProperties": False,
+    }  # fmt: skip
+    body = {
+        "model": vlm.name,
+        "messages": [{"role": "user", "content": words}],
+        "max_tokens": 800,
+        "temperature": 0,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}},
+        **fields,
+    }
+    answer = json.loads(Endpoint(vlm.base_url).post("chat/completions", json.dumps(body).encode(), JSON, 120.0, None))
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "stop"
+    Answer.model_validate_json(choice["message"]["content"])
+    return choice["message"]["reasoning"] or ""

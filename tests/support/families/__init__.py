@@ -1,0 +1,1 @@
+"""Creates a tiny untrained model of each family of vision-language models."""

@@ -1,0 +1,146 @@
+"""What the tiny models of all families share: a tokenizer, a chat template, random weights."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+CONTEXT = 131072
+TEXTS = 4096
+"""Entries of a tokenizer, its special tokens excluded."""
+PACKAGE = Path(__file__).parents[3] / "atlaskit"
+PROSE = (
+    PACKAGE.parent / "LICENSE",
+    PACKAGE / "agents" / "prompts" / "master.py",
+    PACKAGE / "agents" / "prompts" / "worker.py",
+    PACKAGE / "benchmarks" / "atlasworld" / "cast.py",
+)
+"""What tokenizers are trained on: prompts and subtitles are then split into three letters a token,
+much as by a tokenizer of the usual size."""
+TEXT = {
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 64,
+    "max_position_embeddings": CONTEXT,
+    "rms_norm_eps": 1e-6,
+    "initializer_range": 0.2,  # wide, so that answers depend on the prompt
+    "tie_word_embeddings": False,
+}
+"""Settings of a tiny language model."""
+GREY = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+
+
+def chat_template(start: str, end: str, image: str, thought: str = "", no_thought: str = "") -> str:
+    """Return a chat template as the families have it, without tools.
+
+    Args:
+        start: Begins a turn; "ROLE" stands for the speaker.
+        end: Ends a turn.
+        image: Stands for an image.
+        thought: What begins the model's turn if it thinks.
+        no_thought: What begins it if `enable_thinking` is false.
+    """
+    before, _, after = start.partition("ROLE")
+    lines = [
+        "{%- for message in messages %}",
+        f"{{{{- {before!r} + message['role'] + {after!r} }}}}",
+        "{%- if message['content'] is string %}{{- message['content'] }}{%- else %}",
+        "{%- for part in message['content'] %}{%- if part['type'] == 'text' %}{{- part['text'] }}",
+        f"{{%- else %}}{{{{- {image!r} }}}}{{%- endif %}}{{%- endfor %}}{{%- endif %}}{{{{- {end!r} }}}}",
+        "{%- endfor %}",
+        f"{{%- if add_generation_prompt %}}{{{{- {before!r} + 'assistant' + {after!r} }}}}",
+    ]
+    if thought:
+        lines.append(
+            f"{{%- if enable_thinking is defined and not enable_thinking %}}{{{{- {no_thought!r} }}}}"
+            f"{{%- else %}}{{{{- {thought!r} }}}}{{%- endif %}}"
+        )
+    return "".join([*lines, "{%- endif %}"])
+
+
+def write_tokenizer(
+    folder: Path, special: Sequence[str], template: str, end: str, words: Sequence[str] = (), **settings: Any
+) -> PreTrainedTokenizerFast:
+    """Train a small byte-level BPE on the license and the prompts.
+
+    Args:
+        folder: The model's folder.
+        special: The family's special tokens; the first one pads.
+        template: Its chat template.
+        end: Special token that ends an answer.
+        words: Tokens that are not special, such as "<think>".
+        **settings: More settings of the tokenizer.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=TEXTS + len(special),
+        special_tokens=list(special),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    tokenizer.train_from_iterator([path.read_text() for path in PROSE], trainer)
+    tokenizer.add_tokens(list(words))
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=end,
+        pad_token=special[0],
+        additional_special_tokens=list(special[1:]),
+        clean_up_tokenization_spaces=False,
+        model_max_length=CONTEXT,
+        **settings,
+    )
+    fast.chat_template = template
+    fast.save_pretrained(folder)
+    return fast
+
+
+def write_json(folder: Path, **files: Mapping[str, Any]) -> None:
+    """Write each keyword argument to a file of its name, such as `preprocessor_config`."""
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content, indent=2))
+
+
+def write_weights(
+    folder: Path,
+    kind: type[PreTrainedModel],
+    config: Any,
+    tokenizer: PreTrainedTokenizerFast,
+    likely: Mapping[str, float],
+    renamed: tuple[str, str] = ("", ""),
+) -> None:
+    """Draw random weights and save them with the configuration.
+
+    Args:
+        folder: The model's folder.
+        kind: Class of the model in transformers.
+        config: Its configuration.
+        tokenizer: Its tokenizer.
+        likely: How many times as strongly the model scores certain tokens, so that its texts and
+            thoughts end.
+        renamed: A prefix of weights' names, and what vLLM and published weights have in its place.
+    """
+    torch.manual_seed(0)
+    model = kind(config).to(torch.bfloat16)
+    with torch.no_grad():
+        head = model.get_output_embeddings().weight
+        for token, factor in likely.items():
+            head[tokenizer.convert_tokens_to_ids(token)] *= factor
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    model.save_pretrained(folder)
+    path, (old, new) = folder / "model.safetensors", renamed
+    if old:
+        weights = load_file(path)
+        save_file({re.sub(f"^{old}", new, name): weight for name, weight in weights.items()}, path, {"format": "pt"})
