@@ -302,14 +302,15 @@ def serve(
 
     Raises:
         InputError: If the model does not exist, a setting is invalid, or the model's family has no
-            switch for thinking. That the server does not
-            start, a `ServerError`, shows only when it is started.
+            switch for thinking. That the server does not start, a `ServerError`, shows only when it
+            is started.
     """
-    if thinking is not None and _is_address(str(model)):
-        raise InputError(f"thinking={thinking} is for a server that is started; pass it to ak.VLM({str(model)!r}).")
-    switch = thinking_arguments(resolve_model(str(model)), thinking)
+    spec = as_spec(model)
+    if thinking is not None and spec.is_address:
+        raise InputError(f"thinking={thinking} is for a server that is started here: pass it to ak.VLM instead.")
+    switch = () if spec.is_address else thinking_arguments(resolve_model(spec.model), thinking)
     flags = ServerFlags(tensor_parallel, data_parallel, (*switch, *arguments))
-    new = Server(model, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
+    new = Server(spec, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
     for server in _servers:
         is_same = server.is_like(new) and server.spec.settings == new.spec.settings
         # The folder may have been trained on since the server started.
