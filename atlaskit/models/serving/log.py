@@ -24,6 +24,8 @@ TAIL_BYTES = 64 * 1024
 
 def startup_stage(log: Path) -> str:
     """Return how far a server's start has come, by the end of its log file."""
+    if not log.is_file():  # someone has cleaned the folder of temporary files
+        return FIRST_STAGE
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
         text = file.read().decode(errors="replace")

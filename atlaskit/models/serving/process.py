@@ -135,7 +135,8 @@ class ServerProcess:
     def failure(self, what: str) -> ServerError:
         """Return the error that the server `what` ("did not start"), with the reason in its log."""
         log = self._folder.log
-        why, status = failure_reason(log.read_text(errors="replace")), self.supervisor.poll()
+        text = log.read_text(errors="replace") if log.is_file() else ""  # someone may have cleaned /tmp
+        why, status = failure_reason(text), self.supervisor.poll()
         if not why and status is None:
             why = "its log gives no reason"
         elif not why and status == 128 + signal.SIGKILL:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atlaskit.models.serving.log import failure_reason, startup_stage
+from atlaskit.models.serving.log import FIRST_STAGE, failure_reason, startup_stage
 
 REASONS = {
     "api_server.py: error: unrecognized arguments: --bogus-flag": "unrecognized arguments: --bogus-flag",
@@ -37,3 +37,7 @@ def test_the_stage_is_the_last_one_in_the_log(tmp_path: Path) -> None:
             file.write(line)
         stages.append(startup_stage(log))
     assert stages == ["importing vLLM", "reading the model's configuration", "loading the weights", "opening the port"]
+
+
+def test_a_log_that_was_deleted_is_the_first_stage(tmp_path: Path) -> None:
+    assert startup_stage(tmp_path / "gone.log") == FIRST_STAGE

@@ -33,6 +33,7 @@ from atlaskit.models.serving import supervisor
 from atlaskit.models.serving.ports import free_port
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
+from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.events import Event
 
 
@@ -50,6 +51,16 @@ def test_a_with_block_starts_the_server_and_stops_all_its_processes(tmp_path: Pa
         media = vlm.dialect.media
     assert not any(map(is_alive, pids(model)))
     assert not media.exists() and server.log is not None and not server.log.exists()
+
+
+def test_other_options_of_the_client_use_the_same_process(tmp_path: Path, stub: Path) -> None:
+    model = model_folder(tmp_path)
+    with stub_server(model, stub) as first:
+        before = pids(model)
+        with stub_server(ModelSpec(str(model), extra_body={"top_k": 2}), stub) as other:
+            assert (other.base_url, other.name, pids(model)) == (first.base_url, first.name, before)
+            assert other.parameters != first.parameters
+        assert all(map(is_alive, before)), "the second block stops nothing"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
