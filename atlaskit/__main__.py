@@ -17,6 +17,7 @@ from atlaskit.cli.cache import add_cache_commands
 from atlaskit.cli.evaluate import add_evaluate_command
 from atlaskit.cli.experiments import add_experiments_command, add_run_command
 from atlaskit.cli.serve import add_serve_command
+from atlaskit.cli.model import joined_words
 from atlaskit.cli.transcribe import add_transcribe_command
 from atlaskit.cli.view import add_view_commands
 from atlaskit.errors import AtlasError
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 done, 1 no answer, 2 an error that the message explains, 130 interrupted.
     """
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(joined_words(sys.argv[1:] if arguments is None else arguments))
     warnings.showwarning = _print_warning
     run: Callable[[argparse.Namespace], int] = options.run
     try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from atlaskit.errors import InputError
-from atlaskit.models.spec import OPTIONS, ModelSpec, add_client_options, spec_of
+from atlaskit.models.spec import OPTIONS, ModelSpec, add_client_options, is_address, spec_of
 
 MODEL_HELP = (
     "what vLLM serves on this machine (nano, a hub id, a folder; it is started if it does not run), or the address "
@@ -48,3 +49,19 @@ def named_model(options: argparse.Namespace) -> ModelSpec | None:
 
 def _value(options: argparse.Namespace, option: str) -> object:
     return getattr(options, "thinking" if option == "--no-thinking" else option[2:].replace("-", "_"))
+
+
+def joined_words(arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with `--model NAME` as one word, unless it is an address.
+
+    Only an address is followed by a second word. So the command's other arguments may follow a
+    model on this machine: `--model nano match.mp4 "Who wins?"`.
+    """
+    joined, rest = list[str](), list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            return [*joined, word, *rest]
+        is_name = word == "--model" and rest and not rest[0].startswith("-") and not is_address(rest[0])
+        joined.append(f"--model={rest.pop(0)}" if is_name else word)
+    return joined

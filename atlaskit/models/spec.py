@@ -57,7 +57,7 @@ class ModelSpec:
         if not self.is_address and self.name is not None:
             raise InputError(
                 f"{printable(self.name, 200)!r} follows {shown!r}, which is no address: a model on this machine has no "
-                f"second name, and a command's other arguments stand before --model."
+                f"second name."
             )
         if not self.is_address and (self.dialect or self.key_env):
             option = "--dialect" if self.dialect else "--key-env"
@@ -75,7 +75,7 @@ class ModelSpec:
     @property
     def is_address(self) -> bool:
         """Whether the model is at an endpoint; else it is served on this machine."""
-        return self.model.lower().startswith(("http://", "https://"))
+        return is_address(self.model)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -134,6 +134,11 @@ class ModelSpec:
         words += ["--no-thinking"] if self.thinking is False else []
         words += [] if self.extra_body is None else ["--extra-body", json.dumps(self.extra_body, sort_keys=True)]
         return shlex.join(words)
+
+
+def is_address(word: str) -> bool:
+    """Return whether a word is the address of an endpoint."""
+    return word.lower().startswith(("http://", "https://"))
 
 
 def as_spec(model: ModelSpec | str | os.PathLike[str]) -> ModelSpec:

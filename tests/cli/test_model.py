@@ -13,6 +13,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.cli import evaluate as evaluate_command
 from atlaskit.cli import experiments as experiments_command
+from atlaskit.cli.model import joined_words
 
 VARIABLE = "ATLASKIT_TEST_KEY"
 KEY = "very-secret-key"
@@ -132,3 +133,18 @@ def test_nano_is_served_without_being_started(asking: list[str], monkeypatch: py
     monkeypatch.setattr(Server, "_ensure_running", start)
     assert main([*asking, "--model", "nano"]) == 0
     assert main([*asking, "--model", "nano", "--replay"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "joined"),
+    [
+        (["ask", "--model", "nano", "a.mp4", "Who?"], ["ask", "--model=nano", "a.mp4", "Who?"]),
+        (["ask", "a.mp4", "Who?", "--model", "nano"], ["ask", "a.mp4", "Who?", "--model=nano"]),
+        (["ask", "a.mp4", "--model", "http://h/v1", "NAME"], ["ask", "a.mp4", "--model", "http://h/v1", "NAME"]),
+        (["ask", "--model", "--workers", "3"], ["ask", "--model", "--workers", "3"]),
+        (["ask", "--", "--model", "nano"], ["ask", "--", "--model", "nano"]),
+        (["ask", "--model"], ["ask", "--model"]),
+    ],
+)
+def test_other_arguments_may_follow_a_model_on_this_machine(given: list[str], joined: list[str]) -> None:
+    assert joined_words(given) == joined
