@@ -204,7 +204,8 @@ def check_all(result: Result, budget: Budget, workers: int = 4) -> None:
 def test_a_probe_that_names_no_cell_ranks_all_equally(world: World, cache: Cache) -> None:
     """Naming no cell is a valid reply, so the probe is not repeated."""
     nothing = Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": []})
-    result = search_small(world, CHOICE, nothing, cache, workers=2, look_ahead=False, min_rounds=2, max_rounds=2)
+    options = {"workers": 2, "look_ahead": False, "min_rounds": 2, "max_rounds": 2}
+    result = search_small(world, CHOICE, nothing, cache, fit="contain", **options)  # other images draw other replies
     assert [event["scores"] for event in result.trace.of("probe")] == [{}, {}]
     sent = [sortie["path"] for event in result.trace.of("assign") for sortie in event["sorties"]]
     assert sent == [[0], [15], [1], [14]], "far from each other, because of virtual loss"
