@@ -16,8 +16,8 @@ from atlaskit.cli.ask import add_ask_command
 from atlaskit.cli.cache import add_cache_commands
 from atlaskit.cli.evaluate import add_evaluate_command
 from atlaskit.cli.experiments import add_experiments_command, add_run_command
-from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.model import joined_words
+from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.transcribe import add_transcribe_command
 from atlaskit.cli.view import add_view_commands
 from atlaskit.errors import AtlasError

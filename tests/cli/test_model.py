@@ -77,7 +77,6 @@ def test_an_address_alone_takes_its_first_model_that_chats(
     [
         (["--model", "nano", "--dialect", "openai"], "--dialect is for an endpoint, and 'nano' is no address"),
         (["--model", "nano", "--key-env", "KEY"], "--key-env is for an endpoint"),
-        (["--model", "nano", "other"], "'other' follows 'nano', which is no address"),
         (["--model", "http://h/v1", "a", "b"], "got 3 words"),
         (["--model", "http://h/v1", "a", "--key-env", KEY], "never the key itself"),
         (["--model", "http://h/v1", "a", "--extra-body", "{"], "--extra-body must be a JSON object"),
