@@ -298,9 +298,9 @@ class Search:
         """Answer from the evidence, or from the root grid if there is none (paper §3.2).
 
         Returns:
-            The reply; None if the call failed or the budget has no call left.
+            The reply; None if the call failed, must fail, or the budget has no call left.
         """
-        if not self.meter.can_decide():
+        if self.calls.health.is_hopeless or not self.meter.can_decide():
             return None
         scratchpad = self.state.scratchpad
         root, sheet = (None, self.master.sheet(scratchpad)) if len(scratchpad) else (self.observe_root(), None)

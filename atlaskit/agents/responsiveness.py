@@ -29,6 +29,10 @@ class Responsiveness:
     """Failed calls of the master in a row."""
     is_refused: bool = False
     """Whether a worker's call failed in a way in which all calls must fail."""
+    is_hopeless: bool = False
+    """Whether the first call of the run failed so: the decision would fail too."""
+    has_replied: bool = False
+    """Whether the model has answered the master in this run."""
     silent_regions: list[Grid] = field(default_factory=list)
     """One region for each round in a row in which no worker got a reply."""
 
@@ -44,8 +48,9 @@ class Responsiveness:
     def record_call(self, outcome: Reply | ModelError) -> None:
         """Record a call of the master."""
         if not isinstance(outcome, ModelError):
-            self.failed_calls = 0
+            self.failed_calls, self.has_replied = 0, True
             return
+        self.is_hopeless = outcome.is_final and not self.has_replied
         # An unreachable server was retried long enough; another failure that is not final may pass.
         is_lasting = outcome.is_final or isinstance(outcome, Unreachable)
         self.failed_calls += MAX_UNANSWERED if is_lasting else 1

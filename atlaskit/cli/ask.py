@@ -142,7 +142,8 @@ def _ask(options: argparse.Namespace) -> int:
     if options.movie:
         movie.save(result, options.movie)
     if result.prediction is None:
-        print(f"atlaskit: no answer ({result.stop}{': ' + result.failure if result.failure else ''}).", file=sys.stderr)
+        why = f": {result.failure.rstrip('.')}" if result.failure else ""
+        print(f"atlaskit: no answer ({result.stop}{why}).", file=sys.stderr)
         return 1
     return 0
 

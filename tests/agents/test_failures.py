@@ -136,7 +136,7 @@ class FailsForGood(Oracle):
         return super().complete(request, **control)
 
 
-@pytest.mark.parametrize("step", ["task", "probe", "step", "review"])
+@pytest.mark.parametrize("step", ["probe", "step", "review"])
 def test_a_failure_for_good_ends_the_search_and_the_decision_is_still_tried(
     world: World, cache: Cache, step: str
 ) -> None:
@@ -149,11 +149,16 @@ def test_a_failure_for_good_ends_the_search_and_the_decision_is_still_tried(
     assert len(failures) == (3 if step == "step" else 1), "each worker of the round learns it once"
 
 
-def test_where_nothing_works_two_calls_end_the_run(world: World, cache: Cache) -> None:
+def test_where_nothing_works_one_call_ends_the_run_and_no_frame_is_decoded(world: World, cache: Cache) -> None:
     model = FailsForGood(world)
     model.failing = ("task", "decision")
-    result = search_small(world, of_category(world, "SSS"), model, cache)
-    assert (model.asked, result.stop, result.prediction) == (2, "model", None) and "HTTP 400" in result.failure
+    for _ in range(2):
+        result = search_small(world, of_category(world, "SSS"), model, cache)
+        assert (result.stop, result.prediction, result.spent.frames_decoded) == ("model", None, 0)
+        assert "HTTP 400" in result.failure
+    assert model.asked == 2
+    replayed = search_small(world, of_category(world, "SSS"), model, cache, replay=True)
+    assert replayed.to_json() == result.to_json() and model.asked == 2
 
 
 def _named(oracle: Oracle, name: str) -> Oracle:
