@@ -24,9 +24,10 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
-from atlaskit.models.families import family_of
+from atlaskit.models.families import FAMILIES, family_of
 from atlaskit.models.http import Endpoint
 from atlaskit.models.protocol import CallControl, Message, ModelWrapper, Reply, Request
+from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
 
 pytestmark = pytest.mark.server
@@ -168,6 +169,13 @@ def test_thinking_can_be_turned_off(vlm: VLM, family: TinyFamily) -> None:
     thoughts = {is_on: [posted(vlm, words, {} if is_on else off) for words in WORDS] for is_on in (True, False)}
     assert any(thoughts[True])
     assert not any(thoughts[False]) or not off  # GLM-4.1V has no switch
+
+
+def test_vllm_has_every_parser_of_the_table() -> None:
+    package = next(Path(install.interpreter()).parents[1].glob("lib/python*/site-packages/vllm"))
+    registry = (package / "reasoning" / "__init__.py").read_text()
+    wanted = {each.reasoning_parser for each in FAMILIES if each.reasoning_parser}
+    assert wanted and not [parser for parser in wanted if f'"{parser}": (' not in registry]
 
 
 JSON = {"Content-Type": "application/json"}
