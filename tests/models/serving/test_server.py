@@ -330,7 +330,7 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
     with pytest.raises(Unrecorded):
         ask(world.drawn, world.questions[0], vlm=server, cache=cache, replay=True, on_event=record)
     assert not server.is_ours, "a replay makes no call"
-    settings = {name: start_settings[0][name] for name in ("k", "cell", "steps", "plateau", "model")}
+    settings = {name: start_settings[0][name] for name in (*NANO.search_settings, "model")}
     assert settings == {**NANO.search_settings, "model": server.name}, "the preset goes by the name"
     with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in answers no calls
         server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
