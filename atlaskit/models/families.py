@@ -45,7 +45,7 @@ FAMILIES = (
     Family("Kimi-VL Thinking", r"kimi-vl.*thinking", 28, True, "kimi_k2"),
     Family("Kimi-K2.5", r"kimi-k2\.?[5-9]", 28, True, "kimi_k2", {"chat_template_kwargs": {"thinking": False}}),
     Family("Kimi-VL", r"kimi-vl", 28),
-    Family("MiniCPM-V 4.5 and later", r"minicpm-?v-?(4[._][5-9]|[5-9])", 28, False, "minicpmv", NO_THINKING),
+    Family("MiniCPM-V 4.5 and later", r"minicpm-?v-?(4[._][5-9]|[5-9])", 28, True, "minicpmv", NO_THINKING),
     Family("MiniCPM-V", r"minicpm-?[vo]", 28),
     Family("InternVL and Intern-S1", r"intern-?(vl|s1)", 28),
     Family("Gemma 4", r"gemma-?4", 48, False, "gemma4", NO_THINKING),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 from collections.abc import Callable
@@ -25,9 +26,22 @@ class TinyFamily:
     thinks: bool = False
 
 
-def squares(side: int) -> Callable[[int, int], int]:
-    """Return the tokens of an image in which a token stands for a square of a side in pixels."""
-    return lambda width, height: max(1, round(width / side)) * max(1, round(height / side))
+def squares(side: int, least: int) -> Callable[[int, int], int]:
+    """Return the tokens of an image in which each stands for a square, as `smart_resize` has it.
+
+    Args:
+        side: Side of the square in pixels.
+        least: Pixels of the smallest image; smaller ones are enlarged.
+    """
+
+    def tokens(width: int, height: int) -> int:
+        columns, rows = round(width / side), round(height / side)
+        if columns * rows * side**2 >= least:
+            return columns * rows
+        scale = math.sqrt(least / (width * height)) / side
+        return math.ceil(width * scale) * math.ceil(height * scale)
+
+    return tokens
 
 
 def fixed(tokens: int) -> Callable[[int, int], int]:
@@ -36,16 +50,16 @@ def fixed(tokens: int) -> Callable[[int, int], int]:
 
 
 IN_CI = (
-    TinyFamily("Qwen3-VL", "qwen3-vl", squares(32)),
-    TinyFamily("Qwen3.5 (experts, thinks)", "qwen3.5", squares(32), thinks=True),
+    TinyFamily("Qwen3-VL", "qwen3-vl", squares(32, 65536)),
+    TinyFamily("Qwen3.5 (experts, thinks)", "qwen3.5", squares(32, 65536), thinks=True),
 )
 MORE = (
-    TinyFamily("Qwen2.5-VL", "qwen2.5-vl", squares(28)),
+    TinyFamily("Qwen2.5-VL", "qwen2.5-vl", squares(28, 3136)),
     TinyFamily("InternVL 3", "internvl", None),
     TinyFamily("Gemma 3", "gemma-3", fixed(256)),
     TinyFamily("LLaVA-OneVision", "llava-onevision", None),
     TinyFamily("SmolVLM", "smolvlm", None),
-    TinyFamily("GLM-4.1V (thinks)", "glm-4.1v-thinking", squares(28), thinks=True),
+    TinyFamily("GLM-4.1V (thinks)", "glm-4.1v-thinking", None, thinks=True),
     TinyFamily("MiniCPM-V 4.6 (thinks)", "minicpm-v-4.6", None, thinks=True),
 )
 

@@ -12,7 +12,7 @@ from transformers import (
     MiniCPMV4_6ForConditionalGeneration,
 )
 
-LIKELY = {'"': 4.0, "</think>": 1.5}
+LIKELY = {'"': 4.0, "</think>": 2.5}
 
 
 def write_glm4v(folder: Path) -> None:

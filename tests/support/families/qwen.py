@@ -45,11 +45,19 @@ def text_settings(tokenizer: PreTrainedTokenizerFast, sections: list[int], **mor
     return {**TEXT, **ends, "vocab_size": len(tokenizer), "rope_parameters": {**rope, **more}}
 
 
-def write_processors(folder: Path, patch: int, processor: str, video: str) -> None:
-    """Write how images become patches: of any size, a token for each square of two by two."""
+def write_processors(folder: Path, patch: int, least: int, processor: str, video: str) -> None:
+    """Write how images become patches: of any size, a token for each square of two by two.
+
+    Args:
+        folder: The model's folder.
+        patch: Side of a patch in pixels.
+        least: Pixels of the smallest image, to which smaller ones are enlarged.
+        processor: Class of the processor.
+        video: Class of its processor of videos.
+    """
     common = {
         "patch_size": patch, "temporal_patch_size": 2, "merge_size": 2, "processor_class": processor, **GREY,
-        "size": {"shortest_edge": 64 * 64, "longest_edge": 4096 * 4096},
+        "size": {"shortest_edge": least, "longest_edge": 4096 * 4096},
     }  # fmt: skip
     write_json(
         folder,
@@ -70,7 +78,7 @@ def vision_settings(patch: int) -> dict[str, Any]:
 def write_qwen3_vl(folder: Path) -> None:
     """Write a tiny Qwen3-VL."""
     tokenizer, ids = qwen_tokenizer(folder)
-    write_processors(folder, 16, "Qwen3VLProcessor", "Qwen3VLVideoProcessor")
+    write_processors(folder, 16, 65536, "Qwen3VLProcessor", "Qwen3VLVideoProcessor")
     config = Qwen3VLConfig(
         text_config=text_settings(tokenizer, [12, 10, 10], mrope_interleaved=True),
         vision_config={**vision_settings(16), "deepstack_visual_indexes": [0]},
@@ -82,7 +90,7 @@ def write_qwen3_vl(folder: Path) -> None:
 def write_qwen2_5_vl(folder: Path) -> None:
     """Write a tiny Qwen2.5-VL."""
     tokenizer, ids = qwen_tokenizer(folder)
-    write_processors(folder, 14, "Qwen2_5_VLProcessor", "Qwen2VLVideoProcessor")
+    write_processors(folder, 14, 3136, "Qwen2_5_VLProcessor", "Qwen2VLVideoProcessor")
     vision = {
         "depth": 2, "hidden_size": 64, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": TEXT["hidden_size"],
         "patch_size": 14, "spatial_merge_size": 2, "fullatt_block_indexes": [1], "window_size": 112,
@@ -96,7 +104,7 @@ def write_qwen2_5_vl(folder: Path) -> None:
 def write_qwen3_5(folder: Path) -> None:
     """Write a tiny Qwen3.5: experts, three layers of linear attention and one of full attention."""
     tokenizer, ids = qwen_tokenizer(folder, thinks=True)
-    write_processors(folder, 16, "Qwen3VLProcessor", "Qwen3VLVideoProcessor")
+    write_processors(folder, 16, 65536, "Qwen3VLProcessor", "Qwen3VLVideoProcessor")
     text = {
         **text_settings(tokenizer, [3, 3, 2], mrope_interleaved=True, partial_rotary_factor=0.25),
         "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 1,
