@@ -149,7 +149,7 @@ def test_native_cells_cost_less(vlm: VLM, family: TinyFamily, world: World) -> N
         ask(world.drawn, world.questions[0], cache=Cache(None), fit=fit, **given) for fit in ("contain", "native")
     )
     actions = [[event["action"] for event in result.trace.of("step")] for result in (square, native)]
-    assert actions[0] == actions[1] and len(actions[0]) > 2
+    assert actions[0] == actions[1] != []
     assert native.total.image_tokens <= 0.57 * square.total.image_tokens
     assert native.total.prompt_tokens <= 0.65 * square.total.prompt_tokens
 
