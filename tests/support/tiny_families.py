@@ -56,7 +56,7 @@ IN_CI = (
 MORE = (
     TinyFamily("Qwen2.5-VL", "qwen2.5-vl", squares(28, 3136)),
     TinyFamily("InternVL 3", "internvl", None),
-    TinyFamily("Gemma 3", "gemma-3", fixed(256)),
+    TinyFamily("Gemma 3", "gemma-3", fixed(260)),
     TinyFamily("LLaVA-OneVision", "llava-onevision", None),
     TinyFamily("SmolVLM", "smolvlm", None),
     TinyFamily("GLM-4.1V (thinks)", "glm-4.1v-thinking", None, thinks=True),
