@@ -107,7 +107,8 @@ class ModelSpec:
             InputError: If the string names no model. The message quotes no word that may be a key.
         """
         text = text.strip()
-        if _is_folder(text):  # its name may contain blanks
+        is_path = text.startswith(("/", "./", "../", "~")) and " --" not in text
+        if is_path or _is_folder(text):  # its name may contain blanks
             return cls(text)
         parser = _Words(add_help=False, allow_abbrev=False)
         parser.add_argument("model", nargs="*")

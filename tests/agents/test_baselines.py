@@ -135,7 +135,8 @@ def test_blind_and_subtitles_get_no_images(world: World, cache: Cache) -> None:
 
 def test_captions_end_at_once_where_no_call_can_succeed(world: World, cache: Cache) -> None:
     class WrongKey(Refused):
-        is_final = True
+        def __init__(self, message: str) -> None:
+            super().__init__(message, is_final=True)
 
     refusing = Failing(ak.Oracle(world), error=WrongKey, steps=("caption", "decision"))
     result = baselines.captions(world.drawn, world.questions[0], vlm=refusing, size=32, cache=cache, threads=1)

@@ -192,7 +192,9 @@ def test_an_invalid_engine_or_setting_is_an_input_error(
 def test_a_client_can_be_pickled() -> None:
     import pickle
 
-    vlm = ak.VLM("http://127.0.0.1:9/v1", "m", temperature=0.5, seed=3, timeout_s=7, dialect="vllm")
+    told: dict[str, Any] = {"max_tokens": 9, "thinking": True, "extra_body": {"top_k": 1}}
+    vlm = ak.VLM("http://127.0.0.1:9/v1", "m", temperature=0.5, seed=3, timeout_s=7, dialect="vllm", **told)
     restored = pickle.loads(pickle.dumps(vlm))
     assert (restored.base_url, restored.name, restored.parameters) == (vlm.base_url, vlm.name, vlm.parameters)
-    assert restored._settings == vlm._settings and restored.dialect.name == "vllm"
+    assert restored._transport == vlm._transport and restored.dialect.name == "vllm"
+    assert restored.max_tokens == 9 and restored._thinking is True and restored._extra_body == {"top_k": 1}

@@ -194,7 +194,7 @@ def test_an_answer_beside_the_content_is_read(name: str) -> None:
 
 
 ERRORS: dict[str, tuple[Any, str]] = {
-    "null": ({"choices": None}, "no chat completion"),
+    "null": ({"choices": None}, "a completion without choices"),
     "nothing": ({}, "no chat completion"),
     "a list": ([], "no chat completion"),
     "OpenAI": ({"error": {"message": "Out\nof credit.", "code": 402}}, "an error .*: Out of credit.$"),
