@@ -20,7 +20,7 @@ from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.attempts import CallState
 from atlaskit.models.chat import ChatEndpoint
 from atlaskit.models.completion import Completion
-from atlaskit.models.dialect import Dialect, dialect_named
+from atlaskit.models.dialect import HOSTED, Dialect, dialect_named
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.estimate import estimated_usage
 from atlaskit.models.families import Family, family_of
@@ -107,9 +107,9 @@ class VLM:
                 raise InputError(f"{name} must be a positive number; got {value}.")
         if max_tokens is not None:
             check_whole("max_tokens", max_tokens)
-        more = checked_extra_body(extra_body)
+        own = checked_extra_body(extra_body)
         self._transport = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
-        self._thinking, self._extra_body = thinking, more
+        self._thinking, self._extra_body = thinking, own
         self._endpoint = Endpoint(base_url, api_key)
         self.base_url = self._endpoint.base_url
         declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
@@ -118,12 +118,13 @@ class VLM:
         self.name = model or self._first_model()
         check_thinking(thinking, family_of(self.name), self.name)
         self.max_tokens = max_tokens
+        more = merged(declared.extra_body if declared else {}, own)
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
             "seed": seed,
             **({"schema": "words"} if declared and declared.schema == "words" else {}),
             **({"thinking": thinking} if thinking is not None else {}),
-            **({"extra_body": merged(declared.extra_body if declared else {}, more)} if more else {}),
+            **({"extra_body": more} if more else {}),
             **({"address": self.base_url} if is_generic(self.name) else {}),
         }
 
@@ -245,9 +246,10 @@ class VLM:
 
     def _makes_room(self) -> bool:
         """Give a model that turned out to think room for it; return whether it had none before."""
-        declared = self._chat.declared
-        is_set = self.max_tokens is not None or (declared is not None and declared.max_tokens is not None)
-        return not is_set and not self._family.thinks and self._chat.learn(thinks=True)
+        declared = self._chat.declared or HOSTED
+        is_set = self.max_tokens is not None or declared.max_tokens is not None
+        has_room = room(self._thinking, declared, self._family, self.habits.thinks) > 0
+        return not is_set and not has_room and self._chat.learn(thinks=True)
 
     def _cut_off(self, completion: Completion) -> str:
         """Return the message that an answer was cut off in its thought, and what to set."""
@@ -314,8 +316,10 @@ class VLM:
         except HttpFailure as failure:
             if not failure.was_reached:
                 raise _unreachable(self._endpoint, failure, CallState()) from failure.__cause__
+            remedy = advice(failure, self._endpoint, "", "")
+            told = f"{self.base_url} did not list its models (it {failure}){f': {remedy}' if remedy else ''}."
             raise ModelError(
-                f"{self.base_url} did not list its models (it {failure}): pass the name of one as model=."
+                f"{told} Or pass the name of one as model=.", status=failure.status, is_final=is_final(failure)
             ) from failure
         if name is None:
             raise ModelError(f"{self.base_url} lists no models: pass the name of the one to load as model=.")

@@ -190,6 +190,12 @@ def test_a_missing_v1_is_named(loop: Loop) -> None:
         VLM(loop.url.removesuffix("/v1"), "loop").complete(request())
 
 
+def test_a_missing_v1_is_named_where_no_model_was(loop: Loop) -> None:
+    loop.list_faults = [lambda handler: send(handler, 404, {})] * 2
+    with pytest.raises(ModelError, match=rf"its API is at {loop.url}: pass that address"):
+        VLM(loop.url.removesuffix("/v1"))
+
+
 def test_tokens_are_estimated_where_none_are_counted(loop: Loop) -> None:
     def uncounted(handler: Any) -> None:
         body = completion('{"thought":"","cell":3}')

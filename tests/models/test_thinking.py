@@ -74,6 +74,21 @@ def test_a_model_that_turns_out_to_think_gets_room_once(loop: Loop, cache: Cache
     assert Cached(again, cache, sample=1).complete(request()).usage.calls == 1, "the cache remembers the habit"
 
 
+def test_a_model_that_has_room_and_is_cut_off_is_not_asked_again(loop: Loop) -> None:
+    for settings in ({"thinking": True}, {"dialect": Dialect("mine", thinks=True)}):
+        loop.faults = [thinking_aloud()]
+        with pytest.raises(BadReply, match="raise max_tokens"):
+            VLM(loop.url, "loop", **settings).complete(request())
+    assert len(loop.bodies) == 2
+
+
+def test_fields_of_a_dialect_belong_to_the_key(loop: Loop) -> None:
+    mine = Dialect("mine", extra_body={"top_k": 1})
+    vlm = VLM(loop.url, "loop", dialect=mine)
+    vlm.complete(request())
+    assert loop.bodies[0]["top_k"] == 1 and vlm.parameters["extra_body"] == {"top_k": 1}
+
+
 def test_thinking_is_turned_off_as_the_service_wants_it(loop: Loop) -> None:
     def sent(name: str, dialect: str) -> dict[str, Any]:
         loop.bodies.clear()
