@@ -62,7 +62,7 @@ def keys_of(video: Video, world: World) -> dict[str, Any]:
         **{name: [image.key, len(image.jpeg()) > 0] for name, image in images.items()},
         **{name: reply_key(ak.Oracle(world), request) for name, request in requests.items()},
         "moments": images["keyframe"].moments,
-        "are readable": are_readable(video, [0.0, 1.25], CELL, "contain", cache),
+        "are readable": are_readable(video, [0.0, 1.25], (CELL, CELL), "contain", cache),
         "asked for": sorted(cache.touched or ()),
     }
 
