@@ -77,7 +77,7 @@ class Cached:
             Unrecorded: In a replay, if neither a reply nor a failure is cached.
         """
         request = replace(request, sample=self.sample)
-        answered = self._memory.answered() if self._memory else ""
+        answered = self._answered()
         key, live_replies, cached_replies = reply_key(self.model, request, answered), list[Reply](), list[Reply]()
         control: CallControl = {"max_attempts": max_attempts, "deadline_s": deadline_s, "cancel": cancel}
 
@@ -87,10 +87,10 @@ class Cached:
             reply = self._call(request, key, control)
             live_replies.append(reply)
             entry = _entry(reply, self.name)
-            actual = reply_key(self.model, request, self._memory.answered() if self._memory else "")
-            if actual == key:
+            if (now := self._answered()) == answered:
                 return entry
-            self.cache.put(actual, entry, paid=True)  # another model has answered than `key` is about
+            # Another model has answered than `key` is about.
+            self.cache.put(reply_key(self.model, request, now), entry, paid=True)
             return Transient(entry)
 
         def make_and_replace_entry() -> bytes:
@@ -114,6 +114,10 @@ class Cached:
         else:
             self._refreshed.remember(key, make_and_replace_entry, fits=is_usable, go_on=is_over, paid=True)
         return live_replies[0] if live_replies else cached_replies[-1]
+
+    def _answered(self) -> str:
+        """Return the model that answers in place of the one that is asked; "" if that one does."""
+        return self._memory.answered() if self._memory else ""
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
         """Call the model, and cache how the call failed if it does."""

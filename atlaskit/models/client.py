@@ -23,7 +23,7 @@ from atlaskit.models.completion import Completion
 from atlaskit.models.dialect import HOSTED, Dialect, dialect_named
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.estimate import estimated_usage
-from atlaskit.models.families import Family, family_of
+from atlaskit.models.families import family_of
 from atlaskit.models.habits import Habits
 from atlaskit.models.http import Endpoint, HttpFailure
 from atlaskit.models.identity import is_generic, is_same_model
@@ -116,7 +116,8 @@ class VLM:
         self._chat = ChatEndpoint(self._endpoint, limiter_for(self.base_url, in_flight), timeout_s, declared)
         declared = self._chat.declared
         self.name = model or self._first_model()
-        check_thinking(thinking, family_of(self.name), self.name)
+        self._family = family_of(self.name)
+        check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
         more = merged(declared.extra_body if declared else {}, own)
         self.parameters: Mapping[str, Any] = {
@@ -226,10 +227,6 @@ class VLM:
                 state.count(completion.usage if is_counted else estimated_usage(request, completion, self._family))
                 self._compare(completion.model)
                 return completion
-
-    @property
-    def _family(self) -> Family:
-        return family_of(self.name)
 
     def _fields(self, request: Request, dialect: Dialect) -> Mapping[str, Any]:
         """Return the fields of a body beside its messages, schema and length."""

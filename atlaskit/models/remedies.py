@@ -61,15 +61,15 @@ def advice(failure: HttpFailure, endpoint: Endpoint, model: str, dialect: str) -
         case "too long":
             return f"use a smaller k or cell, or {LONGER_CONTEXT.get(dialect, 'a server with a longer context')}"
         case "model" | "place" as kind:
-            return _about_place(endpoint, model, dialect, kind)
+            return _about_place(endpoint, model, kind)
         case "" if failure.is_foreign:
-            return _about_place(endpoint, model, dialect, "place")
+            return _about_place(endpoint, model, "place")
         case "" if failure.status in (400, 415, 422, 501) and dialect != "plain":
             return 'try dialect="plain" (--dialect plain), which sends the least'
     return ""
 
 
-def _about_place(endpoint: Endpoint, model: str, dialect: str, kind: Kind) -> str:
+def _about_place(endpoint: Endpoint, model: str, kind: Kind) -> str:
     """Return what to do about an address without the API, or an API without the model."""
     names = names_at(endpoint, "models")
     if names is None and not urlsplit(endpoint.base_url).path.endswith("/v1"):
