@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.environment.grid import SUB_SECOND, deepest, resolution_s, sub_second_depth
 from atlaskit.errors import InputError
 from atlaskit.viz.palette import GRID_LINE, REFERENCE_LINE, categorical
-from atlaskit.viz.plots.style import MARKERS, styled_axes
+from atlaskit.viz.plots.style import MARKERS, NOTE_PT, figure_of, fit_ticks, legend_below, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MIN_LABEL_SHARE = 0.08
-"""Smallest share of the axis that a range of durations needs for its label."""
+SIZE_IN = (7.2, 4.2)
+"""Width and height of the figure."""
+MIN_LABEL_IN = 0.65
+"""Smallest width, in inches, that a range of durations needs for its label."""
 
 
 def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, ax: Axes | None = None) -> Axes:
@@ -44,7 +46,7 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
         raise InputError(f"durations_s must hold two or more different positive numbers of seconds; got {marked_s}.")
     auto_depths = [sub_second_depth(duration_s, k) for duration_s in marked_s]
     finest_s = [resolution_s(duration_s, k, depth) for duration_s, depth in zip(marked_s, auto_depths, strict=True)]
-    with styled_axes(ax) as ax:
+    with styled_axes(ax, SIZE_IN) as ax:
         ax.set(xscale="log", yscale="log", xlim=(marked_s[0] / 1.15, marked_s[-1] * 1.15))
         ax.set_ylim(min(1 / (fps * k**2), 0.6 * min(finest_s)), 2 * resolution_s(marked_s[-1], k, 0))
         for depth in range(max(deepest(marked_s[-1], fps, k), auto_depths[-1] + 1)):
@@ -60,7 +62,8 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
         ax.yaxis.set_major_formatter("{x:g}")
         ax.set_xlabel("video duration, T")
         ax.set_ylabel("resolution, Δt$_d$ (s)")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        legend_below(ax, ax.get_legend_handles_labels()[0])
+        fit_ticks(ax)
     return ax
 
 
@@ -96,12 +99,13 @@ def _label_max_depths(ax: Axes, marked_s: Sequence[float], k: int, fps: float) -
     inner_s = [_duration_with_cells(1 / fps, depth - 1, k) for depth in depths[:-1]]
     edges_s = [ax.get_xlim()[0], *inner_s, ax.get_xlim()[1]]
     edges = ax.transAxes.inverted().transform(ax.transData.transform([(edge_s, 1.0) for edge_s in edges_s]))[:, 0]
+    width_in = ax.bbox.width / figure_of(ax).dpi
     for edge_s in inner_s:
         ax.axvline(edge_s, color=REFERENCE_LINE, lw=0.6, zorder=0.6)
     for depth, left, right in zip(depths, edges[:-1], edges[1:], strict=True):
-        if right - left >= MIN_LABEL_SHARE:
+        if (right - left) * width_in >= MIN_LABEL_IN:
             label = f"D$_{{max}}$ = {depth}"
-            ax.text((left + right) / 2, 1.02, label, ha="center", fontsize=8, transform=ax.transAxes)
+            ax.text((left + right) / 2, 1.02, label, ha="center", fontsize=NOTE_PT, transform=ax.transAxes)
 
 
 def _duration_label(duration_s: float) -> str:

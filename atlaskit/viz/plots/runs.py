@@ -11,7 +11,7 @@ from atlaskit.environment.notation import clock
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.viz.palette import DEAD, DEAD_BEFORE, FOUND, GRID_LINE, REFERENCE_LINE, SCORED, TRUTH, categorical
-from atlaskit.viz.plots.style import styled_axes
+from atlaskit.viz.plots.style import legend_below, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,9 @@ WIDTH_IN = 7.2
 MAX_ACTIONS = 5
 """Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_LABELLED_ROWS = 24
-"""Most rows of a figure in full size; with more, rows are lower and carry no text."""
+"""Most rows of a figure in full size; with more, rows are lower and carry no text of their own."""
+SMALL_PT = 7.0
+"""Size of the least type, in points."""
 TICKS_S = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 """Candidate distances of the ticks of a time axis, in seconds."""
 
@@ -31,26 +33,28 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     """Draw where a run looked: a row for each visit of a worker, over the time of the video.
 
     The bar of a row is the region, its dots are evidence frames, its text lists the worker's
-    actions. The top row has the evidence by label; the ground truth, where known, is green. The
-    bottom row has the dead zones.
+    actions. With many visits, a row has those of one round, and no text. The top row has the
+    evidence by label; the ground truth, where known, is green. The bottom row has the dead zones.
     """
     reports, duration_s = result.trace.of("report"), result.sheet.video.duration_s
-    is_labelled = len(reports) <= MAX_LABELLED_ROWS
-    with styled_axes(ax, (WIDTH_IN, 1.1 + (0.3 if is_labelled else 0.14) * (len(reports) + 2))) as ax:
+    is_by_visit = len(reports) <= MAX_LABELLED_ROWS
+    visits = [f"round {r.round}, worker {r.worker}" if is_by_visit else f"round {r.round}" for r in reports]
+    names = ["evidence", *dict.fromkeys(visits), "dead zones"]
+    row_in = 0.3 if is_by_visit else 0.2 if len(names) <= MAX_LABELLED_ROWS else 0.14
+    with styled_axes(ax, (WIDTH_IN, 1.1 + row_in * len(names))) as ax:
         for start_s, end_s in result.question.positions_s:
             ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="ground truth")
-        _add_legend_below(ax, ax.patches[:1])
+        legend_below(ax, ax.patches[:1])
         evidence = ((item.timestamp_s, item.label) for item in result.evidence)
         for times_s, label in _merge_close_labels(evidence, min_gap_s=0.02 * duration_s):
             ax.plot(times_s, [0] * len(times_s), "o", ms=5, color="black")
             middle_s = sum(times_s) / len(times_s)
             ax.annotate(label, (middle_s, 0), (0, 5), textcoords="offset points", ha="center", fontsize=8)
-        for row, report in enumerate(reports, start=1):
-            _draw_visit(ax, row, report, result, is_labelled)
+        for visit, report in zip(visits, reports, strict=True):
+            _draw_visit(ax, names.index(visit), report, result, is_by_visit)
         for start_s, end_s in result.dead_zones.intervals:
-            ax.barh(len(reports) + 1, end_s - start_s, left=start_s, height=0.6, color=DEAD)
-        names = ["evidence", *(f"round {r.round}, worker {r.worker}" for r in reports), "dead zones"]
-        ax.set_yticks(range(len(names)), names, fontsize=8 if is_labelled else 5)
+            ax.barh(len(names) - 1, end_s - start_s, left=start_s, height=0.6, color=DEAD)
+        ax.set_yticks(range(len(names)), names, fontsize=8 if is_by_visit else SMALL_PT)
         ax.set_ylim(len(names) - 0.4, -0.9)
         _draw_time_axis(ax, duration_s)
         ax.set_title(result.question.text, parse_math=False, wrap=True)
@@ -73,9 +77,9 @@ def rounds(result: Result, ax: Axes | None = None) -> Axes:
             ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0)
         for number in numbers:
             _draw_round(ax, number, result)
-        _draw_round_axes(ax, [_conclusion(number, result) for number in numbers], 8 if is_labelled else 5)
+        _draw_round_axes(ax, [_conclusion(number, result) for number in numbers], 8 if is_labelled else SMALL_PT)
         _draw_time_axis(ax, duration_s)
-        _add_legend_below(ax, _round_legend(has_truth=bool(result.question.positions_s)))
+        legend_below(ax, _round_legend(has_truth=bool(result.question.positions_s)))
         ax.set_title(result.question.text, parse_math=False, wrap=True)
     return ax
 
@@ -109,23 +113,6 @@ def _draw_time_axis(ax: Axes, duration_s: float) -> None:
     ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
     ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s)")
     ax.grid(axis="y", visible=False)
-
-
-def _add_legend_below(ax: Axes, handles: Sequence[Patch]) -> None:
-    """Add a legend at a fixed distance below the x axis, whatever the height of the axes."""
-    from matplotlib.transforms import offset_copy
-
-    below = offset_copy(ax.transAxes, ax.get_figure(root=True), y=-0.42, units="inches")
-    if handles:
-        ax.legend(
-            handles=handles,
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            bbox_transform=below,
-            ncols=len(handles),
-            columnspacing=1.2,
-            handlelength=1.4,
-        )
 
 
 def _round_legend(has_truth: bool) -> list[Patch]:
@@ -214,14 +201,14 @@ def _action_summary(actions: Sequence[str]) -> str:
     return f"{', '.join(f'{count} {name}' for name, count in counts.items())} → {actions[-1]}"
 
 
-def _draw_visit(ax: Axes, row: int, report: Event, result: Result, is_labelled: bool) -> None:
+def _draw_visit(ax: Axes, row: int, report: Event, result: Result, has_text: bool) -> None:
     """Draw one row of `path`: the region, its evidence frames, and the worker's actions."""
     start_s, end_s = report["interval_s"]
     steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
     ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=categorical(report.worker or 0))
     for item in (item for step in steps for item in step["found"]):
         ax.plot(item["timestamp_s"], row, "o", ms=3.5, color="black")
-    if not is_labelled:
+    if not has_text:
         return
     summary = _action_summary([step["action"]["name"] for step in steps]) or report["stop"]
     is_late = start_s > 0.55 * result.sheet.video.duration_s  # then there is more room on the left

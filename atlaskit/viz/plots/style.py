@@ -1,20 +1,32 @@
-"""Colours, sizes and labels of all figures, and `save` (PNG and SVG)."""
+"""The style of all figures, what each says about its sample, and `save` (PNG and SVG).
+
+A figure of a table states n, and what its intervals are. One drawn from fewer than ten questions
+says that it shows nothing else than that it runs. A figure of a single run is an illustration: it
+has its question as title, and no n.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from atlaskit.errors import InputError
-from atlaskit.viz.palette import CATEGORICAL
+from atlaskit.viz.palette import CATEGORICAL, INK, MUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 MARKERS = "osD^vP*X"
 """Markers of series, in the order of use."""
+NOTE_PT = 7.5
+"""Type size of a note above the axes and of small text beside data, in points."""
+FEW = 10
+"""From this number of questions on, a figure is more than a sign that it runs."""
 _STYLE = str(Path(__file__).with_name("figures.mplstyle"))
 
 
@@ -50,6 +62,89 @@ def styled_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> 
         yield plt.subplots(figsize=figsize)[1] if ax is None else ax
 
 
+def sample(sizes: Iterable[int], each: str = "") -> str:
+    """Return what a figure says about the number of questions that it is drawn from.
+
+    Args:
+        sizes: Numbers of questions, such as one for each point.
+        each: What each of them is the number of, such as "a point"; empty for the whole figure.
+    """
+    least, most = min(found := list(sizes)), max(found)
+    n = f"n = {most}" if least == most else f"n = {least} to {most}"
+    if most < FEW:
+        return f"{n}: shows that it runs, nothing else"
+    return f"{n} questions {each}".rstrip()
+
+
+def set_note(ax: Axes, *parts: str) -> None:
+    """Write the parts that are not empty above the axes, joined and wrapped to the figure's width.
+
+    Call it when the axes' labels are set: how wide a line may be depends on the layout.
+    """
+    text = " · ".join(part for part in parts if part)
+    is_warning = "nothing else" in text
+    look = {"color": INK if is_warning else MUTED, "fontsize": NOTE_PT, "parse_math": False}
+    note = ax.set_title(text, loc="left", weight="bold" if is_warning else "normal", **look)
+    figure = figure_of(ax)
+    figure.draw_without_rendering()
+    _wrap(note, figure.bbox.x1 - note.get_window_extent().x0 - 4)
+
+
+def fit_ticks(ax: Axes) -> None:
+    """Break the labels of the x axis between words where they touch; drop every second if need be.
+
+    Call it when the axes have their data and labels, as `set_note`.
+    """
+    for _ in range(2):
+        figure_of(ax).draw_without_rendering()
+        labels = [label for label in ax.get_xticklabels() if label.get_text()]
+        boxes = [label.get_window_extent() for label in labels]
+        if all(left.x1 + 2 <= right.x0 for left, right in pairwise(boxes)):
+            return
+        texts = [label.get_text().replace(" ", "\n") for label in ax.get_xticklabels()]
+        ax.set_xticks(ax.get_xticks(), texts)
+    for label in ax.get_xticklabels()[1::2]:
+        label.set_visible(False)
+
+
+def legend_below(ax: Axes, handles: Sequence[Any], *, away_in: float = 0.42) -> None:
+    """Add a legend below the x axis, in as many columns as the width of the figure has room for.
+
+    Args:
+        ax: Axes that the legend belongs to.
+        handles: What it explains; none for no legend.
+        away_in: Distance from the axes, in inches, whatever their height.
+    """
+    from matplotlib.transforms import offset_copy
+
+    if not handles:
+        return
+    figure = figure_of(ax)
+    longest = max(len(line) for handle in handles for line in str(handle.get_label()).split("\n"))
+    columns = int(figure.get_size_inches()[0] * 72 / (5.0 * longest + 34))
+    ax.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=offset_copy(ax.transAxes, figure, y=-away_in, units="inches"),
+        ncols=max(1, min(columns, len(handles))),
+        columnspacing=1.2,
+        handlelength=1.4,
+    )
+
+
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that holds the axes.
+
+    Raises:
+        InputError: The axes belong to no figure.
+    """
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise InputError("These axes belong to no figure, so there is nothing to save; pass axes of a figure.")
+    return figure
+
+
 def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
     """Write the figure that holds `ax` to `directory` as PNG and as SVG.
 
@@ -59,11 +154,21 @@ def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
     Raises:
         InputError: The axes belong to no figure.
     """
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        raise InputError("These axes belong to no figure, so there is nothing to save; pass axes of a figure.")
+    figure = figure_of(ax)
     paths = [Path(directory) / f"{name}.{form}" for form in ("png", "svg")]
     with figure_style():
         for path in paths:
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     return paths
+
+
+def _wrap(text: Text, width: float) -> None:
+    """Break a text between words into lines of at most `width` pixels."""
+    lines = [""]
+    for word in text.get_text().split(" "):
+        text.set_text(f"{lines[-1]} {word}".strip())
+        if lines[-1] and text.get_window_extent().width > width:
+            lines.append(word)
+        else:
+            lines[-1] = text.get_text()
+    text.set_text("\n".join(lines))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from atlaskit.evaluation.speedups import amdahl, speedup
-from atlaskit.viz.palette import REFERENCE_LINE, categorical
-from atlaskit.viz.plots.style import MARKERS, styled_axes
-from atlaskit.viz.plots.tables import draw_means
+from atlaskit.viz.plots.labels import LineEnd, label_ends, readable
+from atlaskit.viz.plots.series import (
+    Look,
+    by_model,
+    draw_means,
+    interval_note,
+    line_end,
+    model_look,
+    only_model,
+    sizes_of,
+)
+from atlaskit.viz.plots.style import NOTE_PT, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.container import ErrorbarContainer
 
-SHIFT = 0.03
-"""Distance between models at one number of workers, as a share of it."""
 CURVE_POINTS = 100
 """Number of points of the curve of Amdahl's bound."""
 
@@ -27,11 +31,11 @@ CURVE_POINTS = 100
 def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the mean seconds per question against the number of workers (paper, Fig. 6).
 
-    Solid lines are seconds at equal workload, with 95 % intervals over videos and the mean score
-    beside each point; there is a line for each model where the table has a column `model`. Dashed
-    lines are Amdahl's bound, computed from the serial share of the time with the fewest workers.
-    Dotted lines are the measured seconds, each number of workers at its own workload. Both axes are
-    logarithmic, so equal speedups have equal heights.
+    Thick lines are seconds at equal workload, with 95 % intervals and the mean score beside each
+    point; there is a line for each model where the table has a column `model`. Dashed lines are
+    Amdahl's bound, computed from the serial share of the time with the fewest workers. Dotted lines
+    are the measured seconds, each number of workers at its own workload. Both axes are logarithmic,
+    so equal speedups have equal heights.
 
     Raises:
         InputError: A column is missing.
@@ -39,14 +43,13 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     means = speedup(table)
-    models = list(dict.fromkeys(means["model"])) if "model" in means.columns else [""]
     with styled_axes(ax) as ax:
         ax.set(xscale="log", yscale="log")
-        lines = []
-        for index, model in enumerate(models):
-            rows, offset = means[means["model"] == model] if model else means, index - (len(models) - 1) / 2
-            marker = MARKERS[index % len(MARKERS)]
-            lines.append(_draw_model(ax, rows, (1 + SHIFT) ** offset, categorical(index), marker))
+        ends = [
+            end
+            for index, (model, rows) in enumerate(by_model(means))
+            for end in _draw_model(ax, rows, model_look(index), model)
+        ]
         counts = sorted(means["workers"].unique())
         ax.set_xticks(counts, [str(count) for count in counts])
         ax.minorticks_off()
@@ -55,34 +58,31 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ax.yaxis.set_minor_formatter(NullFormatter())
         ax.set_xlabel("workers")
         ax.set_ylabel("seconds per question")
-        _add_legend(ax, lines, models)
-        note = "%: mean score; bars: 95 % intervals over videos"
-        above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "color": REFERENCE_LINE}
-        ax.annotate(note, (1, 1), (0, 4), ha="right", fontsize=8, **above)
+        meaning = interval_note(table, [means], "normalised_seconds")
+        set_note(ax, only_model(means), sample(sizes_of([means]), "a point"), meaning, "%: mean score")
+        label_ends([(ax, ends)], ticks=ax)
     return ax
 
 
-def _add_legend(ax: Axes, lines: Sequence[ErrorbarContainer], models: Sequence[str]) -> None:
-    from matplotlib.lines import Line2D
-
-    bounds = [Line2D([], [], color=REFERENCE_LINE, lw=1, ls=style) for style in ("--", ":")]
-    ax.legend(
-        [*lines, *bounds],
-        [*(model or "at equal workload" for model in models), "Amdahl's bound", "each at its own workload"],
-        title="at equal workload" if list(models) != [""] else None,
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-    )
-
-
-def _draw_model(ax: Axes, means: pd.DataFrame, shift: float, colour: str, marker: str) -> ErrorbarContainer:
-    """Draw the three lines and the scores of one model; return the line at equal workload."""
-    x, seconds = means["workers"] * shift, means["normalised_seconds"]
-    line = draw_means(ax, x, means, colour, marker, column="normalised_seconds")
+def _draw_model(ax: Axes, means: pd.DataFrame, look: Look, model: str) -> list[LineEnd]:
+    """Draw the three lines and the scores of one model; return the ends of the lines."""
+    x, seconds = means["workers"], means["normalised_seconds"]
+    solid = Look(look.colour, look.marker, "-", look.is_filled)
+    draw_means(ax, x, means, solid, "normalised_seconds")
     factors = np.geomspace(1, x.iloc[-1] / x.iloc[0], CURVE_POINTS)
     bound = seconds.iloc[0] / amdahl(means["serial_share"].iloc[0], factors)
-    ax.plot(x.iloc[0] * factors, bound, color=colour, lw=1, ls="--")
-    ax.plot(x, means["seconds"], color=colour, lw=1, ls=":")
-    for x_value, y_value, score in zip(x, seconds, means["score"], strict=True):
-        ax.annotate(f"{100 * score:.0f} %", (x_value, y_value), (5, 4), textcoords="offset points", fontsize=8)
-    return line
+    ax.plot(x.iloc[0] * factors, bound, color=look.colour, lw=1, ls="--")
+    ax.plot(x, means["seconds"], color=look.colour, lw=1, ls=":")
+    last = float(x.iloc[-1])
+    labels = [f"{100 * score:.0f} %" for score in means["score"]]
+    if len(labels) > 1 and len(set(labels)) == 1:
+        labels = [f"{labels[0]} at each point"]
+    for x_value, y_value, label in zip(x, seconds, labels, strict=False):
+        side = -1 if x_value == last else 1  # the last one's label stands where the line's label begins
+        at = {"textcoords": "offset points", "ha": "right" if side < 0 else "left", "fontsize": NOTE_PT}
+        ax.annotate(label, (x_value, y_value), (5 * side, 5), color=readable(look.colour), **at)
+    return [
+        line_end(x, seconds, f"{model}, at equal workload" if model else "at equal workload", look),
+        LineEnd(last, float(bound[-1]), "Amdahl's bound (dashed)", look.colour),
+        LineEnd(last, float(means["seconds"].iloc[-1]), "each at its own workload (dotted)", look.colour),
+    ]

@@ -1,0 +1,105 @@
+"""Figure of score and tokens against the maximum depth (`depth_budget`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from atlaskit.environment.grid import resolution_s, sub_second_depth
+from atlaskit.evaluation.statistics import accuracy
+from atlaskit.viz.palette import REFERENCE_LINE
+from atlaskit.viz.plots.labels import label_ends
+from atlaskit.viz.plots.series import (
+    asides,
+    by_model,
+    draw_means,
+    interval_note,
+    label_values,
+    line_end,
+    model_look,
+    models_in,
+    only_model,
+    sizes_of,
+)
+from atlaskit.viz.plots.style import NOTE_PT, figure_style, sample, set_note
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+HEIGHT_IN = 4.6
+"""Height of the figure, in inches."""
+PANELS = ("score", "tokens")
+"""The columns that the panels show, from the top."""
+
+
+def depth_budget(
+    rows: pd.DataFrame, duration_s: float, *, k: int | None = None, axes: tuple[Axes, Axes] | None = None
+) -> Axes:
+    """Draw score, and below it tokens, against the maximum depth (paper, Fig. 5a).
+
+    Below each depth is its resolution, Δt_d = T / K^(2(d+1)). A dotted line marks the first depth
+    at which it is below a second. There is a line for each model, labelled at its end.
+
+    Args:
+        rows: A table of `evaluate` with the column `max_depth`; a column `model` tells several
+            models apart.
+        duration_s: Duration T of the videos, in seconds.
+        k: Cells per side of a grid; None takes the column `k`, and 8 where there is none.
+        axes: Axes to draw on, those of scores first; None makes a new figure.
+
+    Returns:
+        The axes of scores; those of tokens are the next ones of its figure.
+
+    Raises:
+        InputError: A column is missing.
+    """
+    import matplotlib.pyplot as plt
+
+    k = k or (int(rows["k"].max()) if "k" in rows else 8)
+    means = {column: [accuracy(each, "max_depth", column=column) for _, each in by_model(rows)] for column in PANELS}
+    depths = sorted(rows["max_depth"].unique())
+    with figure_style():
+        pair = axes or plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
+        for ax, column in zip(pair, PANELS, strict=True):
+            for index, (each, aside) in enumerate(zip(means[column], asides(len(means[column])), strict=True)):
+                draw_means(ax, each["max_depth"], each, model_look(index), aside=aside)
+            label_values(ax, column, is_log=False)
+        _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
+        below = pair[1]
+        below.set_xticks(depths, [f"{depth}\n{_span_label(resolution_s(duration_s, k, depth))}" for depth in depths])
+        below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
+        below.set_xlabel("maximum depth, and its resolution")
+        meaning = interval_note(rows, means["score"])
+        set_note(pair[0], only_model(rows), sample(sizes_of(means["score"]), "a point"), meaning)
+        _label_models(pair, models_in(rows) if len(means["score"]) > 1 else [], means)
+    first: Axes = pair[0]
+    return first
+
+
+def _label_models(pair: Sequence[Axes], models: Sequence[str], means: dict[str, list[pd.DataFrame]]) -> None:
+    """Write the names of models, if any, at the ends of their lines."""
+    ends = []
+    for ax, column in zip(pair, PANELS, strict=True):
+        lines = enumerate(zip(models, means[column], strict=False))
+        of_column = [
+            line_end(each["max_depth"], each["mean"], model, model_look(index)) for index, (model, each) in lines
+        ]
+        ends.append((ax, of_column))
+    label_ends(ends, ticks=pair[-1])
+
+
+def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: int) -> None:
+    """Draw a dotted line in both panels before the first depth of less than a second a cell."""
+    drawn = next((depth for depth in depths if depth >= first_below), None)
+    if drawn is None:
+        return
+    for ax in pair:
+        ax.axvline(drawn - 0.5, color=REFERENCE_LINE, lw=1, ls=":")
+    between: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": NOTE_PT, "color": REFERENCE_LINE}
+    pair[0].annotate("cells below 1 s from here on", (drawn - 0.5, 0), (0, -5), **between, **look)
+
+
+def _span_label(span_s: float) -> str:
+    return f"{span_s:.3g} s" if span_s < 120 else f"{span_s / 60:.3g} min"
