@@ -6,10 +6,10 @@ the cache; one that is no longer there is decoded again.
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,27 +22,27 @@ from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import InputError, printable
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result, verdict
-from atlaskit.viz.palette import INK, MUTED
+from atlaskit.viz.palette import FOUND, INK, MUTED
 from atlaskit.viz.plots.logs import black_cells, log
-from atlaskit.viz.plots.style import styled_axes
+from atlaskit.viz.plots.style import SMALL_PT, set_title, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTH_IN = 7.2
 """Width of every figure here, in inches."""
+HEIGHT_IN = 8.6
+"""Largest height of a log and of a scratchpad, in inches: they fit on a page."""
 VIEW_PX, GAP = 840, 0.04
 """Largest side of a drawn view in pixels; the gap between two views, as a fraction of one."""
-MAX_NUMBERED_K = 12
+MAX_NUMBERED_K = 8
 """Largest K for which the cells of a view are numbered."""
-MAX_LINES, LINE_IN, LINE_CHARS = 160, 0.135, 118
-"""Of a log: the most lines drawn, the height of one in inches, the most characters in one."""
-MAX_ITEMS = 64
-"""Most evidence frames drawn of a scratchpad: those with the highest confidence."""
-MAX_LARGE_COLUMNS = 5
-"""Most columns of a scratchpad whose captions are set in the larger type."""
-CAPTION_IN = {True: 0.48, False: 0.35}
-"""Height of a frame's caption in inches, with few columns (True) and with many."""
+LOG_PT, LINE_IN, LINE_CHARS = 7.5, 0.15, 122
+"""Of a log: size of its type in points, height of a line in inches, most characters in one."""
+MAX_LINES = int(HEIGHT_IN / LINE_IN) - 3
+"""Most lines of a log that are drawn."""
+MAX_COLUMNS, CAPTION_IN = 4, 0.48
+"""Most columns of a scratchpad, and the height of a caption in inches."""
 
 
 def before_after(result: Result, ax: Axes | None = None) -> Axes:
@@ -72,22 +72,19 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
 
 
 def trace_log(result: Result, ax: Axes | None = None) -> Axes:
-    """Draw the log of a run, round by round, and below it the answer and the cost.
+    """Draw the log of a run as a page of text, round by round, with the answer and the cost below.
 
     A round has the scores of the probe, the region and actions of each worker with the evidence it
-    added, the conclusion of the review, and the number of cells that are black afterwards. The
-    middle of a long log is left out.
+    added, the conclusion of the review, and the number of cells that are black afterwards. Of a run
+    that does not fit on the page, the first rounds and the last one are shown; `result.trace` has
+    every event.
     """
-    lines = [*_wrap(log(result)), "", *_wrap(_ending(result))]
-    if len(lines) > MAX_LINES:
-        half = MAX_LINES // 2
-        lines = [*lines[:half], f"… {len(lines) - 2 * half} lines are left out", *lines[-half:]]
+    lines = [*_fitting_rounds(list(_wrap(log(result)))), "", *_wrap(_ending(result))]
     with styled_axes(ax, (WIDTH_IN, LINE_IN * (len(lines) + 3))) as ax:
         for number, line in enumerate(lines):
-            is_heading = bool(line) and not line.startswith(" ")
-            weight = {"weight": "bold"} if is_heading else {}
             spaced = line.replace(" ", "\u00a0")  # SVG collapses consecutive spaces
-            _write(ax, (0.0, number + 0.5), spaced, size=6.6, family="DejaVu Sans Mono", va="center", **weight)
+            look: dict[str, Any] = {"size": LOG_PT, "family": "DejaVu Sans Mono", "va": "center", **_line_look(line)}
+            _write(ax, (0.0, number + 0.5), spaced, **look)
         ax.set(xlim=(0, 1), ylim=(len(lines), 0))
         _finish(ax, result.question.text)
     return ax
@@ -96,15 +93,18 @@ def trace_log(result: Result, ax: Axes | None = None) -> Axes:
 def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
     """Draw each evidence frame with its label, time, confidence, description and subtitle.
 
+    If they do not fit on a page, those of the highest confidence are drawn.
+
     Raises:
         InputError: A frame can no longer be decoded.
     """
-    items = result.evidence.surest(MAX_ITEMS).items
-    columns = max(3, len(items)) if len(items) <= 5 else min(8, math.isqrt(len(items) - 1) + 1)
-    rows = max(1, -(-len(items) // columns))
+    columns = 3 if len(result.evidence) <= 3 else MAX_COLUMNS
     wide, high = (0.96 * side / max(result.sheet.cell_size) for side in result.sheet.cell_size)  # of a frame
-    row_height = high + 0.08 + CAPTION_IN[columns <= MAX_LARGE_COLUMNS] * columns / WIDTH_IN  # in widths of a column
-    with styled_axes(ax, (WIDTH_IN, 0.5 + WIDTH_IN / columns * rows * row_height)) as ax:
+    row_height = high + 0.08 + CAPTION_IN * columns / WIDTH_IN  # in widths of a column
+    row_in = row_height * WIDTH_IN / columns
+    items = result.evidence.surest(columns * max(1, int(HEIGHT_IN / row_in))).items
+    rows = max(1, -(-len(items) // columns))
+    with styled_axes(ax, (WIDTH_IN, 0.5 + row_in * rows)) as ax:
         for number, (item, tile) in enumerate(zip(items, _tiles(result, items, columns), strict=True)):
             row, column = divmod(number, columns)
             top = row * row_height
@@ -115,11 +115,40 @@ def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
             _write(ax, (0.0, 0.5), "The run collected no evidence.", size=9)
         omitted = len(result.evidence) - len(items)
         if omitted:
-            note = f"{omitted} frames of lower confidence are left out."
-            _write(ax, (0.0, rows * row_height), note, size=7, color=MUTED)
+            note = f"{omitted} more frames, of lower confidence, are not shown."
+            _write(ax, (0.0, rows * row_height), note, size=SMALL_PT, color=MUTED)
         ax.set(xlim=(0, columns), ylim=(rows * row_height, 0), aspect="equal")
         _finish(ax, result.question.text)
     return ax
+
+
+def _fitting_rounds(lines: list[str]) -> list[str]:
+    """Return as many lines of a log as fit on a page: the first rounds, a note, the last round."""
+    room = MAX_LINES - 4  # for the ending
+    if len(lines) <= room:
+        return lines
+    starts = [number for number, line in enumerate(lines) if not line.startswith(" ")]
+    rounds = [lines[start:end] for start, end in pairwise([*starts, len(lines)])]
+    last = rounds.pop()
+    left, shown = room - 1 - len(last), 0
+    while shown < len(rounds) and len(rounds[shown]) <= left:
+        left -= len(rounds[shown])
+        shown += 1
+    if not shown:  # a round alone fills the page
+        return [*lines[: room - 1], f"… {len(lines) - room + 1} more lines"]
+    omitted = [line for each in rounds[shown:] for line in each if line.startswith("  worker")]
+    kept = sum("  kept [" in line for line in omitted)
+    note = f"… {len(rounds) - shown} more rounds: {len(omitted)} visits, {kept} of which added evidence"
+    return [*(line for each in rounds[:shown] for line in each), note, *last]
+
+
+def _line_look(line: str) -> dict[str, str]:
+    """Return weight and colour of a line of the log: headings, finds and the rest."""
+    if line.startswith("…"):
+        return {"color": MUTED, "style": "italic"}
+    if line and not line.startswith(" "):
+        return {"weight": "bold"}
+    return {"color": FOUND} if "  kept [" in line else {"color": MUTED} if "  ruled out" in line else {}
 
 
 def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
@@ -128,21 +157,21 @@ def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
     ax.imshow(np.asarray(view.small((VIEW_PX, VIEW_PX))), extent=(left, left + 1, 0, height), aspect="auto")
     for cell in view.grid.cells if k <= MAX_NUMBERED_K else ():
         row, column = divmod(cell.index, k)
-        box = {"boxstyle": "square,pad=0.15", "facecolor": INK, "edgecolor": "none"}
+        box = {"boxstyle": "square,pad=0.1", "facecolor": INK, "edgecolor": "none", "alpha": 0.75}
         corner = (left + (column + 0.06) / k, height * (1 - (row + 0.06) / k))
-        ax.text(*corner, str(cell.index), fontsize=4.5, color="white", ha="left", va="top", bbox=box)
+        ax.text(*corner, str(cell.index), fontsize=SMALL_PT, color="white", ha="left", va="top", bbox=box)
 
 
 def _write_caption(ax: Axes, item: Evidence, corner: tuple[float, float], columns: int) -> None:
     """Write the caption of an evidence frame: a heading, and at most three lines of text."""
-    size, chars = (7.0, 132 // columns) if columns <= MAX_LARGE_COLUMNS else (5.0, 186 // columns)
+    chars = 132 // columns
     subtitle = f" – “{item.subtitle}”" if item.subtitle else ""
     lines = textwrap.wrap(printable(item.description + subtitle, 400), chars)
     if len(lines) > 3:
         lines = [*lines[:2], f"{lines[2][: chars - 1]}…"]
     heading = f"[{item.label}] {clock(item.timestamp_s)} · {100 * item.confidence:.0f} %"
-    _write(ax, corner, heading, size=size, weight="bold", va="top")
-    _write(ax, corner, "\n" + "\n".join(lines), size=size, va="top", color=MUTED)
+    _write(ax, corner, heading, size=SMALL_PT, weight="bold", va="top")
+    _write(ax, corner, "\n" + "\n".join(lines), size=SMALL_PT, va="top", color=MUTED)
 
 
 def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Image.Image]:
@@ -179,10 +208,10 @@ def _wrap(lines: Iterable[str]) -> list[str]:
 
 def _write(ax: Axes, at: tuple[float, float], text: str, *, size: float, **look: Any) -> None:
     """Write text verbatim: matplotlib would read a pair of dollar signs as a formula."""
-    ax.text(*at, text, fontsize=size, parse_math=False, **{"color": INK, **look})
+    ax.text(*at, text, fontsize=SMALL_PT, parse_math=False, **{"color": INK, **look})
 
 
 def _finish(ax: Axes, title: str) -> None:
     """Remove the axes' frame and ticks, and set the title."""
     ax.set_axis_off()
-    ax.set_title("\n".join(textwrap.wrap(printable(title, 300), 100)), parse_math=False)
+    set_title(ax, printable(title, 300))

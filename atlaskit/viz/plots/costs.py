@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from atlaskit.errors import InputError
 from atlaskit.evaluation.diagnosis import MODES
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROLES = {"master": "Master", "worker": "Workers"}
 HEADROOM = 1.35
-"""Height of the y axis as a multiple of the highest bar or interval: room for the notes above it."""
+"""Height of the axis of values as a multiple of the highest bar: room for the text at its end."""
 
 
 def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -41,7 +41,8 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     durations = sorted(rows["duration_s"].unique()) if "duration_s" in rows else []
     bars = Bars([duration_label(each) for each in durations], models_in(rows))
-    notes, drawn = {}, []
+    notes: dict[tuple[int, str], str] = {}
+    drawn = []
     with styled_axes(ax) as ax:
         for model, asked in by_model(rows):
             means, totals = compute(asked, "duration_s"), accuracy(asked, "duration_s", column="tokens")
@@ -104,7 +105,7 @@ def _say_none(ax: Axes, methods: Sequence[str], questions: int) -> None:
     asked = f"all {questions} questions" if questions > 1 else "the one question"
     text = f"No wrong answer: {', '.join(methods)} answered {asked} correctly{' each' if len(methods) > 1 else ''}."
     ax.set_axis_off()
-    middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
     ax.text(0.5, 0.5, "\n".join(textwrap.wrap(text, 60)), fontsize=11, color=INK, parse_math=False, **middle)
 
 
@@ -141,7 +142,7 @@ def _draw_roles(ax: Axes, x: Sequence[float], means: pd.DataFrame, totals: pd.Da
     tops = totals[["mean", "high"]].max(axis=1)
     for place, top, (_, row) in zip(x, tops, means.iterrows(), strict=True):
         note = f"{row['rounds']:.1f} rounds\n{row['evidence']:.1f} frames"
-        look = {"ha": "center", "fontsize": NOTE_PT, "color": readable(INK)}
+        look: dict[str, Any] = {"ha": "center", "fontsize": NOTE_PT, "color": readable(INK)}
         ax.annotate(note, (place, top), (0, 3), textcoords="offset points", **look)
 
 

@@ -70,7 +70,7 @@ def depth_budget(
         below.set_xticks(depths, [f"{depth}\n{_span_label(resolution_s(duration_s, k, depth))}" for depth in depths])
         below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
         below.set_xlabel("maximum depth, and its resolution")
-        meaning = interval_note(rows, means["score"])
+        meaning = interval_note(rows, means["score"], are_beside=len(means["score"]) > 1)
         set_note(pair[0], only_model(rows), sample(sizes_of(means["score"]), "a point"), meaning)
         _label_models(pair, models_in(rows) if len(means["score"]) > 1 else [], means)
     first: Axes = pair[0]
@@ -82,10 +82,7 @@ def _label_models(pair: Sequence[Axes], models: Sequence[str], means: dict[str, 
     ends = []
     for ax, column in zip(pair, PANELS, strict=True):
         lines = enumerate(zip(models, means[column], strict=False))
-        of_column = [
-            line_end(each["max_depth"], each["mean"], model, model_look(index)) for index, (model, each) in lines
-        ]
-        ends.append((ax, of_column))
+        ends.append((ax, [line_end(each["max_depth"], each["mean"], name, model_look(n)) for n, (name, each) in lines]))
     label_ends(ends, ticks=pair[-1])
 
 

@@ -56,9 +56,9 @@ def label_ends(ends: Sequence[tuple[Axes, Sequence[LineEnd]]], *, ticks: Axes) -
 def spread(wanted: Sequence[float], heights: Sequence[float], within: tuple[float, float]) -> list[float]:
     """Return middles near the wanted ones, such that boxes of the given heights do not overlap.
 
-    Neighbours that would overlap become one block, whose middle is the mean of what its members
-    want. The order of the middles is that of the wanted ones, the first of equal ones on top. All boxes lie `within` the bounds if
-    they fit there.
+    Neighbours that would overlap become one block, which is where its members are closest to what
+    they want. The middles keep the order of the wanted ones; of equal ones, the first is on top.
+    All boxes lie `within` the bounds if they fit there.
     """
     low, high = within
     blocks: list[tuple[list[int], float]] = []  # members, from the lowest, and the block's lower edge

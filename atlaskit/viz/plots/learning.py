@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError
 from atlaskit.viz.palette import categorical
-from atlaskit.viz.plots.style import figure_style
+from atlaskit.viz.plots.style import SMALL_PT, figure_style
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 COLUMNS = ("stage", "step", "seconds", "measure", "value")
+WIDTH_IN, STAGE_IN = 7.2, 2.3
+"""Width of the figure, and the least width of a stage, in inches."""
 WINDOW = 5
 """Rows that each point of a line is the mean of; one row measures only a few examples."""
 
@@ -21,6 +23,7 @@ def learning_curves(table: pd.DataFrame) -> Axes:
     """Draw the curves of `nano.curves` against minutes of training, a column for each stage.
 
     The upper panel has the loss on a logarithmic axis, the lower one the shares of correct replies.
+    A point is the mean of the last WINDOW rows.
 
     Returns:
         The first of the axes.
@@ -37,7 +40,7 @@ def learning_curves(table: pd.DataFrame) -> Axes:
         raise InputError("The table has no rows, so there is nothing to draw; pass a table of nano.curves.")
     with figure_style():
         _, axes = plt.subplots(
-            2, len(stages), sharex="col", squeeze=False, figsize=(4 * len(stages), 4.5), layout="constrained"
+            2, len(stages), sharex="col", squeeze=False, figsize=(max(WIDTH_IN, STAGE_IN * len(stages)), 4.2)
         )
         for (loss_ax, share_ax), stage in zip(axes.T, stages, strict=True):
             _draw_stage(loss_ax, share_ax, table[table["stage"] == stage])
@@ -52,13 +55,15 @@ def _draw_stage(loss_ax: Axes, share_ax: Axes, table: pd.DataFrame) -> None:
     """Draw one stage: its loss on the upper axes, every other measure on the lower ones."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    for index, (measure, rows) in enumerate(table.groupby("measure", sort=False)):
-        ax = loss_ax if measure == "loss" else share_ax
+    shares = [measure for measure in dict.fromkeys(table["measure"]) if measure != "loss"]
+    for measure in dict.fromkeys(table["measure"]):
+        rows = table[table["measure"] == measure]
+        ax, index = (loss_ax, 0) if measure == "loss" else (share_ax, shares.index(measure))
         smoothed = rows["value"].rolling(WINDOW, min_periods=1).mean()
-        ax.plot(rows["seconds"] / 60, smoothed, color=categorical(index), lw=1, label=str(measure))
+        ax.plot(rows["seconds"] / 60, smoothed, color=categorical(index), lw=1.2, label=str(measure))
     loss_ax.set_yscale("log")
     loss_ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     loss_ax.yaxis.set_major_formatter("{x:g}")
     loss_ax.yaxis.set_minor_formatter(NullFormatter())
-    share_ax.set(xlabel="minutes", ylim=(0, 1.02))
-    share_ax.legend(loc="lower right", fontsize=7)
+    share_ax.set(xlabel="minutes of training", ylim=(0, 1.02))
+    share_ax.legend(loc="lower right", fontsize=SMALL_PT)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
+from atlaskit.errors import printable
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.viz.palette import DEAD, DEAD_BEFORE, FOUND, GRID_LINE, REFERENCE_LINE, SCORED, TRUTH, categorical
-from atlaskit.viz.plots.style import legend_below, styled_axes
+from atlaskit.viz.plots.style import SMALL_PT, legend_below, set_title, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +24,6 @@ MAX_ACTIONS = 5
 """Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_LABELLED_ROWS = 24
 """Most rows of a figure in full size; with more, rows are lower and carry no text of their own."""
-SMALL_PT = 7.0
-"""Size of the least type, in points."""
 TICKS_S = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 """Candidate distances of the ticks of a time axis, in seconds."""
 
@@ -57,7 +56,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
         ax.set_yticks(range(len(names)), names, fontsize=8 if is_by_visit else SMALL_PT)
         ax.set_ylim(len(names) - 0.4, -0.9)
         _draw_time_axis(ax, duration_s)
-        ax.set_title(result.question.text, parse_math=False, wrap=True)
+        set_title(ax, printable(result.question.text, 300))
     return ax
 
 
@@ -80,7 +79,7 @@ def rounds(result: Result, ax: Axes | None = None) -> Axes:
         _draw_round_axes(ax, [_conclusion(number, result) for number in numbers], 8 if is_labelled else SMALL_PT)
         _draw_time_axis(ax, duration_s)
         legend_below(ax, _round_legend(has_truth=bool(result.question.positions_s)))
-        ax.set_title(result.question.text, parse_math=False, wrap=True)
+        set_title(ax, printable(result.question.text, 300), is_narrow=True)  # the right is taken
     return ax
 
 
@@ -128,7 +127,7 @@ def _round_legend(has_truth: bool) -> list[Patch]:
     return [*patches, Patch(color=TRUTH, alpha=0.3, lw=0, label="ground truth")] if has_truth else patches
 
 
-def _draw_round_axes(ax: Axes, conclusions: Sequence[str], fontsize: int) -> None:
+def _draw_round_axes(ax: Axes, conclusions: Sequence[str], fontsize: float) -> None:
     """Number the rounds on the left axis, and write their conclusions on the right one."""
     numbers = range(1, len(conclusions) + 1)
     ax.set_yticks(numbers, map(str, numbers), fontsize=fontsize)
@@ -166,7 +165,7 @@ def _draw_round(ax: Axes, number: int, result: Result) -> None:
     labels = [(item["timestamp_s"], item["label"]) for report in reports for item in report["kept"]]
     for times_s, label in _merge_close_labels(labels, min_gap_s=0.03 * duration_s):
         middle_s = sum(times_s) / len(times_s)
-        ax.text(middle_s, number + 0.18, label, ha="center", va="top", fontsize=7)
+        ax.text(middle_s, number + 0.18, label, ha="center", va="top", fontsize=SMALL_PT)
     reviews = events_of_round(result, "review", number)
     for start_s, end_s in (span for event in (*reports, *reviews) for span in event["dead_s"]):
         rows_below = result.rounds - number
@@ -219,5 +218,5 @@ def _draw_visit(ax: Axes, row: int, report: Event, result: Result, has_text: boo
         textcoords="offset points",
         ha="right" if is_late else "left",
         va="center",
-        fontsize=7,
+        fontsize=SMALL_PT,
     )

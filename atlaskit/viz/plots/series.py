@@ -102,7 +102,9 @@ def draw_means(
     ax.update_datalim([(at, y) for at, pair in zip(x, bounds, strict=True) for y in pair if math.isfinite(y)])
     ax.autoscale_view()
     # A hollow marker is a ring, so that a filled one at the same place can be seen in it.
-    marker = {"ms": 5.0, "mfc": look.colour} if look.is_filled else {"ms": 7.0, "mfc": "none", "mew": 1.3}
+    marker: dict[str, Any] = (
+        {"ms": 5.0, "mfc": look.colour} if look.is_filled else {"ms": 7.0, "mfc": "none", "mew": 1.3}
+    )
     (line,) = ax.plot(
         x, means[column], color=look.colour, marker=look.marker, ls=look.stroke, lw=1.6, zorder=2.5, **marker
     )
@@ -134,13 +136,16 @@ def cluster_of(rows: pd.DataFrame) -> str:
     return "seed" if "seed" in rows.columns and rows["seed"].notna().all() else "video"
 
 
-def interval_note(rows: pd.DataFrame, means: Sequence[pd.DataFrame], column: str = "mean") -> str:
+def interval_note(
+    rows: pd.DataFrame, means: Sequence[pd.DataFrame], column: str = "mean", *, are_beside: bool = False
+) -> str:
     """Return what the intervals of means are; that there are none, if each has a single video.
 
     Args:
         rows: The table that the means were made from.
-        means: Tables of `statistics.accuracy`.
+        means: Tables of `statistics.accuracy`, one for each series.
         column: The column of means.
+        are_beside: Whether the intervals stand beside their points.
     """
     import pandas as pd
 
@@ -152,8 +157,9 @@ def interval_note(rows: pd.DataFrame, means: Sequence[pd.DataFrame], column: str
     is_exact = ((known[column] == known["low"]) & (known[column] == 0)) | (
         (known[column] == known["high"]) & (known[column] == 1)
     )
-    exact = "; exact binomial where all scores are 0 or 1" if is_exact.any() else ""
-    return f"95 % intervals (bootstrap over {clusters}{exact})"
+    exact = "; exact binomial where all scores are the same" if is_exact.any() else ""
+    beside = " beside their points" if are_beside else ""
+    return f"95 % intervals{beside} (bootstrap over {clusters}{exact})"
 
 
 def sizes_of(means: Sequence[pd.DataFrame]) -> list[int]:
@@ -172,7 +178,7 @@ def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
     Args:
         ax: Axes that hold the data.
         column: The column that the y axis shows.
-        is_log: Whether tokens are on a logarithmic axis; ignored where a value is 0.
+        is_log: Whether tokens are on a logarithmic axis; ignored where the data reach 0.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -181,8 +187,7 @@ def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
         ax.set_ylim(-0.03, 1.03)
         return
     ax.yaxis.set_major_formatter(short_count)
-    smallest = min((float(line.get_ydata().min()) for line in ax.lines if len(line.get_ydata())), default=0.0)
-    if not (is_log and "tokens" in column and smallest > 0):
+    if not (is_log and "tokens" in column and ax.dataLim.y0 > 0):
         ax.set_ylim(bottom=0)
         return
     ax.set_yscale("log")

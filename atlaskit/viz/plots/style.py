@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MARKERS = "osD^vP*X"
 """Markers of series, in the order of use."""
-NOTE_PT = 7.5
-"""Type size of a note above the axes and of small text beside data, in points."""
+SMALL_PT, NOTE_PT = 7.0, 7.5
+"""Size of the smallest type, and of a note above the axes and text beside data, in points."""
 FEW = 10
 """From this number of questions on, a figure is more than a sign that it runs."""
 _STYLE = str(Path(__file__).with_name("figures.mplstyle"))
@@ -82,12 +82,20 @@ def set_note(ax: Axes, *parts: str) -> None:
     Call it when the axes' labels are set: how wide a line may be depends on the layout.
     """
     text = " · ".join(part for part in parts if part)
-    is_warning = "nothing else" in text
-    look = {"color": INK if is_warning else MUTED, "fontsize": NOTE_PT, "parse_math": False}
-    note = ax.set_title(text, loc="left", weight="bold" if is_warning else "normal", **look)
+    look: dict[str, Any] = {"color": INK, "weight": "bold"} if "nothing else" in text else {"color": MUTED}
+    set_title(ax, text, fontsize=NOTE_PT, **look)
+
+
+def set_title(ax: Axes, text: str, *, is_narrow: bool = False, **look: Any) -> None:
+    """Write a text verbatim above the axes, wrapped to the figure's width, or to that of the axes.
+
+    Call it when the axes' labels are set: how wide a line may be depends on the layout.
+    """
+    title = ax.set_title(text, parse_math=False, **look)  # "$" would begin a formula
     figure = figure_of(ax)
     figure.draw_without_rendering()
-    _wrap(note, figure.bbox.x1 - note.get_window_extent().x0 - 4)
+    end = ax.get_window_extent().x1 if is_narrow else figure.bbox.x1
+    _wrap(title, end - title.get_window_extent().x0 - 4)
 
 
 def fit_ticks(ax: Axes) -> None:

@@ -76,7 +76,8 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
         label_values(ax, column)
         means = [line for _, line in drawn]
         growth = f"b: {column.replace('_', ' ')} ~ duration^b" if has_growth else ""
-        set_note(ax, only_model(rows), sample(sizes_of(means), "a point"), interval_note(rows, means), growth)
+        meaning = interval_note(rows, means, are_beside=len(means) > 1)
+        set_note(ax, only_model(rows), sample(sizes_of(means), "a point"), meaning, growth)
         labels = [each.name + (_growth(each.rows, column) if has_growth else "") for each, _ in drawn]
         ends = [
             line_end(line["duration_s"], line["mean"], label, each.look)
@@ -109,7 +110,8 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
     known = known.assign(places=known["positions"].clip(upper=most))
     counts = sorted(known["places"].unique())
     bars = Bars([f"{count}{' or more' if count == most else ''}" for count in counts], models_in(known))
-    notes, sizes, drawn = {}, [], []
+    notes: dict[tuple[int, str], str] = {}
+    sizes, drawn = [], []
     with styled_axes(ax, (4.6 if len(bars.models) == 1 else 7.2, 3.4)) as ax:
         for index, (model, asked) in enumerate(by_model(known)):
             means = accuracy(asked, "places", column=column)

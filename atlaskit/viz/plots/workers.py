@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def _draw_model(ax: Axes, means: pd.DataFrame, look: Look, model: str) -> list[L
         labels = [f"{labels[0]} at each point"]
     for x_value, y_value, label in zip(x, seconds, labels, strict=False):
         side = -1 if x_value == last else 1  # the last one's label stands where the line's label begins
-        at = {"textcoords": "offset points", "ha": "right" if side < 0 else "left", "fontsize": NOTE_PT}
+        at: dict[str, Any] = {"textcoords": "offset points", "ha": "right" if side < 0 else "left", "fontsize": NOTE_PT}
         ax.annotate(label, (x_value, y_value), (5 * side, 5), color=readable(look.colour), **at)
     return [
         line_end(x, seconds, f"{model}, at equal workload" if model else "at equal workload", look),
