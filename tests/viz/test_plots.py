@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
+from support.figures import assert_legible
 from support.model_doubles import ATTACK, Babbler, Spiteful
 from support.stand_ins import FORTY_CALLS, Flat, ScriptedAttackVideo, run
 
@@ -46,6 +45,26 @@ def test_path_has_a_row_per_visit_and_every_evidence_label(result: Result, world
     assert set(result.evidence.labels) <= set(written)
     assert ax.get_xlim() == (0, 600) and ax.get_xlabel()
     assert world.drawn.frames_decoded == decoded
+
+
+def test_a_long_run_has_a_row_per_round(world: World, shared_cache: Cache) -> None:
+    question = next(question for question in world.questions if question.category == "SSS")
+    blind = ask(world.drawn, question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
+    ax = plots.path(blind)
+    assert len(blind.trace.of("report")) > runs.MAX_LABELLED_ROWS
+    rows = [label.get_text() for label in ax.get_yticklabels()]
+    assert rows == ["evidence", *(f"round {n + 1}" for n in range(blind.rounds)), "dead zones"]
+
+
+@pytest.mark.parametrize("name", ["path", "rounds", "before_after", "trace_log", "scratchpad"])
+def test_figures_of_a_run_are_legible_on_a_page(name: str, result: Result, world: World, shared_cache: Cache) -> None:
+    """No text is smaller than 7 points, and none stands outside the figure."""
+    question = next(question for question in world.questions if question.category == "SSS")
+    blind = ask(world.drawn, question, vlm=Oracle(world, miss=0.5), workers=3, cache=shared_cache, cell=48)
+    for shown in (result, blind):
+        figure = getattr(plots, name)(shown).figure
+        assert figure.get_size_inches()[0] == runs.WIDTH_IN
+        assert_legible(figure)
 
 
 def test_a_long_visit_is_summarized_by_counts() -> None:
@@ -104,44 +123,6 @@ def test_any_question_is_a_valid_title(result: Result, tmp_path: Path) -> None:
     assert "<script>" not in svg.read_text()
 
 
-def test_against_duration_has_a_line_per_method() -> None:
-    lengths = (600.0, 36_000.0)
-    cells = list(product(("video-rlm", "uniform"), lengths, range(8)))
-    table = pd.DataFrame(
-        [{"method": m, "duration_s": d, "video": f"{d} {n // 2}", "score": float(n % 4 > 0)} for m, d, n in cells]
-    )
-    ax = plots.against_duration(table.assign(tokens=1000.0))
-    assert [line.get_label() for line in ax.containers] == ["video-rlm", "uniform"]
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10 min", "10 h"]
-    means = [line.lines[0].get_ydata().tolist() for line in ax.containers]
-    assert means == [[0.75, 0.75]] * 2 and ax.get_ylim() == (0, 1)
-    tokens = plots.against_duration(table.assign(tokens=1000.0 + table.index), "tokens")
-    assert tokens.get_yscale() == "log" and "tokens" in tokens.get_ylabel()
-    with pytest.raises(InputError, match="no duration_s"):
-        plots.against_duration(table.assign(duration_s=0.0))
-    with pytest.raises(InputError, match="lacks the column 'score'"):
-        plots.against_duration(table.drop(columns="score"))
-
-
-def test_depth_budget_shows_score_tokens_and_resolution() -> None:
-    depths = pd.DataFrame({"max_depth": [0, 1, 2] * 4, "video": list("aaabbbcccddd"), "tokens": 5000.0})
-    ax = plots.depth_budget(depths.assign(score=depths["max_depth"] / 2), 36_000)
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0\n9.38 min", "1\n8.79 s", "2\n0.137 s"]
-    assert ax.containers[0].lines[0].get_ydata().tolist() == [0, 0.5, 1]
-    (line,) = (line for line in ax.lines if line.get_linestyle() == ":")
-    assert line.get_xdata()[0] == 1.5, "depth 2 is the first below one second"
-    assert not [line for line in plots.depth_budget(depths.assign(score=0), 1e6).lines if line.get_linestyle() == ":"]
-
-
-def test_against_spread_groups_by_number_of_positions() -> None:
-    rows = pd.DataFrame({"positions": [0, 1, 1, 2, 3, 5], "video": list("abcdef"), "tokens": [9.0, 10, 20, 30, 40, 60]})
-    ax = plots.against_spread(rows)
-    assert [bar.get_height() for bar in ax.patches] == [15, 30, 50]
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1\nn = 2", "2\nn = 1", "3 or more\nn = 2"]
-    with pytest.raises(InputError, match="positions"):
-        plots.against_spread(rows.assign(positions=0))
-
-
 def test_resolutions_has_a_line_per_depth_down_to_and_below_one_frame() -> None:
     marked_s = [10, 60, 600, 3600, 36_000]
     ax = plots.resolutions(marked_s, fps=25)
@@ -192,97 +173,6 @@ def test_resolutions_rejects_invalid_durations_rates_and_grids() -> None:
             plots.resolutions([60, 600], fps=fps)
     with pytest.raises(InputError, match="2×2"):
         plots.resolutions([60, 600], k=1)
-
-
-def test_tokens_by_role_stacks_the_roles() -> None:
-    rows = pd.DataFrame(
-        [
-            {"duration_s": duration_s, "master_tokens": 20_000 * n, "worker_tokens": 50_000 * n, "tokens": 70_000 * n}
-            | dict.fromkeys(("effective_tokens", "calls", "checks", "rounds", "evidence", "seconds"), float(n))
-            for duration_s, n in ((600.0, 1), (36_000.0, 2), (36_000.0, 4))
-        ]
-    )
-    ax = plots.tokens_by_role(rows)
-    bars = [(patch.get_y(), patch.get_height()) for patch in ax.patches]
-    assert bars == [(0, 20), (0, 60), (20, 50), (60, 150)], "means per duration, in thousands"
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["10 min", "10 h"]
-    assert [text.get_text() for text in ax.texts] == [
-        "1.0 rounds\n1.0 evidence frames",
-        "3.0 rounds\n3.0 evidence frames",
-    ]
-    assert ax.get_ylabel() == "thousand tokens per question" and ax.get_legend() is not None
-
-
-def test_failure_modes_are_shares_of_all_questions() -> None:
-    failures = pd.DataFrame(
-        {"who": ["weak"] * 3 + ["strong"], "mode": ["perception", "perception", "navigation", "perception"]}
-    )
-    ax = plots.failure_modes(failures, 10, ["weak", "strong", "perfect"])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["weak", "strong", "perfect"]
-    assert [text.get_text() for text in ax.texts] == ["30 % (3)", "10 % (1)", "0 % (0)"]
-    drawn = {(patch.get_x(), patch.get_width()) for patch in ax.patches if patch.get_width()}
-    assert drawn == {(0, 20), (20, 10), (0, 10)}
-    legend = ax.get_legend()
-    assert legend is not None and [text.get_text() for text in legend.get_texts()] == ["perception", "navigation"]
-    without_failures = plots.failure_modes(failures[:0], 10, ["perfect"])
-    assert without_failures.get_legend() is None
-    for questions, names in ((2, None), (0, ["perfect"]), (10, [])):
-        with pytest.raises(InputError, match="shares of all questions"):
-            plots.failure_modes(failures if questions == 2 else failures[:0], questions, names)
-
-
-def test_worker_scaling_shows_seconds_scores_and_amdahls_bound() -> None:
-    plt.close("all")
-    rows = pd.DataFrame(
-        [
-            {
-                "video": video,
-                "workers": workers,
-                "seconds": longer * seconds / 2,
-                "normalised_seconds": longer * seconds,
-            }
-            | {"serial_seconds": longer, "worker_seconds": 9.0, "worker_calls": 3, "calls": 9, "rounds": 2}
-            | {"score": float(video != "c" or workers == 1)}
-            for video, longer in (("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 2.0))
-            for workers, seconds in ((1, 8.0), (3, 4.0), (7, 3.2))
-        ]
-    )
-    ax = plots.worker_scaling(rows)
-    (line,) = ax.containers
-    assert line.lines[0].get_xdata().tolist() == [1, 3, 7]
-    assert line.lines[0].get_ydata().tolist() == pytest.approx([16, 8, 6.4])
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "3", "7"]
-    assert ax.get_xlabel() == "workers" and ax.get_ylabel() == "seconds per question"
-    scores = [text.get_text() for text in ax.texts if not text.get_text().startswith("%")]
-    assert scores == ["100 %", "75 %", "75 %"]
-    (bound,) = (each for each in ax.lines if each.get_linestyle() == "--")
-    share = 1 / 4  # serial share of the measured time, in the table above
-    assert bound.get_xdata()[[0, -1]].tolist() == pytest.approx([1, 7])
-    assert bound.get_ydata()[[0, -1]].tolist() == pytest.approx([16, 16 * (share + (1 - share) / 7)])
-    (measured,) = (each for each in ax.lines if each.get_linestyle() == ":")
-    assert measured.get_ydata().tolist() == pytest.approx([8, 4, 3.2])
-
-
-def test_worker_scaling_has_a_line_per_model(tmp_path: Path) -> None:
-    row = {"normalised_seconds": 4.0, "seconds": 4.0, "serial_seconds": 1.0, "worker_seconds": 9.0, "worker_calls": 3}
-    rows = pd.DataFrame(
-        [
-            {**row, "video": "a", "workers": n, "calls": 9, "rounds": 2, "score": 0.5, "model": m}
-            for m in "yx"
-            for n in (1, 2)
-        ]
-    )
-    ax = plots.worker_scaling(rows)
-    assert len(ax.containers) == 2, "a single video has a mean without an interval"
-    legend = ax.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["y", "x", "Amdahl's bound", "each at its own workload"]
-    assert len({to_hex(line.lines[0].get_color()) for line in ax.containers}) == 2
-    assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "workers"))
-    one = plots.worker_scaling(rows[rows["workers"] == 1].drop(columns="model"))
-    assert [tick.get_text() for tick in one.get_xticklabels()] == ["1"]
-    with pytest.raises(InputError, match="lacks the column 'worker_seconds'"):
-        plots.worker_scaling(rows.drop(columns="worker_seconds"))
 
 
 def strings_in(svg: Path) -> str:
@@ -337,11 +227,14 @@ def test_a_long_log_omits_its_middle(world: World, shared_cache: Cache) -> None:
     question = next(question for question in world.questions if question.category == "SSS")
     blind = ask(world.drawn, question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
     ax = plots.trace_log(blind)
-    lines = [text.get_text() for text in ax.texts]
-    assert (
-        len(lines) == appendix.MAX_LINES + 1 and "lines\u00a0are\u00a0left\u00a0out" in lines[appendix.MAX_LINES // 2]
-    )
-    assert max(map(len, lines)) <= appendix.LINE_CHARS and lines[0].startswith("round") and "cost" in lines[-1]
+    lines = [text.get_text().replace("\u00a0", " ") for text in ax.texts]
+    shown = [int(line.split()[1]) for line in lines if line.startswith("round")]
+    assert shown == [*range(1, len(shown)), blind.rounds] and len(shown) < blind.rounds
+    visits = sum(len(shown) <= report.round < blind.rounds for report in blind.trace.of("report"))
+    note = f"… {blind.rounds - len(shown)} more rounds: {visits} visits, 0 of which added evidence"
+    assert lines[lines.index(f"round {blind.rounds}") - 1] == note
+    assert len(lines) <= appendix.MAX_LINES and max(map(len, lines)) <= appendix.LINE_CHARS and "cost" in lines[-1]
+    assert ax.figure.get_size_inches()[1] <= 9, "fits on a page"
     assert "no evidence" in plots.scratchpad(blind).texts[0].get_text()
 
 
@@ -353,7 +246,8 @@ def test_scratchpad_shows_each_evidence_frame(result: Result, world: World, tmp_
     assert all(f"[{item.label}]" in text and item.description[:12] in text for item in result.evidence)
     many = Scratchpad().add(Evidence(n + 0.5, n + 0.0, n + 1.0, "a thing", n / 100, "said") for n in range(70))
     ax = plots.scratchpad(replace(result, evidence=many))
-    assert len(ax.images) == appendix.MAX_ITEMS and "6 frames of lower confidence" in ax.texts[-1].get_text()
+    assert f"{70 - len(ax.images)} more frames, of lower confidence" in ax.texts[-1].get_text()
+    assert ax.figure.get_size_inches()[1] <= 9.2, "fits on a page"
     _, svg = plots.save(ax, tmp_path, "many")
     assert svg.stat().st_size < 5_000_000
 

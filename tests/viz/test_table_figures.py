@@ -1,0 +1,385 @@
+"""Figures of tables: every point at its true place, every series named, n and intervals stated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.lines import Line2D
+from support.figures import assert_apart, assert_legible, evaluation, shown_texts
+
+from atlaskit.errors import InputError
+from atlaskit.evaluation import statistics
+from atlaskit.viz import plots
+from atlaskit.viz.palette import CATEGORICAL
+from atlaskit.viz.plots import labels, series, style
+
+matplotlib.use("Agg")
+
+TWO = ("nano", "oracle (perfect)")
+METHODS = ("video-rlm", "uniform", "composite", "captions")
+MODES = pd.DataFrame(
+    {"who": ["nano"] * 5 + ["weak"], "mode": [*["perception"] * 3, "navigation", "judgement"] * 1 + ["perception"]}
+)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> None:
+    plt.close("all")
+
+
+def depths(**table: object) -> pd.DataFrame:
+    """Return a table of evaluations at four maximum depths."""
+    each = {depth: evaluation(durations_s=(36_000.0,), **table) for depth in range(4)}  # type: ignore[arg-type]
+    return pd.concat(each, names=["max_depth"]).reset_index("max_depth").reset_index(drop=True)
+
+
+def timings(worlds: int = 4, questions: int = 3, models: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return a table like that of `scaling.by_workers`."""
+    rows = []
+    for index, model in enumerate(models or ("",)):
+        for world in range(worlds):
+            for number, workers in ((n, w) for n in range(questions) for w in (1, 3, 7)):
+                seconds = (1 + world + number) * 8.0 / (1 + index) / workers**0.5
+                row = {"video": f"{world}", "workers": workers, "seconds": seconds / 2, "normalised_seconds": seconds}
+                row |= {"serial_seconds": 1.0, "worker_seconds": 9.0, "worker_calls": 3, "calls": 9, "rounds": 2}
+                rows.append(row | {"score": float((world + number) % 2)} | ({"model": model} if model else {}))
+    return pd.DataFrame(rows)
+
+
+def lines_with_markers(ax: Axes) -> list[Line2D]:
+    return [line for line in ax.lines if line.get_marker() not in ("None", "", None)]
+
+
+def note_of(ax: Axes) -> str:
+    return ax.get_title(loc="left").replace("\n", " ")
+
+
+FIGURES: dict[str, Callable[[], Axes]] = {
+    "score of methods": lambda: plots.against_duration(evaluation(methods=METHODS)),
+    "score of methods and models": lambda: plots.against_duration(evaluation(methods=METHODS, models=TWO)),
+    "score, all 0": lambda: plots.against_duration(evaluation(methods=METHODS, models=TWO, score=0.0)),
+    "score, all 1": lambda: plots.against_duration(evaluation(methods=METHODS, score=1.0)),
+    "score at one duration": lambda: plots.against_duration(evaluation(durations_s=(600.0,), models=TWO)),
+    "score of two questions": lambda: plots.against_duration(evaluation(worlds=1, questions=2, models=("nano",))),
+    "tokens of methods and models": lambda: plots.against_duration(
+        evaluation(durations_s=(600, 3600, 10_800, 36_000), methods=METHODS[:3], models=TWO), "tokens"
+    ),
+    "tokens, all 0": lambda: plots.against_duration(evaluation(methods=METHODS, tokens=0.0), "tokens"),
+    "depths": lambda: plots.depth_budget(depths(), 36_000),
+    "depths of models": lambda: plots.depth_budget(depths(models=TWO), 36_000),
+    "depths of two questions": lambda: plots.depth_budget(depths(worlds=1, questions=2), 36_000),
+    "depths, all 1": lambda: plots.depth_budget(depths(models=TWO, score=1.0), 36_000),
+    "spread": lambda: plots.against_spread(evaluation()),
+    "spread of models": lambda: plots.against_spread(evaluation(models=TWO)),
+    "spread of scores": lambda: plots.against_spread(evaluation(models=TWO), "score"),
+    "spread of three questions": lambda: plots.against_spread(evaluation(worlds=1, questions=3)),
+    "roles": lambda: plots.tokens_by_role(evaluation()),
+    "roles of models": lambda: plots.tokens_by_role(evaluation(models=TWO)),
+    "roles of few tokens": lambda: plots.tokens_by_role(evaluation(tokens=3.0, master_tokens=1.0, worker_tokens=2.0)),
+    "roles, all 0": lambda: plots.tokens_by_role(evaluation(tokens=0.0, master_tokens=0.0, worker_tokens=0.0)),
+    "failures": lambda: plots.failure_modes(MODES, 60, ["nano", "weak", "oracle (perfect)"]),
+    "failures of one": lambda: plots.failure_modes(MODES[:2], 2),
+    "no failures": lambda: plots.failure_modes(MODES[:0], 60, ["nano", "oracle (perfect)"]),
+    "workers": lambda: plots.worker_scaling(timings()),
+    "workers of models": lambda: plots.worker_scaling(timings(models=("nano on 2 cores", "oracle, 0.12 s a reply"))),
+    "workers of one question": lambda: plots.worker_scaling(timings(1, 1)),
+}
+WITHOUT_INTERVALS = {name for name in FIGURES if "failures" in name}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_text_is_legible_inside_the_figure_and_apart_from_others(name: str) -> None:
+    figure = FIGURES[name]().figure
+    assert_legible(figure)
+    assert_apart(figure)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_states_n_and_what_its_intervals_are(name: str) -> None:
+    note = note_of(FIGURES[name]())
+    few = any(word in name for word in ("two questions", "three questions", "one question", "failures of one"))
+    assert ("shows that it runs, nothing else" in note) == few
+    assert "n = " in note
+    assert ("95 % intervals" in note or "so no intervals" in note) == (name not in WITHOUT_INTERVALS)
+
+
+@pytest.mark.parametrize("width_in", [3.5, 5.0])
+def test_a_figure_fits_a_column(width_in: float) -> None:
+    drawn = (
+        partial(plots.against_duration, evaluation(methods=METHODS)),
+        partial(plots.against_spread, evaluation()),
+        partial(plots.tokens_by_role, evaluation()),
+        partial(plots.failure_modes, MODES, 60, ["nano", "weak"]),
+        partial(plots.resolutions, [10, 60, 600, 3600, 36_000]),
+        partial(plots.worker_scaling, timings()),
+    )
+    for draw in drawn:
+        with style.figure_style():
+            figure, ax = plt.subplots(figsize=(width_in, 3.6))
+        assert draw(ax=ax) is ax
+        assert_legible(figure)
+        assert_apart(figure)
+
+
+def test_the_note_says_who_was_asked_and_what_was_resampled() -> None:
+    asked = evaluation(models=("nano",))
+    assert note_of(plots.against_duration(asked)).startswith("nano · n = 60 questions a point · 95 % intervals (boot")
+    assert "over worlds" in note_of(plots.against_duration(asked))
+    assert "over videos" in note_of(plots.against_duration(asked.drop(columns="seed")))
+    assert "exact" not in note_of(plots.against_duration(asked))
+    assert "exact binomial where all scores are the same" in note_of(plots.against_duration(asked.assign(score=1.0)))
+    assert style.sample([2]) == "n = 2: shows that it runs, nothing else"
+    assert style.sample([9, 10], "a bar") == "n = 9 to 10 questions a bar"
+
+
+def test_against_duration_has_every_point_at_its_duration() -> None:
+    rows = evaluation(methods=METHODS, models=TWO)
+    ax = plots.against_duration(rows)
+    drawn = {str(line.get_label()): line for line in lines_with_markers(ax)}
+    assert list(drawn) == [f"{method}, {model}" for model in TWO for method in METHODS]
+    means = rows.groupby(["model", "method", "duration_s"])["score"].mean()
+    for name, line in drawn.items():
+        method, model = name.split(", ")
+        assert line.get_xdata().tolist() == [600, 3600, 36_000]
+        assert line.get_ydata().tolist() == pytest.approx(means[model, method].tolist())
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10 min", "1 h", "10 h"]
+    assert {text.get_text() for text in ax.texts} == set(drawn), "each line is labelled at its end"
+    assert ax.get_legend() is None and "beside their points" in note_of(ax)
+
+
+def test_colour_tells_the_method_and_stroke_and_marker_the_model() -> None:
+    lines = lines_with_markers(plots.against_duration(evaluation(methods=METHODS, models=TWO)))
+    looks = [(line.get_color(), line.get_marker(), line.get_linestyle(), line.get_markerfacecolor()) for line in lines]
+    assert len(set(looks)) == 8 and len({look[0] for look in looks}) == len({look[1] for look in looks}) == 4
+    assert {look[2] for look in looks[:4]} == {"-"} != {look[2] for look in looks[4:]}
+    assert {look[3] for look in looks[4:]} == {"none"}
+    alone = lines_with_markers(plots.against_duration(evaluation(models=TWO)))
+    assert len({line.get_color() for line in alone}) == 2
+    methods_alone = lines_with_markers(plots.against_duration(evaluation(methods=METHODS)))
+    assert [line.get_color() for line in methods_alone] == [line.get_color() for line in lines[:4]]
+
+
+def test_tokens_are_labelled_with_their_exponent_of_growth() -> None:
+    rows = evaluation(methods=("captions", "uniform"))
+    rows["tokens"] = rows["duration_s"].where(rows["method"] == "captions", 5000.0) * (1 + rows["seed"] / 10)
+    ax = plots.against_duration(rows, "tokens")
+    assert ax.get_yscale() == "log" and "tokens" in ax.get_ylabel() and "tokens ~ duration^b" in note_of(ax)
+    b = statistics.exponent(rows[rows["method"] == "captions"], cluster="seed")
+    texts = [text.get_text().replace("\u00a0", " ") for text in ax.texts]
+    assert texts == [
+        f"captions\nb = {b.mean:.2f} ({b.low:.2f} to {b.high:.2f})",
+        "uniform\nb = 0.00 (0.00 to 0.00)",
+    ]
+    one_world = plots.against_duration(rows[rows["seed"] == 0], "tokens")
+    assert [text.get_text().replace("\u00a0", " ") for text in one_world.texts] == [
+        "captions\nb = 1.00",
+        "uniform\nb = 0.00",
+    ]
+    assert plots.against_duration(rows.assign(tokens=0.0), "tokens").get_yscale() == "linear"
+
+
+def test_a_logarithmic_axis_always_has_labels() -> None:
+    """A narrow range of tokens has no power of ten in it."""
+    rows = evaluation(methods=METHODS[:2], tokens=120_000.0)
+    ax = plots.against_duration(rows, "tokens")
+    shown = [text.get_text() for text in shown_texts(ax.figure) if text in ax.get_yticklabels()]
+    assert len(shown) >= 3 and "100 K" in shown
+
+
+def test_against_duration_needs_durations_and_its_column() -> None:
+    rows = evaluation()
+    with pytest.raises(InputError, match="no duration_s"):
+        plots.against_duration(rows.assign(duration_s=0.0))
+    with pytest.raises(InputError, match="lacks the column 'score'"):
+        plots.against_duration(rows.drop(columns="score"))
+
+
+def test_depth_budget_has_score_above_and_tokens_below() -> None:
+    rows = pd.DataFrame({"max_depth": [0, 1, 2] * 4, "video": list("aaabbbcccddd"), "tokens": 5000.0})
+    ax = plots.depth_budget(rows.assign(score=rows["max_depth"] / 2), 36_000)
+    scores, tokens = ax.figure.axes
+    assert ax is scores and scores.get_ylabel() == "mean score" and tokens.get_ylabel() == "tokens per question"
+    assert [tick.get_text() for tick in tokens.get_xticklabels()] == ["0\n9.38 min", "1\n8.79 s", "2\n0.137 s"]
+    for panel, values in ((scores, [0, 0.5, 1]), (tokens, [5000] * 3)):
+        (line,) = lines_with_markers(panel)
+        assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([0, 1, 2], values)
+        (mark,) = (line for line in panel.lines if line.get_linestyle() == ":")
+        assert mark.get_xdata()[0] == 1.5, "depth 2 is the first below one second"
+    assert scores.get_xlim() == tokens.get_xlim()
+    never = plots.depth_budget(rows.assign(score=0), 1e6)
+    assert not [line for line in never.lines if line.get_linestyle() == ":"]
+
+
+def test_depth_budget_has_a_line_per_model_in_both_panels(tmp_path: Path) -> None:
+    ax = plots.depth_budget(depths(models=TWO), 36_000)
+    for panel in ax.figure.axes:
+        assert len(lines_with_markers(panel)) == 2
+        assert set(TWO) <= {text.get_text() for text in panel.texts}
+    assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "depths"))
+    with style.figure_style():
+        _, pair = plt.subplots(2, 1)
+    assert plots.depth_budget(depths(), 36_000, axes=tuple(pair)) is pair[0]
+
+
+def test_against_spread_has_a_point_per_question() -> None:
+    rows = pd.DataFrame({"positions": [0, 1, 1, 2, 3, 5], "video": list("abcdef"), "tokens": [9.0, 10, 20, 30, 40, 60]})
+    ax = plots.against_spread(rows)
+    assert [bar.get_height() for bar in ax.patches] == [15, 30, 50]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1\nn = 2", "2\nn = 1", "3 or more\nn = 2"]
+    points = [[y for _, y in each.get_offsets().tolist()] for each in ax.collections if len(each.get_offsets()) > 0]
+    assert [each for each in points if each != [0.0]] == [[10, 20], [30], [40, 60]]
+    with pytest.raises(InputError, match="positions"):
+        plots.against_spread(rows.assign(positions=0))
+
+
+def test_groups_have_a_bar_per_model_with_its_n() -> None:
+    rows = evaluation(models=TWO)
+    for ax in (plots.against_spread(rows), plots.tokens_by_role(rows)):
+        below = [tick.get_text() for tick in ax.get_xticklabels(minor=True)]
+        assert len(below) == 6 and all("n = " in text for text in below)
+        assert sum(text.startswith("nano") for text in below) == sum(text.startswith("oracle") for text in below) == 3
+
+
+def test_tokens_by_role_stacks_the_roles() -> None:
+    rows = pd.concat([evaluation(worlds=1, questions=1, durations_s=(600.0,)), evaluation(worlds=2, questions=1)])
+    rows = rows[rows["duration_s"] != 3600].assign(master_tokens=[20.0, 20, 60, 40, 60], rounds=[1.0, 1, 3, 3, 5])
+    rows = rows.assign(worker_tokens=2 * rows["master_tokens"], tokens=3 * rows["master_tokens"])
+    ax = plots.tokens_by_role(rows)
+    means = rows.groupby("duration_s")["master_tokens"].mean().tolist()
+    bars = [(patch.get_y(), patch.get_height()) for patch in ax.patches]
+    stacked = [*((0, mean) for mean in means), *((mean, 2 * mean) for mean in means)]
+    assert bars == [pytest.approx(bar) for bar in stacked]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["10 min\nn = 3", "10 h\nn = 2"]
+    assert [text.get_text().split("\n")[0] for text in ax.texts] == ["1.7 rounds", "4.0 rounds"]
+    assert ax.get_ylabel() == "tokens per question" and ax.get_legend() is not None
+
+
+def test_ticks_of_small_values_differ() -> None:
+    """A formatter of thousands would label them 0, 0, 1, 2, 2."""
+    ax = plots.tokens_by_role(evaluation(tokens=3.0, master_tokens=1.0, worker_tokens=2.0))
+    shown = [text.get_text() for text in shown_texts(ax.figure) if text in ax.get_yticklabels()]
+    assert len(shown) == len(set(shown)) > 2
+    values = (0, 0.5, 4, 950, 999.9, 1500, 148_000, 999_960, 2_170_000)
+    assert [labels.short_count(value) for value in values] == [
+        *("0", "0.5", "4", "950", "1 K", "1.5 K", "148 K", "1 M", "2.17 M")
+    ]
+
+
+def test_failure_modes_are_shares_of_all_questions() -> None:
+    failures = pd.DataFrame(
+        {"who": ["weak"] * 3 + ["strong"], "mode": ["perception", "perception", "navigation", "perception"]}
+    )
+    ax = plots.failure_modes(failures, 10, ["weak", "strong", "perfect"])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["weak", "strong", "perfect"]
+    assert [text.get_text() for text in ax.texts] == ["30 % (3 of 10)", "10 % (1 of 10)", "0 % (0 of 10)"]
+    drawn = {(patch.get_x(), patch.get_width()) for patch in ax.patches if patch.get_width()}
+    assert drawn == {(0, 20), (20, 10), (0, 10)}
+    legend = ax.get_legend()
+    assert legend is not None and [text.get_text() for text in legend.get_texts()] == ["perception", "navigation"]
+    all_wrong = plots.failure_modes(failures[:3], 3, ["weak"])
+    assert max(all_wrong.get_xticks()) <= 100, "no share exceeds 100 %"
+    for questions, names in ((2, None), (0, ["perfect"]), (10, [])):
+        with pytest.raises(InputError, match="shares of all questions"):
+            plots.failure_modes(failures if questions == 2 else failures[:0], questions, names)
+
+
+@pytest.mark.parametrize("names", [["nano"], ["nano", "oracle (strong)", "oracle (perfect)"]])
+def test_without_failures_the_figure_says_so(names: list[str]) -> None:
+    ax = plots.failure_modes(MODES[:0], 60, names)
+    (said,) = (text.get_text().replace("\n", " ") for text in ax.texts)
+    assert said.startswith("No wrong answer") and "all 60 questions" in said and all(name in said for name in names)
+    assert ax.get_legend() is None
+
+
+def test_worker_scaling_shows_seconds_scores_and_amdahls_bound() -> None:
+    rows = pd.DataFrame(
+        [
+            {
+                "video": video,
+                "workers": workers,
+                "seconds": longer * seconds / 2,
+                "normalised_seconds": longer * seconds,
+            }
+            | {"serial_seconds": longer, "worker_seconds": 9.0, "worker_calls": 3, "calls": 9, "rounds": 2}
+            | {"score": float(video != "c" or workers == 1)}
+            for video, longer in (("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 2.0))
+            for workers, seconds in ((1, 8.0), (3, 4.0), (7, 3.2))
+        ]
+    )
+    ax = plots.worker_scaling(rows)
+    (line,) = lines_with_markers(ax)
+    assert line.get_xdata().tolist() == [1, 3, 7] and line.get_ydata().tolist() == pytest.approx([16, 8, 6.4])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "3", "7"]
+    assert ax.get_xlabel() == "workers" and ax.get_ylabel() == "seconds per question"
+    texts = [text.get_text() for text in ax.texts]
+    assert texts[:3] == ["100 %", "75 %", "75 %"]
+    assert [text.split(" (")[0] for text in texts[3:]] == [
+        *("at equal workload", "Amdahl's bound", "each at its own workload")
+    ]
+    (bound,) = (each for each in ax.lines if each.get_linestyle() == "--")
+    share = 1 / 4  # serial share of the measured time, in the table above
+    assert bound.get_xdata()[[0, -1]].tolist() == pytest.approx([1, 7])
+    assert bound.get_ydata()[[0, -1]].tolist() == pytest.approx([16, 16 * (share + (1 - share) / 7)])
+    (measured,) = (each for each in ax.lines if each.get_linestyle() == ":")
+    assert measured.get_ydata().tolist() == pytest.approx([8, 4, 3.2])
+
+
+def test_worker_scaling_has_a_named_line_per_model(tmp_path: Path) -> None:
+    rows = timings(models=("nano on 2 cores", "oracle, 0.12 s a reply"))
+    ax = plots.worker_scaling(rows)
+    lines = lines_with_markers(ax)
+    assert len({to_hex(line.get_color()) for line in lines}) == len(lines) == 2
+    assert all(line.get_xdata().tolist() == [1, 3, 7] for line in lines), "no point is moved"
+    texts = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
+    assert "nano on 2 cores, at equal workload" in texts and "oracle, 0.12 s a reply, at equal workload" in texts
+    assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "workers"))
+    one = plots.worker_scaling(rows[rows["workers"] == 1].drop(columns="model"))
+    assert [tick.get_text() for tick in one.get_xticklabels()] == ["1"]
+    same = plots.worker_scaling(rows.assign(score=0.5).drop(columns="model"))
+    assert [text.get_text() for text in same.texts if "%" in text.get_text()] == ["50 % at each point"]
+    with pytest.raises(InputError, match="lacks the column 'worker_seconds'"):
+        plots.worker_scaling(rows.drop(columns="worker_seconds"))
+
+
+@given(
+    boxes=st.lists(st.tuples(st.floats(-50, 250), st.floats(1, 30)), max_size=8),
+    low=st.floats(-10, 10),
+    room=st.floats(0, 100),
+)
+def test_labels_are_spread_without_overlap_in_their_order(
+    boxes: list[tuple[float, float]], low: float, room: float
+) -> None:
+    wanted, heights = [y for y, _ in boxes], [height for _, height in boxes]
+    high = low + sum(heights) + room
+    middles = labels.spread(wanted, heights, (low, high))
+    order = sorted(range(len(boxes)), key=lambda index: (wanted[index], -index))
+    edge = low
+    for index in order:
+        assert middles[index] - heights[index] / 2 >= edge - 1e-6
+        edge = middles[index] + heights[index] / 2
+    assert edge <= high + 1e-6
+    inside = all(y - h / 2 >= low and y + h / 2 <= high for y, h in boxes)
+    lower = [wanted[index] + heights[index] / 2 for index in order]
+    upper = [wanted[index] - heights[index] / 2 for index in order]
+    if inside and all(a <= b for a, b in zip(lower[:-1], upper[1:], strict=True)):
+        assert middles == pytest.approx(wanted), "what fits is not moved"
+
+
+def test_text_in_a_series_colour_is_legible_on_white() -> None:
+    for colour in CATEGORICAL:
+        assert 1.05 / (labels._luminance(*to_rgb(labels.readable(colour))) + 0.05) >= labels.CONTRAST
+    assert labels.readable("#0072b2") == "#0072b2", "what is legible stays"
+
+
+def test_intervals_stand_apart_and_points_do_not_move() -> None:
+    assert series.asides(1) == [0.0] and sum(series.asides(4)) == 0.0 and len(set(series.asides(4))) == 4
