@@ -28,7 +28,7 @@ matplotlib.use("Agg")
 TWO = ("nano", "oracle (perfect)")
 METHODS = ("video-rlm", "uniform", "composite", "captions")
 MODES = pd.DataFrame(
-    {"who": ["nano"] * 5 + ["weak"], "mode": [*["perception"] * 3, "navigation", "judgement"] * 1 + ["perception"]}
+    {"who": ["nano"] * 5 + ["weak"], "mode": [*["perception"] * 3, "navigation", "judgement", "perception"]}
 )
 
 
@@ -98,15 +98,11 @@ WITHOUT_INTERVALS = {name for name in FIGURES if "failures" in name}
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_text_is_legible_inside_the_figure_and_apart_from_others(name: str) -> None:
-    figure = FIGURES[name]().figure
-    assert_legible(figure)
-    assert_apart(figure)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_states_n_and_what_its_intervals_are(name: str) -> None:
-    note = note_of(FIGURES[name]())
+def test_every_figure_is_legible_and_states_n_and_what_its_intervals_are(name: str) -> None:
+    ax = FIGURES[name]()
+    assert_legible(ax.figure)
+    assert_apart(ax.figure)
+    note = note_of(ax)
     few = any(word in name for word in ("two questions", "three questions", "one question", "failures of one"))
     assert ("shows that it runs, nothing else" in note) == few
     assert "n = " in note
@@ -133,13 +129,32 @@ def test_a_figure_fits_a_column(width_in: float) -> None:
 
 def test_the_note_says_who_was_asked_and_what_was_resampled() -> None:
     asked = evaluation(models=("nano",))
-    assert note_of(plots.against_duration(asked)).startswith("nano · n = 60 questions a point · 95 % intervals (boot")
-    assert "over worlds" in note_of(plots.against_duration(asked))
-    assert "over videos" in note_of(plots.against_duration(asked.drop(columns="seed")))
-    assert "exact" not in note_of(plots.against_duration(asked))
-    assert "exact binomial where all scores are the same" in note_of(plots.against_duration(asked.assign(score=1.0)))
+    note = note_of(plots.against_duration(asked))
+    assert note == "nano · n = 60 questions a point · 95 % intervals (bootstrap over worlds)"
+    means = [statistics.accuracy(asked, "duration_s")]
+    assert "over videos" in series.interval_note(asked.drop(columns="seed"), means)
+    same = [statistics.accuracy(asked.assign(score=1.0), "duration_s")]
+    assert "exact binomial where all scores are the same" in series.interval_note(asked, same)
     assert style.sample([2]) == "n = 2: shows that it runs, nothing else"
     assert style.sample([9, 10], "a bar") == "n = 9 to 10 questions a bar"
+
+
+def test_names_are_text_and_no_formulas(tmp_path: Path) -> None:
+    name = "<b>$x^{$</b>"
+    rows = evaluation(worlds=2, questions=5, models=("nano", name))
+    failures = MODES.assign(who=name)
+    drawn = (
+        plots.against_duration(rows),
+        plots.depth_budget(rows.assign(max_depth=rows["duration_s"].rank(method="dense").astype(int)), 600),
+        plots.against_spread(rows),
+        plots.tokens_by_role(rows),
+        plots.failure_modes(failures, 20),
+        plots.failure_modes(failures[:0], 20, [name]),
+        plots.worker_scaling(timings(2, 1, (name,))),
+    )
+    for ax in drawn:
+        _, svg = plots.save(ax, tmp_path, "named")
+        assert "<b>" not in svg.read_text(encoding="utf-8")
 
 
 def test_against_duration_has_every_point_at_its_duration() -> None:

@@ -122,7 +122,7 @@ def _draw_modes(
     for row, count, end in zip(rows, totals, left, strict=True):
         label = f"{end:.0f} % ({count} of {questions})"
         ax.annotate(label, (end, row), (4, 0), textcoords="offset points", va="center", fontsize=8)
-    ax.set_yticks(rows, methods)
+    ax.set_yticks(rows, methods, parse_math=False)
     ax.set_xlim(0, max(5.0, HEADROOM * max(left)))
     ax.set_xticks([tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])])
     ax.set_ylim(len(methods) - 0.4, -0.6)

@@ -52,7 +52,7 @@ class Bars:
         else:
             texts = {at: "\n".join([*textwrap.wrap(at[1], NAME_CHARS), note]).strip() for at, note in notes.items()}
             places = [self.x(*at) for at in notes]
-            ax.set_xticks(places, [texts[at] for at in notes], minor=True, fontsize=NOTE_PT)
+            ax.set_xticks(places, [texts[at] for at in notes], minor=True, fontsize=NOTE_PT, parse_math=False)
             lines = max(text.count("\n") + 1 for text in texts.values())
             ax.set_xticks(range(len(self.groups)), self.groups)
             ax.tick_params(axis="x", which="major", pad=4 + LINE_PT * lines, length=0)

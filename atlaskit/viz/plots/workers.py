@@ -15,7 +15,6 @@ from atlaskit.viz.plots.series import (
     interval_note,
     line_end,
     model_look,
-    only_model,
     sizes_of,
 )
 from atlaskit.viz.plots.style import NOTE_PT, sample, set_note, styled_axes
@@ -59,7 +58,7 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ax.set_xlabel("workers")
         ax.set_ylabel("seconds per question")
         meaning = interval_note(table, [means], "normalised_seconds")
-        set_note(ax, only_model(means), sample(sizes_of([means]), "a point"), meaning, "%: mean score")
+        set_note(ax, sample(sizes_of([means]), "a point"), meaning, "%: mean score")
         label_ends([(ax, ends)], ticks=ax)
     return ax
 
