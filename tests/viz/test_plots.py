@@ -31,6 +31,11 @@ from atlaskit.viz.plots import appendix, logs, runs
 matplotlib.use("Agg")
 
 
+@pytest.fixture(autouse=True)
+def closed() -> None:
+    plt.close("all")
+
+
 @pytest.fixture
 def result(answered: Result) -> Result:
     return answered
@@ -54,6 +59,9 @@ def test_a_long_run_has_a_row_per_round(world: World, shared_cache: Cache) -> No
     assert len(blind.trace.of("report")) > runs.MAX_LABELLED_ROWS
     rows = [label.get_text() for label in ax.get_yticklabels()]
     assert rows == ["evidence", *(f"round {n + 1}" for n in range(blind.rounds)), "dead zones"]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["ground truth", "worker 0", "worker 1"]
 
 
 @pytest.mark.parametrize("name", ["path", "rounds", "before_after", "trace_log", "scratchpad"])

@@ -32,8 +32,9 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     """Draw where a run looked: a row for each visit of a worker, over the time of the video.
 
     The bar of a row is the region, its dots are evidence frames, its text lists the worker's
-    actions. With many visits, a row has those of one round, and no text. The top row has the
-    evidence by label; the ground truth, where known, is green. The bottom row has the dead zones.
+    actions. With many visits, a row has those of one round: colours tell the workers. The top row
+    has the evidence by label; the ground truth, where known, is green. The bottom row has the dead
+    zones.
     """
     reports, duration_s = result.trace.of("report"), result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_LABELLED_ROWS
@@ -43,7 +44,8 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     with styled_axes(ax, (WIDTH_IN, 1.1 + row_in * len(names))) as ax:
         for start_s, end_s in result.question.positions_s:
             ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="ground truth")
-        legend_below(ax, ax.patches[:1])
+        workers = [] if is_by_visit else sorted({report.worker or 0 for report in reports})
+        legend_below(ax, [*ax.patches[:1], *_worker_patches(workers)])
         evidence = ((item.timestamp_s, item.label) for item in result.evidence)
         for times_s, label in _merge_close_labels(evidence, min_gap_s=0.02 * duration_s):
             ax.plot(times_s, [0] * len(times_s), "o", ms=5, color="black")
@@ -112,6 +114,12 @@ def _draw_time_axis(ax: Axes, duration_s: float) -> None:
     ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
     ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s)")
     ax.grid(axis="y", visible=False)
+
+
+def _worker_patches(workers: Iterable[int]) -> list[Patch]:
+    from matplotlib.patches import Patch
+
+    return [Patch(color=categorical(worker), label=f"worker {worker}") for worker in workers]
 
 
 def _round_legend(has_truth: bool) -> list[Patch]:

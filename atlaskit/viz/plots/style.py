@@ -25,6 +25,8 @@ MARKERS = "osD^vP*X"
 """Markers of series, in the order of use."""
 SMALL_PT, NOTE_PT = 7.0, 7.5
 """Size of the smallest type, and of a note above the axes and text beside data, in points."""
+ENTRY_PT = 27.0, 4.6
+"""Width of a legend's entry in points: without its label, and of a character of the label."""
 FEW = 10
 """From this number of questions on, a figure is more than a sign that it runs."""
 _STYLE = str(Path(__file__).with_name("figures.mplstyle"))
@@ -128,14 +130,15 @@ def legend_below(ax: Axes, handles: Sequence[Any], *, away_in: float = 0.42) -> 
     if not handles:
         return
     figure = figure_of(ax)
-    longest = max(len(line) for handle in handles for line in str(handle.get_label()).split("\n"))
-    columns = int(figure.get_size_inches()[0] * 72 / (5.0 * longest + 34))
+    widths = [ENTRY_PT[0] + ENTRY_PT[1] * max(map(len, str(each.get_label()).split("\n"))) for each in handles]
+    room = figure.get_size_inches()[0] * 72
+    columns = len(handles) if sum(widths) <= room else int(room / max(widths))
     ax.legend(
         handles=handles,
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
         bbox_transform=offset_copy(ax.transAxes, figure, y=-away_in, units="inches"),
-        ncols=max(1, min(columns, len(handles))),
+        ncols=max(1, columns),
         columnspacing=1.2,
         handlelength=1.4,
     )
