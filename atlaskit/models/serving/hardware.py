@@ -56,7 +56,7 @@ def cores(cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/f
     usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     physical = set[tuple[str, ...]]()
     for record in cpuinfo(cpuinfo_path).split("\n\n"):
-        values = dict(re.findall(r"^(processor|physical id|core id)\s*: (\d+)$", record, re.MULTILINE))
+        values: dict[str, str] = dict(re.findall(r"^(processor|physical id|core id)\s*: (\d+)$", record, re.MULTILINE))
         if int(values.get("processor", -1)) in usable:
             physical.add(tuple(values.get(name, values["processor"]) for name in ("physical id", "core id")))
     granted, _, period = cpuinfo(quota).partition(" ")
