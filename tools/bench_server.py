@@ -2,7 +2,8 @@
 
 The server runs on this machine's CPU with a tiny untrained model that the benchmark makes: the
 figures are those of the client and the server, not of a model. The images are those of real use,
-views of 8×8 cells of 320 px.
+views of 8×8 cells of 320 px. At last, nano answers many questions by one engine and by as many as
+serve best.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Literal, Unpack
 
 import httpx
 
@@ -38,6 +39,7 @@ TINY = Path(__file__).parents[1] / "tests" / "support" / "tiny_model.py"
 IN_FLIGHT = (1, 4, 16)
 REQUESTS, ROUNDS = 48, 8
 STEPS = 12
+QUESTIONS_IN_FLIGHT, WORLDS, QUESTIONS_PER_WORLD = 8, 4, 6
 PICK = reply_model("Pick", cell=one_of(tuple(range(64))), score=Confidence)
 
 
@@ -156,8 +158,38 @@ def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
         )
 
 
+def nano_rate(vlm: ak.VLM, first_seed: int, worlds: int) -> float:
+    """Return nano's calls a second while it answers questions about ten-minute worlds."""
+    made = [
+        ak.benchmarks.atlasworld(first_seed + number, 600, questions=QUESTIONS_PER_WORLD) for number in range(worlds)
+    ]
+    cases = [case for world in made for case in world.cases(drawn=True)]
+    began = time.perf_counter()
+    table = ak.evaluate(cases, vlm=vlm, parallel=QUESTIONS_IN_FLIGHT, cache=ak.Cache(None), progress=False)
+    return int(table["calls"].sum()) / (time.perf_counter() - began)
+
+
+def bench_engines() -> None:
+    """Print nano's calls a second by one engine and by as many as serve best, and seconds to start.
+
+    Each answers other questions first, since vLLM compiles the grammar of a schema when it first
+    meets it.
+    """
+    print(f"nano, {WORLDS * QUESTIONS_PER_WORLD} questions about ten minutes, {QUESTIONS_IN_FLIGHT} in flight")
+    rates = list[float]()
+    copies: int | Literal["auto"]
+    for copies in (1, "auto"):
+        began = time.perf_counter()
+        with ak.serve("nano", data_parallel=copies, progress=False) as vlm:
+            start_s = time.perf_counter() - began
+            nano_rate(vlm, 90, 1)
+            rates.append(nano_rate(vlm, 100, WORLDS))
+            label, ratio = f"{vlm.dialect.ranks} engines", rates[-1] / rates[0]
+        print(f"  {label}: {rates[-1]:5.2f} calls/s, ratio {ratio:.2f}; ready after {start_s:.0f} s", flush=True)
+
+
 def main() -> int:
-    """Start the server and run both benchmarks."""
+    """Start the servers and run the benchmarks."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as folder:
@@ -168,6 +200,7 @@ def main() -> int:
         with ak.serve(f"{folder}/tiny") as vlm:
             bench_throughput(vlm, distinct)
             bench_conversation(vlm, world, cache)
+    bench_engines()
     return 0
 
 

@@ -149,7 +149,7 @@ def _model(
     spec: ModelSpec | None, options: argparse.Namespace, cache: Cache, *, is_replay: bool
 ) -> Model | Callable[[World], Model]:
     if spec is not None:
-        return as_model(spec, cache, is_replay=is_replay)
+        return as_model(spec, cache, is_replay=is_replay, data_parallel="auto" if options.parallel > 1 else 1)
     if options.benchmark != SYNTHETIC:
         raise InputError("The oracle works only on atlasworld; pass --model.")
     return partial(Oracle, miss=options.oracle)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from typing import Literal
 
 from atlaskit.errors import InputError
 from atlaskit.models.serving.server import USUAL_PORT, serve
@@ -29,7 +30,13 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser.add_argument(
         "--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy of the model (default 1)"
     )
-    parser.add_argument("--data-parallel", type=int, default=1, metavar="N", help="copies of the model (default 1)")
+    parser.add_argument(
+        "--data-parallel",
+        type=_copies,
+        default=1,
+        metavar="N",
+        help="copies of the model, or auto: as many as serve many questions best (default 1)",
+    )
     parser.add_argument(
         "--thinking",
         action=argparse.BooleanOptionalAction,
@@ -38,6 +45,14 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser.add_argument(
         "--vllm", default="", metavar="ARGUMENTS", help='further arguments of vLLM: --vllm="--max-num-seqs 8"'
     )
+
+
+def _copies(word: str) -> int | Literal["auto"]:
+    if word == "auto":
+        return "auto"
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"takes a whole number or auto; got {word!r:.40}")
+    return int(word)
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tqdm.auto import tqdm
 
@@ -106,7 +106,8 @@ def evaluate(
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
     cache = cache or default_cache()
-    vlm = as_model_or_maker(vlm, cache, is_replay=settings.get("replay") is True)
+    copies: Literal["auto", 1] = "auto" if parallel > 1 else 1
+    vlm = as_model_or_maker(vlm, cache, is_replay=settings.get("replay") is True, data_parallel=copies)
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder)

@@ -123,7 +123,7 @@ def _serving(model: str, replay: bool) -> Iterator[str]:
     if replay:
         yield str(spec)
         return
-    with serve(spec) as vlm:
+    with serve(spec, data_parallel="auto") as vlm:
         yield str(replace(spec, model=vlm.base_url))
 
 

@@ -24,6 +24,7 @@ from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, failure_of, p
 from atlaskit.models.learning import learn
 from atlaskit.models.limiter import Limiter
 from atlaskit.models.listing import first_chat_model
+from atlaskit.models.metrics import engines_in, metrics_url
 from atlaskit.models.payload import SCHEMA_FIELDS, Payload, build_payload, delete_files
 from atlaskit.models.posting import post_when_admitted
 from atlaskit.models.protocol import Request
@@ -59,7 +60,7 @@ class ChatEndpoint:
         models = parsed(page)
         name = first_chat_model(models, self._endpoint.base_url)
         if name is not None:
-            self.declared = self.declared or dialect_of(models, headers, name)
+            self.declared = self.declared or self._told(models, headers, name, CONNECT_S)
         return name
 
     def dialect(self, state: CallState, model: str = "") -> Dialect:
@@ -83,10 +84,33 @@ class ChatEndpoint:
                     raise
                 page, headers = b"", {}
             try:
-                self.declared = dialect_of(parsed(page), headers, model)
+                models = parsed(page)
             except HttpFailure:
                 self.declared = HOSTED
+            else:
+                self.declared = self._told(models, headers, model, min(CONNECT_S, state.left_s), state.cancel)
         return self.declared
+
+    def _told(
+        self,
+        models: Any,
+        headers: Mapping[str, str],
+        model: str,
+        timeout_s: float,
+        cancel: threading.Event | None = None,
+    ) -> Dialect:
+        """Return the dialect that a list of models tells, with the number of engines behind it.
+
+        The number is on the page of counters. A server that does not show the page has one.
+        """
+        dialect = dialect_of(models, headers, model)
+        if not dialect.counters:
+            return dialect
+        try:
+            page = self._endpoint.get(metrics_url(self._endpoint.base_url), timeout_s, cancel)
+        except HttpFailure:
+            return dialect
+        return replace(dialect, ranks=engines_in(page.decode(errors="replace"), model))
 
     def attempt(
         self,

@@ -28,7 +28,7 @@ from atlaskit.models.habits import Habits
 from atlaskit.models.http import Endpoint, HttpFailure
 from atlaskit.models.identity import is_generic, is_same_model
 from atlaskit.models.limiter import limiter_for
-from atlaskit.models.metrics import ServerMetrics, read_metrics
+from atlaskit.models.metrics import ServerMetrics, metrics_url, read_metrics
 from atlaskit.models.payload import checked_extra_body, sampling_parameters
 from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
 from atlaskit.models.remedies import advice, is_final
@@ -299,7 +299,7 @@ class VLM:
                 f"{self.base_url} has no counters: its dialect is {self.dialect.name!r}, and only vLLM has them."
             )
         try:
-            page = self._endpoint.get(f"{self.base_url.removesuffix('/v1')}/metrics")
+            page = self._endpoint.get(metrics_url(self.base_url))
         except HttpFailure as failure:
             raise self._error(failure, CallState()) from failure.__cause__
         try:

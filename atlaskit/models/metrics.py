@@ -56,13 +56,29 @@ class ServerMetrics:
         )
 
 
+def metrics_url(base_url: str) -> str:
+    """Return where a vLLM server publishes its counters, by the address of its API."""
+    return f"{base_url.removesuffix('/v1')}/metrics"
+
+
+def engines_in(page: str, model: str) -> int:
+    """Return how many engines of a model a server's /metrics page counts, at least 1.
+
+    Engines count only if they are numbered from 0: a request names its engine by the number.
+    """
+    label = _label(model)
+    lines = re.findall(rf"^{NAMES['prompt_tokens']}\{{(.*)\}} ", page, re.MULTILINE)
+    found = {number for labels in lines if label in labels for number in re.findall(r'engine="(\d+)"', labels)}
+    return len(found) if found == set(map(str, range(len(found)))) and found else 1
+
+
 def read_metrics(page: str, model: str) -> ServerMetrics:
     """Read a model's counters from a server's /metrics page, summed over its engines.
 
     Raises:
         ValueError: If the page has no counters of this model.
     """
-    label = 'model_name="{}"'.format(model.replace("\\", r"\\").replace('"', r"\""))
+    label = _label(model)
     totals: dict[str, int] = {}
     for field, name in NAMES.items():
         for labels, value in re.findall(rf"^{re.escape(name)}\{{(.*)\}} (\S+)$", page, re.MULTILINE):
@@ -71,3 +87,8 @@ def read_metrics(page: str, model: str) -> ServerMetrics:
     if not totals:
         raise ValueError(f"no counters of {model}")
     return ServerMetrics(**totals)
+
+
+def _label(model: str) -> str:
+    """Return the label of a model's lines, as Prometheus writes it."""
+    return 'model_name="{}"'.format(model.replace("\\", r"\\").replace('"', r"\""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
@@ -21,7 +21,13 @@ LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 Maker = TypeVar("Maker", bound=Callable[[Any], Model])
 
 
-def as_model(model: Model | ModelSpec | str, cache: Cache | None = None, *, is_replay: bool = False) -> Model:
+def as_model(
+    model: Model | ModelSpec | str,
+    cache: Cache | None = None,
+    *,
+    is_replay: bool = False,
+    data_parallel: int | Literal["auto"] = 1,
+) -> Model:
     """Return the model that a caller gave or named.
 
     Args:
@@ -31,6 +37,7 @@ def as_model(model: Model | ModelSpec | str, cache: Cache | None = None, *, is_r
         cache: Remembers which model a server served last; that one is taken if the server is gone.
         is_replay: Whether no call will be made: then a server is not asked if `cache` knows its
             model, and no key is needed.
+        data_parallel: Copies of a model that is served on this machine, see `serve`.
 
     Returns:
         The model. One on this machine is a `Server`, which starts at its first call; a server of
@@ -48,7 +55,7 @@ def as_model(model: Model | ModelSpec | str, cache: Cache | None = None, *, is_r
         return model
     spec = as_spec(model)
     if not spec.is_address:
-        return serve(spec)
+        return serve(spec, data_parallel=data_parallel)
     key = {} if is_replay else spec.key()
     if spec.name is not None:
         return VLM(spec.model, spec.name, **key, **spec.settings)
@@ -56,10 +63,14 @@ def as_model(model: Model | ModelSpec | str, cache: Cache | None = None, *, is_r
 
 
 def as_model_or_maker(
-    vlm: Model | Maker | str, cache: Cache | None = None, *, is_replay: bool = False
+    vlm: Model | Maker | str,
+    cache: Cache | None = None,
+    *,
+    is_replay: bool = False,
+    data_parallel: int | Literal["auto"] = 1,
 ) -> Model | Maker:
     """Return the model that a caller named, as `as_model` does; anything else as it is."""
-    return as_model(vlm, cache, is_replay=is_replay) if isinstance(vlm, str) else vlm
+    return as_model(vlm, cache, is_replay=is_replay, data_parallel=data_parallel) if isinstance(vlm, str) else vlm
 
 
 def served_model(address: str, cache: Cache | None = None, *, is_replay: bool = False, **client: Any) -> VLM:

@@ -224,6 +224,9 @@ class _ImageFiles:
 
 
 def _rank(request: Request, ranks: int) -> int:
-    """Return the engine for a request: conversations that start with the same image share one."""
-    start = request.images[0].key if request.images else repr(request.messages[0].parts)
+    """Return the engine for a request: conversations that start with the same image share one.
+
+    One without images is known by its first two messages, the system's and the user's.
+    """
+    start = request.images[0].key if request.images else repr([message.parts for message in request.messages[:2]])
     return int(hashlib.sha256(start.encode()).hexdigest()[:8], 16) % ranks

@@ -29,6 +29,9 @@ class Preset:
     """Steps without new evidence after which a worker stops. None: the search's own default."""
     compile_on_cpu: bool = False
     """Whether vLLM compiles the model on a CPU. That pays off for a small model only."""
+    copy_per_core: bool = False
+    """Whether a CPU serves many questions best by a copy of the model on each core. That is so if
+    vLLM takes longer to schedule a step than a core takes to compute it."""
     no_forcing: bool = False
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
     only_atlasworlds: bool = False
@@ -53,6 +56,7 @@ NANO = Preset(
     steps=40,
     plateau=39,
     compile_on_cpu=True,
+    copy_per_core=True,
     no_forcing=True,
     torchvision=False,
     only_atlasworlds=True,

@@ -145,7 +145,7 @@ def evaluate_nano(
         first_seed: Seed of the first world.
         in_flight: Questions at the same time.
     """
-    vlm = as_model(vlm)
+    vlm = as_model(vlm, data_parallel="auto" if in_flight > 1 else 1)
     worlds = [
         atlasworld(
             first_seed + number,
@@ -233,7 +233,7 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, help="CSV file to append the summary to")
     args = parser.parse_args()
     settings = {"method": args.method, "first_seed": args.first_seed, "in_flight": args.in_flight}
-    with serve(args.model) as vlm:
+    with serve(args.model, data_parallel="auto" if args.in_flight > 1 else 1) as vlm:
         evaluation = evaluate_nano(vlm, args.minutes * 60, args.questions, **settings)
     print(report(evaluation))
     if args.csv:

@@ -59,6 +59,18 @@ def test_thinking_is_passed_on(started: list[Server], words: list[str], thinking
     assert arguments == () if thinking == () else json.loads(arguments[1]) == {"enable_thinking": thinking}
 
 
+@pytest.mark.parametrize(("word", "copies"), [("auto", "auto"), ("3", 3)])
+def test_copies_are_a_number_or_auto(started: list[Server], word: str, copies: object) -> None:
+    assert main(["serve", "nano", "--data-parallel", word]) == 130
+    assert started[0].flags.data_parallel == copies
+
+
+def test_a_wrong_number_of_copies_gives_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "nano", "--data-parallel", "many"])
+    assert "argument --data-parallel: takes a whole number or auto; got 'many'" in capsys.readouterr().err
+
+
 def test_the_table_of_families_names_those_of_the_tests() -> None:
     page = (ROOT / "docs" / "models.md").read_text()
     table = page.partition("## Which families were served")[2].partition("\n## ")[0]

@@ -135,7 +135,8 @@ def test_one_server_serves_all_notebooks(books: Path, monkeypatch: pytest.Monkey
         def __exit__(self, *_: object) -> None:
             served.append("stopped")
 
-    def serve(model: ModelSpec) -> Served:
+    def serve(model: ModelSpec, data_parallel: object) -> Served:
+        assert data_parallel == "auto", "many questions are in flight"
         served.append(str(model))
         return Served()
 

@@ -192,3 +192,14 @@ def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: V
     assert ranks[0] == ranks[1] and set(ranks) <= set("0123") and len(set(ranks)) > 1
     VLM(loop.url, "loop").complete(request())
     assert "X-data-parallel-rank" not in loop.headers[-1]
+
+
+@pytest.mark.parametrize("name", [None, "loop"])
+def test_a_client_that_knows_only_the_address_finds_the_engines(loop: Loop, name: str | None) -> None:
+    """As in a notebook that `atlaskit experiments` runs. Requests without images are spread too."""
+    loop.counters = "".join(f'vllm:prompt_tokens_total{{engine="{n}",model_name="loop"}} 0.0\n' for n in range(3))
+    vlm = VLM(loop.url, name)
+    assert vlm.dialect == replace(VLLM, ranks=3)
+    for number in range(12):
+        vlm.complete(request(f"Number {number}"))
+    assert {headers["X-data-parallel-rank"] for headers in loop.headers} == set("012")

@@ -8,7 +8,7 @@ from support.loopback import Loop
 from atlaskit.errors import InputError
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError
-from atlaskit.models.metrics import ServerMetrics, read_metrics
+from atlaskit.models.metrics import ServerMetrics, engines_in, read_metrics
 
 PAGE = """# HELP vllm:prompt_tokens_total Number of prefill tokens processed.
 vllm:prompt_tokens_total{engine="0",model_name="a b"} 100.0
@@ -30,6 +30,22 @@ def test_counters_are_summed_over_the_engines_of_a_model() -> None:
         read_metrics("<html>", "a b")
     odd = PAGE.replace('"a b"', r'"a \"b\" \\ c"')
     assert read_metrics(odd, 'a "b" \\ c').prompt_tokens == 123
+
+
+@pytest.mark.parametrize(
+    ("page", "engines"),
+    [
+        (PAGE, 2),
+        (PAGE.replace('engine="1"', 'engine="0"'), 1),
+        (PAGE.replace('engine="0"', 'engine="3"'), 1),
+        ("<html>", 1),
+        ("", 1),
+    ],
+)
+def test_the_engines_of_a_model_are_counted(page: str, engines: int) -> None:
+    """Only if a request can name each of them: their numbers begin with 0."""
+    assert engines_in(page, "a b") == engines
+    assert engines_in(page, "other") == 1
 
 
 def test_an_endpoint_without_counters_is_an_error(loop: Loop) -> None:

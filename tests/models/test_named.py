@@ -66,6 +66,19 @@ def test_a_model_and_a_maker_pass() -> None:
     assert as_model_or_maker(ak.Oracle) is ak.Oracle
 
 
+@pytest.mark.usefixtures("no_start")
+@pytest.mark.parametrize(("parallel", "copies"), [(4, "auto"), (1, 1)])
+def test_many_questions_are_asked_of_many_copies(
+    monkeypatch: pytest.MonkeyPatch, parallel: int, copies: object
+) -> None:
+    """One question at a time is answered as fast by one copy, which starts sooner."""
+    made = list[Any]()
+    monkeypatch.setattr("atlaskit.models.named.serve", lambda *_, **given: made.append(given) or Babbler())
+    cases = ak.benchmarks.atlasworld(1, 20.0).cases(drawn=True)[:1]
+    ak.evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
+    assert made == [{"data_parallel": copies}]
+
+
 @pytest.mark.parametrize("address", ["http://", "http://[x", "https://user:secret@host/v1"])
 def test_a_wrong_address_gives_one_sentence(address: str) -> None:
     with pytest.raises(InputError):

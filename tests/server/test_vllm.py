@@ -17,7 +17,7 @@ from typing import Unpack
 
 import pytest
 from support.invariants import check_books, check_grounded
-from support.paths import SUPPORT
+from support.servers import children, members
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
@@ -32,35 +32,17 @@ from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import CallControl, Message, Request
 from atlaskit.models.schema import ParametricSchema
-from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.usefixtures("small_and_offline")]
 
 BUDGET = Budget(calls=12)
 
 
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of 4 million random weights with its own tokenizer. Nothing is downloaded."""
-    folder = tmp_path_factory.mktemp("model") / "tiny"
-    script = SUPPORT / "tiny_model.py"
-    subprocess.run([install.interpreter(), script, folder], check=True, capture_output=True)
-    return folder
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_and_offline() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        yield
-
-
 @pytest.fixture(scope="module")
-def vlm(tiny: Path, _small_and_offline: None) -> Iterator[VLM]:
+def vlm(tiny: Path, small_and_offline: None) -> Iterator[VLM]:
     with serve(tiny) as vlm:
         yield vlm
 
@@ -181,13 +163,6 @@ def test_the_error_of_a_failed_start_has_vllms_reason(tiny: Path) -> None:
     assert "\n" not in str(caught.value) and "server.log" in str(caught.value)
 
 
-def children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
 def test_a_dead_server_costs_no_evidence_and_a_new_one_completes_the_run(
     tiny: Path, world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,16 +216,3 @@ def test_the_server_ends_with_a_killed_user(tiny: Path) -> None:
     while members(group):
         assert time.monotonic() < until_s, members(group)
         time.sleep(0.2)
-
-
-def members(group: int) -> list[int]:
-    """Return the ids of a group's processes that still run."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, process_group = path.read_text().rpartition(")")[2].split()[:3]
-        except OSError:
-            continue
-        if int(process_group) == group and state != "Z":
-            found.append(int(path.parent.name))
-    return found

@@ -103,6 +103,8 @@ class Loop:
     """Its list of models; empty for the one model "loop"."""
     owner: str = "vllm"
     """The owner of its model, in the list of models."""
+    counters: str = ""
+    """Its page of counters; empty for none."""
     list_faults: list[Fault] = field(default_factory=list)
     """Faults for requests of the list of models."""
     plans: dict[str, FaultPlan] = field(default_factory=dict)
@@ -160,6 +162,12 @@ def loopback() -> Iterator[Loop]:
                 loop.connections += 1
 
         def do_GET(self) -> None:  # http.server prescribes the name
+            if self.path.endswith("/metrics"):
+                self.send_response(200 if loop.counters else 404)
+                self.send_header("Content-Length", str(len(loop.counters)))
+                self.end_headers()
+                self.wfile.write(loop.counters.encode())
+                return
             page = {"object": "list", "data": loop.models or [{"id": "loop", "owned_by": loop.owner}]}
             self.play(loop.list_faults.pop(0) if loop.list_faults else lambda handler: send(handler, 200, page))
 

@@ -1,4 +1,4 @@
-"""Model folders and processes of the stand-in for vLLM (`support.stub_vllm`)."""
+"""Processes of servers, and model folders of the stand-in for vLLM (`support.stub_vllm`)."""
 
 from __future__ import annotations
 
@@ -49,3 +49,24 @@ def wait_until_gone(model: Path, within_s: float = 30.0) -> None:
     while any(map(is_alive, pids(model))):
         assert time.monotonic() < until_s, f"processes that still run: {pids(model)}"
         time.sleep(0.05)
+
+
+def children(pid: int) -> list[int]:
+    """Return the ids of a process's children."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def members(group: int) -> list[int]:
+    """Return the ids of a group's processes that still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, process_group = path.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(process_group) == group and state != "Z":
+            found.append(int(path.parent.name))
+    return found

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, check_whole
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
@@ -29,21 +30,43 @@ class ServerFlags:
 
     tensor_parallel: int = 1
     """GPUs that share one copy of the model."""
-    data_parallel: int = 1
-    """Copies of the model."""
+    data_parallel: int | Literal["auto"] = 1
+    """Copies of the model, each in an engine of its own. "auto": as many as serve many questions
+    best, see `resolved`."""
     arguments: tuple[str, ...] = ()
     """More arguments of vLLM. They override the kit's."""
 
     def __post_init__(self) -> None:
         for name in ("tensor_parallel", "data_parallel"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
+            value = getattr(self, name)
+            if name == "data_parallel" and value == "auto":
+                continue
+            check_whole(name, value)
         for argument in self.arguments:
             if argument.partition("=")[0] in RESERVED:
                 raise InputError(f"{argument} must not be passed: atlaskit sets it, to reach the server.")
 
+    def resolved(self, name: str, build: Build) -> ServerFlags:
+        """Return the flags with a number in place of `data_parallel="auto"`.
+
+        On GPUs it is a copy for every `tensor_parallel` GPUs. On a CPU it is an engine for each
+        core, for a model so small that one core computes faster than it is told what to compute
+        (`Preset.copy_per_core`), and one for any other.
+
+        Args:
+            name: The name that the model is served under.
+            build: vLLM's build.
+        """
+        if self.data_parallel != "auto":
+            return self
+        if build == "serve-gpu":
+            copies = max(1, hardware.gpus() // self.tensor_parallel)
+        else:
+            copies = hardware.engines() if preset_for(name).copy_per_core and self.tensor_parallel == 1 else 1
+        return replace(self, data_parallel=copies)
+
     def command(self, python: str, model: str, name: str, port: int, media: Path, build: Build) -> list[str]:
-        """Return the command that starts the server.
+        """Return the command that starts the server. The flags must be `resolved`.
 
         Args:
             python: An interpreter that has vLLM.
@@ -76,6 +99,10 @@ class ServerFlags:
             flags["dtype"] = hardware.fast_dtype()
         caching = "--enable-prefix-caching" if preset_for(name).prefix_caching else "--no-enable-prefix-caching"
         switches = [caching, "--enable-prompt-tokens-details"]
+        if build == "serve-cpu" and self.data_parallel != 1 and self.tensor_parallel == 1:
+            # vLLM's worker in the engine's own process. In a process of its own, it would be bound
+            # to the same cores as the workers of all other engines.
+            switches += ["--distributed-executor-backend", "uni"]
         # Compiling takes half a minute for a small model, once, and saves a quarter of each call.
         # For a large model it takes long and saves little.
         if build == "serve-cpu" and not (preset_for(name).compile_on_cpu and hardware.can_compile()):
@@ -113,20 +140,24 @@ def thinking_arguments(model: str, thinking: bool | None) -> tuple[str, ...]:
     return ("--default-chat-template-kwargs", settings)
 
 
-def environment(build: Build, python: str, name: str) -> dict[str, str]:
+def environment(build: Build, python: str, name: str, copies: int = 1) -> dict[str, str]:
     """Return the environment variables of the server's process.
 
     Args:
         build: vLLM's build.
         python: The interpreter that runs it.
         name: The name that the model is served under.
+        copies: Copies of the model.
     """
     # The server listens on the loopback address only; a key would lock out our own client.
     variables = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
     variables["VLLM_NO_USAGE_STATS"] = "1"
     variables["PYTHONSAFEPATH"] = "1"  # a queue.py in the working directory must not hide the library's
     if build == "serve-cpu":
-        variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(hardware.kv_cache_gib()))
+        variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(hardware.kv_cache_gib(copies)))
+        if copies > 1:
+            variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # or vLLM puts workers into own processes
+            variables.setdefault("OMP_NUM_THREADS", str(max(1, hardware.cores() // copies)))
     if preset_for(name).torchvision and (folder := image_processing(python)):
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), str(folder)]))
     return variables

@@ -1,10 +1,11 @@
-"""Detects GPU, processor features, C++ compiler and memory; chooses number format and cache
-size.
+"""Detects GPUs, cores, processor features, C++ compiler and memory; chooses number format, cache
+size and number of engines.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -12,19 +13,55 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+MOST_ENGINES = 8
+"""Engines beyond this number starve: one API server feeds them all, and takes a twentieth of a
+second of processor time for each call."""
+GIB_PER_ENGINE = 4
+"""Memory of the machine for each engine of a small model on a CPU. It takes about half of that."""
 PROBE = b'#include <Python.h>\n#include <omp.h>\nextern "C" int tried() { return omp_get_max_threads(); }\n'
 """A program that a working compiler can build."""
 
 
 def has_nvidia_gpu() -> bool:
     """Return whether NVIDIA's driver lists a GPU."""
+    return bool(_listed_gpus())
+
+
+def gpus() -> int:
+    """Return how many GPUs a server may use: those of CUDA_VISIBLE_DEVICES, or all."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return len(_listed_gpus()) if visible is None else len(list(filter(None, visible.split(","))))
+
+
+def _listed_gpus() -> list[str]:
+    """Return the lines with which NVIDIA's driver lists the GPUs."""
     if shutil.which("nvidia-smi") is None:
-        return False
+        return []
     try:
         listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30)
     except subprocess.TimeoutExpired:
-        return False
-    return listing.returncode == 0 and "GPU" in listing.stdout
+        return []
+    return [line for line in listing.stdout.splitlines() if line.startswith("GPU ")] if not listing.returncode else []
+
+
+def cores(cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return how many processor cores this process may use; at least 1.
+
+    Two hyper-threads of one core count once, and a container's quota is obeyed.
+
+    Args:
+        cpuinfo_path: Linux's description of the processor.
+        quota: The quota of the control group: microseconds of processor time, and in how many.
+    """
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    physical = set[tuple[str, ...]]()
+    for record in cpuinfo(cpuinfo_path).split("\n\n"):
+        values: dict[str, str] = dict(re.findall(r"^(processor|physical id|core id)\s*: (\d+)$", record, re.MULTILINE))
+        if int(values.get("processor", -1)) in usable:
+            physical.add(tuple(values.get(name, values["processor"]) for name in ("physical id", "core id")))
+    granted, _, period = cpuinfo(quota).partition(" ")
+    most = int(granted) // int(period) if granted.isdigit() and int(period) else len(usable)
+    return max(1, min(len(physical) or len(usable), most))
 
 
 def cpuinfo(path: Path = Path("/proc/cpuinfo")) -> str:
@@ -59,6 +96,18 @@ def can_compile() -> bool:
         return False
 
 
-def kv_cache_gib() -> int:
-    """Return the GiB for the key-value cache of a CPU server: a sixth of the memory, 1 to 4."""
-    return max(1, min(4, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**30 // 6))
+def engines() -> int:
+    """Return how many engines of a small model serve best on the CPU: one a core, if they fit."""
+    return max(1, min(cores(), MOST_ENGINES, _memory_gib() // GIB_PER_ENGINE))
+
+
+def kv_cache_gib(engines: int = 1) -> int:
+    """Return the GiB for the key-value cache of each engine of a CPU server, 1 to 4.
+
+    Together they take a sixth of the memory.
+    """
+    return max(1, min(4, _memory_gib() // 6 // engines))
+
+
+def _memory_gib() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**30

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 from urllib.parse import urlsplit
 
 from atlaskit.errors import InputError, reason
@@ -189,8 +189,9 @@ class Server:
         return next((other.vlm for other in same if other.vlm and other.vlm.name == self.name), None)
 
     def is_like(self, other: Server) -> bool:
-        """Return whether one process may serve both."""
-        return (self.model, self.flags, self.port) == (other.model, other.flags, other.port)
+        """Return whether one process may serve both. Replies do not depend on the copies."""
+        mine, others = (replace(server.flags, data_parallel=1) for server in (self, other))
+        return (self.model, mine, self.port) == (other.model, others, other.port)
 
     def _launch(self, stops: int) -> VLM:
         """Start a server and return its client; raise if `stop` is called in the meantime."""
@@ -201,8 +202,10 @@ class Server:
         try:
             folder = ServerFolder()
             self.log = folder.log
-            command = self.flags.command(python, self.model, self.name, port, folder.media, build)
-            variables = environment(build, python, self.name)
+            flags = self.flags.resolved(self.name, build)
+            copies = int(flags.data_parallel)
+            command = flags.command(python, self.model, self.name, port, folder.media, build)
+            variables = environment(build, python, self.name, copies)
             with self._state:
                 if self._stops != stops:
                     folder.remove()
@@ -217,7 +220,7 @@ class Server:
         except BaseException:
             self._end(keep_log=True)
             raise
-        dialect = replace(VLLM, media=folder.media, ranks=self.flags.data_parallel)
+        dialect = replace(VLLM, media=folder.media, ranks=copies)
         return self._new_client(f"{url}/v1", self.name, dialect=dialect)
 
     def _new_client(self, url: str, name: str | None, **own: Any) -> VLM:
@@ -269,7 +272,7 @@ def serve(
     *,
     port: int | None = None,
     tensor_parallel: int = 1,
-    data_parallel: int = 1,
+    data_parallel: int | Literal["auto"] = 1,
     arguments: Sequence[str] = (),
     python: str | Path | None = None,
     start_s: float = 3600.0,
@@ -291,7 +294,9 @@ def serve(
         port: Port on 127.0.0.1. If a server of the same model runs there (or on 8000, if None),
             it is used. None: a free port for a new server.
         tensor_parallel: GPUs that share one copy of the model.
-        data_parallel: Copies of the model.
+        data_parallel: Copies of the model, each in an engine of its own, behind one address. "auto"
+            is for many questions at once: as many as serve them best. A server of the model that
+            already runs is used with as many as it has.
         arguments: More arguments of vLLM.
         python: An interpreter that has vLLM. None: the kit's own, see `install.interpreter`.
         start_s: Most seconds the start may take.

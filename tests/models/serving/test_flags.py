@@ -13,13 +13,21 @@ from atlaskit.errors import InputError
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.flags import ServerFlags, environment
+from atlaskit.models.serving.install import Build
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.vision import FOLDER
 from atlaskit.models.serving.weights import served_family
 
 
 @pytest.mark.parametrize(
-    "options", [{"tensor_parallel": 0}, {"data_parallel": -1}, {"port": 70000}, {"arguments": ["--api-key=x"]}]
+    "options",
+    [
+        {"tensor_parallel": 0},
+        {"data_parallel": -1},
+        {"data_parallel": "many"},
+        {"port": 70000},
+        {"arguments": ["--api-key=x"]},
+    ],
 )
 def test_an_invalid_setting_is_an_error(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
@@ -161,6 +169,95 @@ def test_a_compiler_must_exist_and_work(tmp_path: Path, monkeypatch: pytest.Monk
             hardware.can_compile.cache_clear()
     finally:
         hardware.can_compile.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "flags", "copies"),
+    [
+        ("nano@0123456789ab", "serve-cpu", ServerFlags(data_parallel="auto"), 6),
+        ("nano@0123456789ab", "serve-cpu", ServerFlags(), 1),
+        ("nano@0123456789ab", "serve-cpu", ServerFlags(data_parallel=3), 3),
+        ("some/model", "serve-cpu", ServerFlags(data_parallel="auto"), 1),
+        ("some/model", "serve-gpu", ServerFlags(data_parallel="auto"), 4),
+        ("some/model", "serve-gpu", ServerFlags(2, "auto"), 2),
+        ("some/model", "serve-gpu", ServerFlags(8, "auto"), 1),
+    ],
+)
+def test_the_number_of_copies_follows_from_the_model_and_the_machine(
+    monkeypatch: pytest.MonkeyPatch, name: str, build: Build, flags: ServerFlags, copies: int
+) -> None:
+    monkeypatch.setattr(hardware, "engines", lambda: 6)
+    monkeypatch.setattr(hardware, "gpus", lambda: 4)
+    assert flags.resolved(name, build) == ServerFlags(flags.tensor_parallel, copies)
+
+
+def test_engines_on_a_cpu_share_cores_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No engine binds its threads to the cores of another, and none takes all memory."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
+    monkeypatch.setattr(hardware, "cores", lambda: 8)
+    monkeypatch.setattr(hardware, "_memory_gib", lambda: 24)
+    several = flags_of(ServerFlags(data_parallel=4).command("python", "m", "m", 8123, tmp_path, "serve-cpu"))
+    assert (several["--data-parallel-size"], several["--distributed-executor-backend"]) == ("4", "uni")
+    variables = environment("serve-cpu", "env/bin/python", "m", 4)
+    assert (variables["OMP_NUM_THREADS"], variables["VLLM_ENABLE_V1_MULTIPROCESSING"]) == ("2", "0")
+    assert variables["VLLM_CPU_KVCACHE_SPACE"] == "1"
+    one = flags_of(ServerFlags().command("python", "m", "m", 8123, tmp_path, "serve-cpu"))
+    assert "--distributed-executor-backend" not in one
+    variables = environment("serve-cpu", "env/bin/python", "m")
+    assert "OMP_NUM_THREADS" not in variables and variables["VLLM_CPU_KVCACHE_SPACE"] == "4"
+    gpus = flags_of(ServerFlags(data_parallel=4).command("python", "m", "m", 8123, tmp_path, "serve-gpu"))
+    assert "--distributed-executor-backend" not in gpus
+    assert "OMP_NUM_THREADS" not in environment("serve-gpu", "env/bin/python", "m", 4)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert environment("serve-cpu", "env/bin/python", "m", 4)["OMP_NUM_THREADS"] == "3", "the user's own"
+
+
+@pytest.mark.parametrize(
+    ("usable", "quota", "cores"),
+    [
+        ({0, 1, 2, 3}, None, 2),
+        ({0, 2}, None, 1),
+        ({0, 1}, None, 2),
+        ({0, 1, 2, 3}, "max 100000", 2),
+        ({0, 1, 2, 3}, "150000 100000", 1),
+        ({0, 1, 2, 3}, "50000 100000", 1),
+    ],
+)
+def test_hyper_threads_count_once_and_a_quota_is_obeyed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usable: set[int], quota: str | None, cores: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: usable, raising=False)
+    records = [f"processor\t: {n}\nphysical id\t: 0\ncore id\t\t: {n % 2}\nflags\t\t: sse2" for n in range(4)]
+    (tmp_path / "cpuinfo").write_text("\n\n".join(records))
+    if quota is not None:
+        (tmp_path / "cpu.max").write_text(f"{quota}\n")
+    assert hardware.cores(tmp_path / "cpuinfo", tmp_path / "cpu.max") == cores
+    assert hardware.cores(tmp_path / "none", tmp_path / "none") == len(usable), "a system that does not tell"
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory_gib", "engines"), [(2, 24, 2), (1, 24, 1), (64, 256, 8), (8, 8, 2), (8, 2, 1)]
+)
+def test_engines_are_as_many_as_cores_if_they_fit(
+    monkeypatch: pytest.MonkeyPatch, cores: int, memory_gib: int, engines: int
+) -> None:
+    monkeypatch.setattr(hardware, "cores", lambda: cores)
+    monkeypatch.setattr(hardware, "_memory_gib", lambda: memory_gib)
+    assert hardware.engines() == engines
+
+
+@pytest.mark.parametrize(("visible", "gpus"), [(None, 2), ("1", 1), ("0,1", 2), ("", 0)])
+def test_gpus_are_counted_as_the_driver_and_the_user_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str | None, gpus: int
+) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'GPU 0: A (UUID: a)'\necho 'GPU 1: A (UUID: b)'\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert hardware.has_nvidia_gpu() and hardware.gpus() == gpus
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,19 @@ def test_other_options_of_the_client_use_the_same_process(tmp_path: Path, stub: 
         assert all(map(is_alive, before)), "the second block stops nothing"
 
 
+def test_a_server_is_used_with_as_many_copies_as_it_has(tmp_path: Path, stub: Path) -> None:
+    """Replies do not depend on the copies, so a second server would only take memory."""
+    model = model_folder(tmp_path)
+    with stub_server(model, stub, data_parallel=2) as first:
+        assert first.dialect.ranks == 2
+        before = pids(model)
+        for copies in ("auto", 1, 3):
+            with stub_server(model, stub, data_parallel=copies) as other:
+                assert other is first and pids(model) == before
+        with stub_server(ModelSpec(str(model), extra_body={"top_k": 2}), stub) as another_client:
+            assert another_client.dialect == first.dialect, "its conversations stay on their engines too"
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_an_exception_in_the_block_stops_the_server(tmp_path: Path, stub: Path, error: type[BaseException]) -> None:
     model = model_folder(tmp_path)

@@ -1,0 +1,30 @@
+"""A tiny untrained model, and the settings with which it is served."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.paths import SUPPORT
+
+from atlaskit.models.serving import install
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of 4 million random weights with its own tokenizer. Nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    script = SUPPORT / "tiny_model.py"
+    subprocess.run([install.interpreter(), script, folder], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small_and_offline() -> Iterator[None]:
+    """Let a server take little memory, and download nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield

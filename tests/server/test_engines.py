@@ -1,0 +1,111 @@
+"""Several engines behind one real vLLM server: `ak.serve(model, data_parallel=2)`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.invariants import check_books
+from support.servers import children, members
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.schemas import TaskAnswer
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
+from atlaskit.models.client import VLM
+from atlaskit.models.errors import ModelError, ServerError
+from atlaskit.models.http import Endpoint, parsed
+from atlaskit.models.metrics import engines_in, metrics_url, read_metrics
+from atlaskit.models.payload import build_payload
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.serving.server import Server, serve
+
+pytestmark = [pytest.mark.server, pytest.mark.usefixtures("small_and_offline")]
+
+COPIES = 2
+BUDGET = Budget(calls=8)
+
+
+@pytest.fixture(scope="module")
+def server(tiny: Path, small_and_offline: None) -> Iterator[Server]:
+    server = serve(tiny, data_parallel=COPIES, progress=False)
+    server.start()
+    yield server
+    group = group_of(server)
+    server.stop()
+    assert members(group) == [], "stop() ends all engines"
+
+
+@pytest.fixture
+def vlm(server: Server) -> VLM:
+    return server.start()
+
+
+def group_of(server: Server) -> int:
+    assert server._process is not None
+    return children(server._process.supervisor.pid)[0]
+
+
+def engines(server: Server) -> list[int]:
+    """Return the process ids of a server's engines."""
+    running = members(group_of(server))
+    return [pid for pid in running if b"EngineCore" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def request(text: str) -> Request:
+    system = Message("system", ("Say what to look for.",))
+    return Request("master", "task", (system, Message("user", (text,))), TaskAnswer, max_tokens=200)
+
+
+def test_all_engines_answer_and_their_counters_are_summed(server: Server, vlm: VLM, world: World, cache: Cache) -> None:
+    assert len(engines(server)) == COPIES
+    before = vlm.counters()
+    result = ask(world.drawn, world.questions[0], vlm=vlm, cache=cache, cell=64, workers=2, budget=BUDGET)
+    assert result.prediction is not None
+    check_books(result, BUDGET)
+    replies = [vlm.complete(request(f"Number {number}.")) for number in range(8)]
+    counted = vlm.counters() - before
+    tokens = result.total.tokens + sum(reply.usage.tokens for reply in replies)
+    assert counted.prompt_tokens + counted.completion_tokens == tokens
+    page = Endpoint(vlm.base_url).get(metrics_url(vlm.base_url)).decode()
+    assert engines_in(page, vlm.name) == COPIES
+    for number in range(COPIES):
+        own = "\n".join(line for line in page.splitlines() if f'engine="{number}"' in line)
+        assert read_metrics(own, vlm.name).completion_tokens > 0
+
+
+def test_a_reply_does_not_depend_on_the_engine(vlm: VLM) -> None:
+    asked = request("Where is the red circle?")
+    payload = build_payload(asked, vlm.name, replace(vlm.dialect, ranks=1), {"temperature": 0.0, "seed": 0}, ())
+    headers = [{**payload.headers, "X-data-parallel-rank": str(number)} for number in range(COPIES)]
+    pages = [Endpoint(vlm.base_url).post("chat/completions", payload.body, each, 60.0, None) for each in headers]
+    assert len({parsed(page)["choices"][0]["message"]["content"] for page in pages}) == 1
+
+
+def test_a_client_that_knows_only_the_address_keeps_conversations_on_their_engine(vlm: VLM) -> None:
+    assert VLM(vlm.base_url).dialect.ranks == VLM(vlm.base_url, vlm.name).dialect.ranks == COPIES
+
+
+def test_a_dead_engine_ends_the_server_and_a_new_one_starts(
+    server: Server, vlm: VLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not go on with half of its engines: half of the conversations would fail."""
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.05)
+    group = group_of(server)
+    os.kill(engines(server)[-1], signal.SIGKILL)
+    with pytest.raises(ServerError, match="has died"):
+        server.wait()
+    with pytest.raises(ModelError, match="No model answers") as caught:
+        vlm.complete(request("Is anybody there?"))
+    assert "\n" not in str(caught.value)
+    until_s = time.monotonic() + 60
+    while members(group):
+        assert time.monotonic() < until_s, members(group)
+        time.sleep(0.2)
+    assert server.start().complete(request("Is anybody there?")).answer is not None
