@@ -27,6 +27,7 @@ from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
 from atlaskit.models.cached import reply_key
 from atlaskit.models.presets import NANO, preset_for
 from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.runs.archive import export, import_
 
 SMALL: dict[str, Any] = {"cell": 32, "progress": False}
 
@@ -297,10 +298,28 @@ def test_invalid_measurements_are_input_errors(cases: tuple[Case, ...], in_tmp: 
 
 def test_a_replay_makes_no_measurement(cases: tuple[Case, ...]) -> None:
     cache, options = Cache(None), {"vlm": ak.Oracle, "workers": [2], "progress": False}
-    with pytest.raises(InputError, match="no measurement of .* with 2 workers on this machine"):
+    with pytest.raises(InputError, match="no measurement of .* with 2 workers, and a replay"):
         by_workers(cases[:1], cache=cache, replay=True, **options)
     measured = by_workers(cases[:1], cache=cache, **options)
     pd.testing.assert_frame_equal(by_workers(cases[:1], cache=cache, replay=True, **options), measured)
+
+
+def test_a_measurement_of_another_machine_is_used_by_replays_alone(
+    cases: tuple[Case, ...], oracle_world: World, cache: Cache, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"workers": [1], **SMALL}
+    first = by_workers(cases[:1], vlm=ak.Oracle(oracle_world), cache=cache, **options)
+    (key,) = [entry.key for entry in cache.entries() if entry.key.startswith("timing:")]
+    cache.put_json(key, {**cache.get_json(key), "processor": "another, 64 cores", "seconds": 1e6})
+    by_workers(cases[:1], vlm=ak.Oracle(oracle_world), cache=cache, replay=True, **options)
+    export(tmp_path / "timings.zip", made_since_s=0.0, cache=cache)
+    elsewhere = Cache(tmp_path / "elsewhere")
+    import_(tmp_path / "timings.zip", cache=elsewhere)
+    replayed = by_workers(cases[:1], vlm=ak.Oracle(oracle_world), cache=elsewhere, replay=True, **options)
+    assert replayed["seconds"].tolist() == [1e6] and replayed.attrs["processor"] == "another, 64 cores"
+    assert "processor" not in replayed and list(replayed) == list(first)
+    again = by_workers(cases[:1], vlm=ak.Oracle(oracle_world), cache=elsewhere, **options)
+    assert again.loc[0, "seconds"] < 1e6 and again.attrs["processor"] == processor()
 
 
 @pytest.mark.parametrize("latency_s", [-0.1, float("inf"), float("nan"), "1", True, None])
