@@ -8,7 +8,7 @@ file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache, default_cache
@@ -149,7 +149,7 @@ def _keys_since(moment_s: float, cache: Cache) -> set[str]:
     manifests = [manifest for key in made if (manifest := manifest_in(cache.get_json(key))) is not None]
     if not manifests:
         raise InputError(f"{cache} holds no run that was made since that moment.")
-    keys = set().union(*(_held(manifest, cache) for manifest in manifests))
+    keys = _held(((key, digest) for manifest in manifests for key, digest in manifest.items()), cache)
     return keys | {key for key in asked if lines_key(str(cache.get_json(key))) in keys}
 
 
@@ -169,16 +169,17 @@ def _needed_keys(trace: Trace, cache: Cache) -> set[str]:
     manifest = manifest_in(cache.get_json(key))
     if manifest is None:
         raise CacheError(f"{cache} does not know this run; export it from the cache that it was made with.")
-    return {key, *_held(manifest, cache)}
+    return {key, *_held(manifest.items(), cache)}
 
 
-def _held(manifest: dict[str, str], cache: Cache) -> set[str]:
-    """Return the keys of a manifest; raise CacheError if an entry is missing or has changed."""
-    missing = Counter(kind_of(entry) for entry, digest in manifest.items() if cache.digest(entry) != digest)
+def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
+    """Return the keys of entries; raise CacheError if one is missing or has another digest."""
+    unique = set(needed)  # runs share most of their large entries
+    missing = Counter(kind_of(entry) for entry, digest in unique if cache.digest(entry) != digest)
     if missing:
         counts = ", ".join(f"{count} of kind {kind!r}" for kind, count in sorted(missing.items()))
         raise CacheError(f"{cache} no longer holds all entries that this run needs ({counts}); run it again.")
-    return set(manifest)
+    return {key for key, _ in unique}
 
 
 def _manifest(cache: Cache) -> dict[str, str]:
