@@ -109,6 +109,8 @@ class Measured(BaseModel):
     serial_seconds: NonNegativeFloat
     worker_calls: NonNegativeInt
     worker_seconds: NonNegativeFloat
+    processor: str
+    """The processor of the machine on which it was measured."""
 
 
 def by_workers(
@@ -134,7 +136,7 @@ def by_workers(
             for each.
         cache: The cache of measurements.
         refresh: Whether to measure again what the cache holds.
-        replay: Whether to use cached measurements only.
+        replay: Whether to use cached measurements only, those of other machines included.
         **settings: Keyword arguments of `ask`.
 
     Returns:
@@ -143,8 +145,8 @@ def by_workers(
         `frames_decoded`; and in seconds: `seconds` of wall-clock time, `serial_seconds` of them in
         which no worker's call ran, `worker_seconds` as the sum over all `worker_calls`, and
         `normalised_seconds`, which are `seconds` scaled to the number of calls that the fewest
-        workers make, the paper's "equal workload" (§4.4). The table's `attrs` hold the models, the
-        settings and the processor.
+        workers make, the paper's "equal workload" (§4.4); and the `processor` on which the row was
+        measured. The table's `attrs` hold the models and the settings.
 
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if a setting does not
@@ -172,7 +174,7 @@ def by_workers(
     fewest_workers_calls = table["calls"].iloc[:: len(counts)].repeat(len(counts)).to_numpy()
     table["normalised_seconds"] = table["seconds"] * fewest_workers_calls / table["calls"]
     names = sorted({model.name for model in models})
-    table.attrs = {"models": names, "settings": json_settings(settings), "processor": processor()}
+    table.attrs = {"models": names, "settings": json_settings(settings)}
     return table
 
 
@@ -198,12 +200,14 @@ class _TimedQuestion:
     def measured(self, workers: int, cache: Cache, *, refresh: bool, replay: bool) -> Measured:
         """Return the cached measurement, or make one; raise InputError if a replay lacks it."""
         measured = None if refresh else self._cached(workers, cache)
-        if measured is None and replay:
+        if replay and measured is None:
             raise InputError(
-                f"The cache holds no measurement of {self.question.id!r} with {workers} workers on this machine, and a "
-                f"replay makes none; run it without replay first."
+                f"The cache holds no measurement of {self.question.id!r} with {workers} workers, and a replay makes "
+                f"none; run it without replay first."
             )
-        return measured or self._measure(workers, cache)
+        if measured is None or not (replay or measured.processor == processor()):
+            return self._measure(workers, cache)
+        return measured
 
     def _cached(self, workers: int, cache: Cache) -> Measured | None:
         """Return a stored measurement; None if there is none, or the entry is not a measurement."""
@@ -239,6 +243,7 @@ class _TimedQuestion:
             serial_seconds=serial_s(timed.calls, seconds),
             worker_calls=len(worker_calls),
             worker_seconds=sum(call.ended_s - call.began_s for call in worker_calls),
+            processor=processor(),
         )
         return measured, any(call.failure for call in result.calls)
 
@@ -250,7 +255,6 @@ class _TimedQuestion:
             self.model,
             workers=workers,
             settings=json_settings(self.settings),
-            processor=processor(),
             atlaskit=version("atlaskit"),
         )
 
@@ -277,18 +281,17 @@ def timing_key(
     *,
     workers: int,
     settings: dict[str, Any],
-    processor: str,
     atlaskit: str,
 ) -> str:
     """Return the key of a measurement of one question with one number of workers.
 
-    Leaves out the endpoint's address: to measure the same model behind another server, pass
+    Leaves out the processor, so that a replay finds what another machine measured; the entry names
+    it. Leaves out the endpoint's address: to measure the same model behind another server, pass
     `refresh=True`.
     """
     return entry_key(
         "timing",
         atlaskit=atlaskit,
-        processor=processor,
         question=question,
         video=video,
         lines=lines,
