@@ -15,7 +15,6 @@ import platform
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -112,9 +111,9 @@ class Measured(BaseModel):
     worker_calls: NonNegativeInt
     worker_seconds: NonNegativeFloat
     processor: str
-    """What it was measured on: see `processor`."""
+    """The processor of the machine on which it was measured."""
     atlaskit: str
-    """The version of atlaskit."""
+    """The version of atlaskit that measured it."""
 
     @property
     def is_of_here(self) -> bool:
@@ -136,8 +135,7 @@ def by_workers(
     """Ask every question with each number of workers, one question at a time, and return the times.
 
     Replies are neither taken from a cache nor stored in one. The measurements are: running the same
-    line again makes no model call and returns the same table. A measurement of another processor or
-    version of atlaskit is made again, except in a replay. A run in which a call failed is not
+    line again makes no model call and returns the same table. A run in which a call failed is not
     stored. Nothing else should run on the machine while it measures.
 
     Args:
@@ -146,7 +144,7 @@ def by_workers(
             for each.
         cache: The cache of measurements.
         refresh: Whether to measure again what the cache holds.
-        replay: Whether to use cached measurements only, whatever machine they were made on.
+        replay: Whether to use cached measurements only, those of other machines included.
         **settings: Keyword arguments of `ask`.
 
     Returns:
@@ -155,8 +153,8 @@ def by_workers(
         `frames_decoded`; and in seconds: `seconds` of wall-clock time, `serial_seconds` of them in
         which no worker's call ran, `worker_seconds` as the sum over all `worker_calls`, and
         `normalised_seconds`, which are `seconds` scaled to the number of calls that the fewest
-        workers make, the paper's "equal workload" (§4.4). The table's `attrs` hold the models, the
-        settings and the processors.
+        workers make, the paper's "equal workload" (§4.4); and the `processor` on which the row was
+        measured. The table's `attrs` hold the models and the settings.
 
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if a setting does not
@@ -172,22 +170,21 @@ def by_workers(
 
     import pandas as pd
 
-    rows, processors = list[dict[str, Any]](), set[str]()
+    rows = list[dict[str, Any]]()
     with tqdm(total=len(in_order) * len(counts), unit="run", disable=not progress) as bar:
         for case, model in zip(in_order, models, strict=True):
             run = _TimedQuestion(case.question, case.opened(), model, settings)
             for count in counts:
                 measured = run.measured(count, cache, refresh=refresh, replay=replay)
-                columns = measured.model_dump(exclude={"processor", "atlaskit"})
+                columns = measured.model_dump(exclude={"atlaskit"})
                 rows.append({"id": case.question.id, "video": case.video, "workers": count, **columns})
-                processors.add(measured.processor)
                 bar.update()
     save_timings_manifest(cache)
     table = pd.DataFrame(rows)
     fewest_workers_calls = table["calls"].iloc[:: len(counts)].repeat(len(counts)).to_numpy()
     table["normalised_seconds"] = table["seconds"] * fewest_workers_calls / table["calls"]
     names = sorted({model.name for model in models})
-    table.attrs = {"models": names, "settings": json_settings(settings), "processor": "; ".join(sorted(processors))}
+    table.attrs = {"models": names, "settings": json_settings(settings)}
     return table
 
 
@@ -212,13 +209,13 @@ class _TimedQuestion:
 
     def measured(self, workers: int, cache: Cache, *, refresh: bool, replay: bool) -> Measured:
         """Return the cached measurement, or make one; raise InputError if a replay lacks it."""
-        cached = None if refresh else self._cached(workers, cache)
-        if cached is None and replay:
+        measured = None if refresh else self._cached(workers, cache)
+        if replay and measured is None:
             raise InputError(
                 f"The cache holds no measurement of {self.question.id!r} with {workers} workers, and a replay makes "
                 f"none; run it without replay first."
             )
-        return cached if cached and (replay or cached.is_of_here) else self._measure(workers, cache)
+        return measured if measured and (replay or measured.is_of_here) else self._measure(workers, cache)
 
     def _cached(self, workers: int, cache: Cache) -> Measured | None:
         """Return a stored measurement; None if there is none, or the entry is not a measurement."""
@@ -277,7 +274,6 @@ def serial_s(calls: Iterable[TimedCall], seconds: float) -> float:
     return sum(end_s - start_s for start_s, end_s in covered.outside(0, seconds))
 
 
-@lru_cache(maxsize=1)
 def processor() -> str:
     """Return the processor's name and its number of cores, as far as the system reports them."""
     lines = cpuinfo().splitlines()
@@ -296,9 +292,9 @@ def timing_key(
 ) -> str:
     """Return the key of a measurement of one question with one number of workers.
 
-    Leaves out the processor and the version of atlaskit, which the entry names, so that a recording
-    serves other machines; and the endpoint's address: to measure the same model behind another
-    server, pass `refresh=True`.
+    Leaves out the processor and the version of atlaskit, so that a replay finds what another
+    machine measured; the entry names both. Leaves out the endpoint's address: to measure the same
+    model behind another server, pass `refresh=True`.
     """
     return entry_key(
         "timing",

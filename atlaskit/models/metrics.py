@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, fields
 
 NAMES = {
+    "requests": "vllm:request_success_total",
     "prompt_tokens": "vllm:prompt_tokens_total",
     "completion_tokens": "vllm:generation_tokens_total",
     "prefix_queries": "vllm:prefix_cache_queries_total",
@@ -25,6 +26,8 @@ class ServerMetrics:
     Subtract an earlier reading from a later one to get the counts of the time between.
     """
 
+    requests: int = 0
+    """Requests that the server answered."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     prefix_queries: int = 0
