@@ -119,6 +119,7 @@ def run_all(
     given |= {"seeds": seeds} if seeds else {}
     if missing := [name for name in given if not any(name in names for names in declared.values())]:
         raise InputError(f"None of these notebooks has a parameter {missing[0]}.")
+    settings = {"scale": scale, "model": model, **given, "replay": replay}
     runs = []
     needs_server = not replay and any("model" in names for names in declared.values())
     with _serving(model, needs_server) as asked:
@@ -127,7 +128,7 @@ def run_all(
             parameters = {**SCALES[scale], **given, "model": asked.words}
             parameters |= {"replay": True} if replay and model != ORACLE else {}
             parameters = {name: value for name, value in parameters.items() if name in own}
-            run = _run(notebook, out, parameters, {"scale": scale, "model": model, "replay": replay})
+            run = _run(notebook, out, parameters, settings)
             runs.append(run)
             write_index(out, [run])  # after each notebook, in case this run is interrupted
             place = f"[{number}/{len(notebooks)}] {notebook.stem}"

@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass, fields
 
 NAMES = {
-    "requests": "vllm:request_success_total",
     "prompt_tokens": "vllm:prompt_tokens_total",
     "completion_tokens": "vllm:generation_tokens_total",
     "prefix_queries": "vllm:prefix_cache_queries_total",
     "prefix_hits": "vllm:prefix_cache_hits_total",
     "image_queries": "vllm:mm_cache_queries_total",
     "image_hits": "vllm:mm_cache_hits_total",
+    "requests": "vllm:request_success_total",
 }
 """vLLM's Prometheus name of each field of `ServerMetrics`."""
 
@@ -26,8 +26,6 @@ class ServerMetrics:
     Subtract an earlier reading from a later one to get the counts of the time between.
     """
 
-    requests: int = 0
-    """Requests that the server answered."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     prefix_queries: int = 0
@@ -38,6 +36,8 @@ class ServerMetrics:
     """Images that the server looked up in its cache of processed images."""
     image_hits: int = 0
     """Images that it found there."""
+    requests: int = 0
+    """Requests that the server answered."""
 
     @property
     def prefix_hit_rate(self) -> float:
