@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError, check_whole
+from atlaskit.experiments.apart import run_apart
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
 from atlaskit.experiments.report import NotebookRun, made_since, title, write_html, write_index
 from atlaskit.models.client import VLM
@@ -50,6 +52,8 @@ SCALES: dict[str, dict[str, Any]] = {
     },
 }
 """Parameters of each scale, for notebooks that declare them; `small` is the notebooks' own."""
+TOGETHER = 2
+"""Notebooks that are replayed at a time: a replay waits for no server and keeps one core busy."""
 
 
 @dataclass(frozen=True)
@@ -123,16 +127,16 @@ def run_all(
     runs = []
     needs_server = not replay and any("model" in names for names in declared.values())
     with _serving(model, needs_server) as asked:
-        for number, notebook in enumerate(notebooks, start=1):
-            own, before = declared[notebook], asked.answered()
-            parameters = {**SCALES[scale], **given, "model": asked.words}
-            parameters |= {"replay": True} if replay and model != ORACLE else {}
-            parameters = {name: value for name, value in parameters.items() if name in own}
-            run = _run(notebook, out, parameters, settings)
+        parameters = {**SCALES[scale], **given, "model": asked.words}
+        parameters |= {"replay": True} if replay and model != ORACLE else {}
+        before = asked.answered()
+        for number, run in enumerate(_runs(declared, out, parameters, settings), start=1):
             runs.append(run)
             write_index(out, [run])  # after each notebook, in case this run is interrupted
-            place = f"[{number}/{len(notebooks)}] {notebook.stem}"
-            print(f"{place}: {_summary(run, before, asked.answered(), notebooks[number:])}", flush=True)
+            after = asked.answered()
+            summary = _summary(run, before, after, notebooks[number:])
+            print(f"[{number}/{len(notebooks)}] {run.name}: {summary}", flush=True)
+            before = after
     return runs
 
 
@@ -165,12 +169,29 @@ def _serving(model: str, needs_server: bool) -> Iterator[_Asked]:
         yield _Asked(str(replace(spec, model=vlm.base_url)), vlm)
 
 
-def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> NotebookRun:
-    began, since_s, failure = time.monotonic(), time.time(), ""
+def _runs(
+    declared: Mapping[Path, Mapping[str, str]], out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Iterator[NotebookRun]:
+    """Run notebooks, each with the parameters that it declares, and yield their runs in order."""
+    own = {path: {name: parameters[name] for name in parameters if name in names} for path, names in declared.items()}
+    if not settings["replay"]:
+        yield from (_run(path, out, values, settings) for path, values in own.items())
+        return
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        yield from pool.map(lambda path: _run(path, out, own[path], settings, is_apart=True), own)
+
+
+def _run(
+    notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], is_apart: bool = False
+) -> NotebookRun:
+    began, since_s, failure, executed = time.monotonic(), time.time(), "", out / notebook.name
     try:
-        executed = run_notebook(notebook, out, parameters)
+        if is_apart:
+            print(run_apart(notebook, out, parameters), end="", flush=True)
+        else:
+            run_notebook(notebook, out, parameters)
     except NotebookError as error:
-        executed, failure = out / notebook.name, str(error)
+        failure = str(error)
     if notebook.name in made_since(out, notebook.stem, since_s):
         write_html(executed)
     return NotebookRun(
