@@ -54,8 +54,9 @@ experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|f
 	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
 
-recordings: demo ## Record the model replies of the quickstart again
-	@$(BIN)/atlaskit cache export recordings/01_quickstart.zip --run figures/01_quickstart_*.json
+recordings: $(VENV)/notebook ## Run all notebooks as `make experiments` does, and record what REPLAY=1 needs
+	@began=$$(date +%Y-%m-%dT%H:%M:%S) && $(MAKE) experiments && \
+		$(BIN)/atlaskit cache export "recordings/$(SCALE).zip" --since "$$began"
 
 lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks
