@@ -20,9 +20,9 @@ from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.records import parse_lines
 
-NOT_IN_MANIFESTS = IMAGES | {"asked", "habits"}
+NOT_IN_MANIFESTS = IMAGES | {"asked", "habits", "served"}
 """Kinds that a manifest leaves out: images can be rendered again, `export` renews an "asked" entry,
-and habits are about one machine."""
+and the others are about one machine."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
