@@ -9,6 +9,7 @@ MINUTES ?= 120
 REPLAY  ?=
 REPLAYS := $(filter-out 0,$(REPLAY))
 SCALE   ?= small
+SEEDS   ?=
 ONLY    ?=
 DATA    ?=
 WORKERS ?=
@@ -48,13 +49,14 @@ lint: $(VENV)/test ## Check style, types, imports between packages, and that not
 	@$(TIMED) "types of nano/learn" $(BIN)/mypy --config-file tools/mypy-learn.ini
 	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
 
-experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=nano DATA=folder WORKERS=8 REPLAY=1
+experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=oracle SEEDS=selection DATA=folder WORKERS=8 REPLAY=1
 	@$(if $(REPLAYS),$(BIN)/atlaskit cache import recordings/*.zip)
 	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
-		$(if $(MODEL),--model "$(MODEL)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
+		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
 
-recordings: demo ## Record the model replies of the quickstart again
-	@$(BIN)/atlaskit cache export recordings/01_quickstart.zip --run figures/01_quickstart_*.json
+recordings: $(VENV)/notebook ## Run all notebooks as `make experiments` does, and record what REPLAY=1 needs
+	@began=$$(date +%Y-%m-%dT%H:%M:%S) && $(MAKE) experiments && \
+		$(BIN)/atlaskit cache export "recordings/$(SCALE).zip" --since "$$began"
 
 lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks

@@ -28,6 +28,7 @@ from atlaskit.evaluation import diagnosis, scaling, statistics
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
+from atlaskit.models.presets import search_settings
 from atlaskit.models.serving.server import serve
 from atlaskit.models.speech import ASR
 from atlaskit.runs import archive as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
@@ -74,6 +75,7 @@ __all__ = [
     "plots",
     "replay",
     "scaling",
+    "search_settings",
     "serve",
     "statistics",
     "strategies",

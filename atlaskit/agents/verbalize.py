@@ -7,8 +7,9 @@ The functions return text that goes into prompts; what a prompt asks the model t
 from __future__ import annotations
 
 import json
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
@@ -20,6 +21,8 @@ from atlaskit.video.subtitles import Line
 
 MOST_SUBTITLES = 24_000
 """Characters of subtitles in one prompt; beyond that, it only gives the number of lines."""
+LEAST_QUOTED = len('"" [0.0–0.0 s]')
+"""Characters that `quote_line` adds to a line's text, at least."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 OPENED_MARK = "*"
 """Follows the number of a cell that was opened before."""
@@ -60,9 +63,10 @@ def cells_text(observation: Observation) -> str:
     then begin with the same text.
     """
     view, lines = observation.view, observation.subtitles
-    by_cell = listed_lines(observation)
+    said = lines_by_cell(observation)
+    by_cell = said if _is_listed(said) else {}
     remark = [] if lines else [NO_SUBTITLES]
-    if not by_cell and lines_by_cell(observation):
+    if said and not by_cell:
         remark = [f"{len(lines)} lines are said in this time, too many to list."]
     if observation.cells == "full":
         rows = [_cell_text(view, cell, by_cell.get(cell.index, [])) for cell in view.cells]
@@ -87,22 +91,33 @@ def lines_by_cell(observation: Observation) -> dict[int, list[Line]]:
     A line belongs to the first open cell during which it is shown; if `observation.cells` is
     "full", to all of them.
     """
-    cells, dead = observation.view.cells, observation.view.dead
+    cells, dead, lines = observation.view.cells, observation.view.dead, observation.subtitles
     starts_s, by_cell = [cell.start_s for cell in cells], dict[int, list[Line]]()
-    for line in observation.subtitles:
-        first = max(0, bisect_right(starts_s, line.start_s) - 1)
-        last = max(first, bisect_left(starts_s, line.end_s) - 1)
-        open_cells = [index for index in range(first, last + 1) if index not in dead]
-        for index in open_cells if observation.cells == "full" else open_cells[:1]:
-            by_cell.setdefault(index, []).append(line)
+    edges = [bisect_left(lines, start_s, key=lambda line: line.start_s) for start_s in starts_s[1:]]
+    for first, (begin, end) in enumerate(pairwise([0, *edges, len(lines)])):  # the lines that begin in a cell
+        if observation.cells != "full" and first not in dead and begin < end:
+            by_cell.setdefault(first, []).extend(lines[begin:end])
+            continue
+        for line in lines[begin:end]:
+            last = max(first, bisect_left(starts_s, line.end_s) - 1)
+            open_cells = [index for index in range(first, last + 1) if index not in dead]
+            for index in open_cells if observation.cells == "full" else open_cells[:1]:
+                by_cell.setdefault(index, []).append(line)
     return dict(sorted(by_cell.items()))
 
 
 def listed_lines(observation: Observation) -> dict[int, list[Line]]:
     """Return the subtitle lines that a prompt lists, by cell: all, or none if they are too many."""
     by_cell = lines_by_cell(observation)
-    length = sum(len(quote_line(line)) for lines in by_cell.values() for line in lines)
-    return by_cell if length <= MOST_SUBTITLES else {}
+    return by_cell if _is_listed(by_cell) else {}
+
+
+def _is_listed(by_cell: Mapping[int, Sequence[Line]]) -> bool:
+    """Return whether lines are few enough to be listed, which is cheap to tell of very many."""
+    lines = [line for cell_lines in by_cell.values() for line in cell_lines]
+    if len(lines) * LEAST_QUOTED > MOST_SUBTITLES:
+        return False
+    return sum(len(quote_line(line)) for line in lines) <= MOST_SUBTITLES
 
 
 def _cell_text(view: View, cell: Cell, lines: Sequence[Line]) -> str:

@@ -1,9 +1,10 @@
 """Questions about videos with known answers; one module per dataset."""
 
 from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.benchmarks.datasets import standard_and_long
 from atlaskit.benchmarks.longvideobench import longvideobench
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.benchmarks.videomme import videomme
 
-__all__ = ["atlasworld", "longvideobench", "standard_and_long", "ten_hour", "videomme"]
+__all__ = ["atlasworld", "longvideobench", "seeds", "standard_and_long", "ten_hour", "videomme"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache
@@ -53,13 +54,20 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     export_parser = actions.add_parser("export", help="pack the entries that runs need into one recording")
     export_parser.set_defaults(run=_export)
     export_parser.add_argument("out", type=Path, help="a .zip file")
-    export_parser.add_argument(
+    packed = export_parser.add_mutually_exclusive_group()
+    packed.add_argument(
         "--run",
         type=Path,
         nargs="+",
         dest="runs",
         metavar="FILE",
         help="saved results or traces (default: the whole cache)",
+    )
+    packed.add_argument(
+        "--since",
+        type=_moment_s,
+        metavar="TIME",
+        help="pack what all runs made since this time need, such as 2026-11-25T18:00 (local time)",
     )
     export_parser.add_argument("--images", action="store_true", help="include images")
 
@@ -123,7 +131,8 @@ def _prune(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    packed = export(options.out, options.runs, images=options.images, cache=_open(options.cache))
+    cache = _open(options.cache)
+    packed = export(options.out, options.runs, made_since_s=options.since, images=options.images, cache=cache)
     _print_counts("packed", _rows(packed))
     print(f"{options.out}: {options.out.stat().st_size / MEGABYTE:.2f} MB")
     return 0
@@ -136,6 +145,14 @@ def _import(options: argparse.Namespace) -> int:
         print(f"{recording}: {sum(imported.values())} new entries")
         _print_counts("new", _rows(imported))
     return 0
+
+
+def _moment_s(text: str) -> float:
+    """Return a time in ISO 8601 as seconds since the epoch; without a zone it is local time."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time such as 2026-11-25T18:00") from error
 
 
 def _copies(cache: Cache) -> list[tuple[Path, int]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.longvideobench import longvideobench
 from atlaskit.benchmarks.tenhour import ten_hour
@@ -61,8 +62,9 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     )
     chosen.add_argument("--seed", type=int, default=0, help="seed of the positions for --hours (default 0)")
     chosen.add_argument("--first", type=int, metavar="N", help="keep the first N questions")
+    chosen.add_argument("--worlds", type=int, default=1, help="atlasworld: number of worlds (default 1)")
     chosen.add_argument(
-        "--worlds", type=int, default=1, help="atlasworld: number of worlds, from seed 0 on (default 1)"
+        "--seeds", choices=tuple(RANGES), default="selection", help="atlasworld: range of seeds (default selection)"
     )
     chosen.add_argument("--minutes", type=float, default=10.0, help="atlasworld: minutes of each world (default 10)")
 
@@ -126,7 +128,8 @@ def _cases(options: argparse.Namespace) -> Benchmark:
                 "leave out --hours and --no-subtitles."
             )
         home = options.root or options.cache / SYNTHETIC
-        worlds = [atlasworld(seed, 60 * options.minutes, directory=home) for seed in range(options.worlds)]
+        used = seeds(options.seeds)[: options.worlds]
+        worlds = [atlasworld(seed, 60 * options.minutes, directory=home) for seed in used]
         found = Benchmark("AtlasWorld", tuple(case for world in worlds for case in world.cases()))
     elif options.root is None:
         raise InputError(f"{options.benchmark} needs its folder: --root FOLDER.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from atlaskit.benchmarks.atlasworld.seeds import RANGES
 from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.errors import AtlasError
@@ -26,7 +27,12 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
     parser.add_argument("--out", type=Path, default=Path("figures"), help="output folder (default figures)")
     parser.add_argument("--scale", default="small", help="smoke, small or full (default small)")
     parser.add_argument("--only", default="", metavar="03,08", help="run only notebooks whose names start so")
-    add_model_options(parser, "each notebook's own; oracle is a simulated model")
+    add_model_options(parser, "nano; oracle is a program that knows the answers")
+    parser.add_argument(
+        "--seeds",
+        choices=tuple(RANGES),
+        help="range of the synthetic worlds' seeds (default test; selection at the scale smoke)",
+    )
     parser.add_argument(
         "--data",
         default="",
@@ -63,7 +69,8 @@ def _experiments(options: argparse.Namespace) -> int:
         options.out,
         scale=options.scale,
         only=[start for start in options.only.split(",") if start],
-        model="" if spec is None else str(spec),
+        model="nano" if spec is None else str(spec),
+        seeds=options.seeds or "",
         data=str(Path(options.data).resolve()) if options.data else "",
         workers=options.workers,
         replay=options.replay,

@@ -43,8 +43,8 @@ class LazyImage(ABC):
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         """Render the image, and the note that is cached inside it.
 
-        A true value of `passing` in the note says that a frame could not be read this time: the
-        image is then not cached.
+        A true value of `passing` in the note says that the image must not be cached: a frame could
+        not be read this time, or the video stands in for another.
         """
 
     def jpeg(self) -> bytes:

@@ -250,7 +250,7 @@ class Still(LazyImage):
             note = {"unreadable": True, "passing": not frame.is_lasting}
             side = min(self.size)
             return unreadable_tile((side, side)).resize(self.size), note
-        return Image.fromarray(frame), {"unreadable": False}
+        return Image.fromarray(frame), {"unreadable": False, **({"passing": True} if video.is_stand_in else {})}
 
 
 def view(

@@ -81,16 +81,18 @@ def read_tiles(
         cache: Where tiles are read from and stored.
 
     Returns:
-        An image for each time, None where the frame cannot be decoded; and whether a frame could
-        not be read this time, so that a retry may succeed.
+        An image for each time, None where the frame cannot be decoded; and whether none of this may
+        be cached: a frame could not be read this time, so that a retry may succeed, or the video
+        stands in for another.
     """
     located = [video.locate(time_s) for time_s in times_s]
     wanted = [(part, local_s, _fitted(part.size, size, fit)) for part, local_s in located]
 
     def decode(positions: list[int]) -> list[bytes]:
         # A new tile is encoded and decoded like a cached one, so both give the same pixels.
-        frames = read_frames([wanted[position] for position in positions])
-        return [_no_tile(frame) if isinstance(frame, FrameError) else _tile(frame) for frame in frames]
+        made = [wanted[position] for position in positions]
+        tiles = [_no_tile(frame) if isinstance(frame, FrameError) else _tile(frame) for frame in read_frames(made)]
+        return [Transient(tile) if part.is_stand_in else tile for tile, (part, _, _) in zip(tiles, made, strict=True)]
 
     keys = [tile_key(part.fingerprint, local_s, scaled) for part, local_s, scaled in wanted]
     tiles = cache.remember_all(keys, decode, fits=_is_tile)

@@ -36,6 +36,7 @@ from atlaskit.evaluation.validation import check_cases, check_settings, json_set
 from atlaskit.models.named import as_model_or_maker
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Role
 from atlaskit.models.serving.hardware import cpuinfo
+from atlaskit.runs.archive import save_timings_manifest
 from atlaskit.video.video import Video
 
 if TYPE_CHECKING:
@@ -109,6 +110,15 @@ class Measured(BaseModel):
     serial_seconds: NonNegativeFloat
     worker_calls: NonNegativeInt
     worker_seconds: NonNegativeFloat
+    processor: str
+    """The processor of the machine on which it was measured."""
+    atlaskit: str
+    """The version of atlaskit that measured it."""
+
+    @property
+    def is_of_here(self) -> bool:
+        """Whether this version of atlaskit measured it on this processor."""
+        return self.processor == processor() and self.atlaskit == version("atlaskit")
 
 
 def by_workers(
@@ -134,7 +144,7 @@ def by_workers(
             for each.
         cache: The cache of measurements.
         refresh: Whether to measure again what the cache holds.
-        replay: Whether to use cached measurements only.
+        replay: Whether to use cached measurements only, those of other machines included.
         **settings: Keyword arguments of `ask`.
 
     Returns:
@@ -143,8 +153,8 @@ def by_workers(
         `frames_decoded`; and in seconds: `seconds` of wall-clock time, `serial_seconds` of them in
         which no worker's call ran, `worker_seconds` as the sum over all `worker_calls`, and
         `normalised_seconds`, which are `seconds` scaled to the number of calls that the fewest
-        workers make, the paper's "equal workload" (§4.4). The table's `attrs` hold the models, the
-        settings and the processor.
+        workers make, the paper's "equal workload" (§4.4); and the `processor` on which the row was
+        measured. The table's `attrs` hold the models and the settings.
 
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if a setting does not
@@ -156,7 +166,7 @@ def by_workers(
     check_settings("by_workers", ask, settings, RESERVED)
     vlm = as_model_or_maker(vlm, cache)
     models = [model_for(vlm, case) for case in in_order]
-    cache = cache or default_cache()
+    cache = (cache or default_cache()).watched()
 
     import pandas as pd
 
@@ -166,13 +176,15 @@ def by_workers(
             run = _TimedQuestion(case.question, case.opened(), model, settings)
             for count in counts:
                 measured = run.measured(count, cache, refresh=refresh, replay=replay)
-                rows.append({"id": case.question.id, "video": case.video, "workers": count, **measured.model_dump()})
+                columns = measured.model_dump(exclude={"atlaskit"})
+                rows.append({"id": case.question.id, "video": case.video, "workers": count, **columns})
                 bar.update()
+    save_timings_manifest(cache)
     table = pd.DataFrame(rows)
     fewest_workers_calls = table["calls"].iloc[:: len(counts)].repeat(len(counts)).to_numpy()
     table["normalised_seconds"] = table["seconds"] * fewest_workers_calls / table["calls"]
     names = sorted({model.name for model in models})
-    table.attrs = {"models": names, "settings": json_settings(settings), "processor": processor()}
+    table.attrs = {"models": names, "settings": json_settings(settings)}
     return table
 
 
@@ -198,12 +210,12 @@ class _TimedQuestion:
     def measured(self, workers: int, cache: Cache, *, refresh: bool, replay: bool) -> Measured:
         """Return the cached measurement, or make one; raise InputError if a replay lacks it."""
         measured = None if refresh else self._cached(workers, cache)
-        if measured is None and replay:
+        if replay and measured is None:
             raise InputError(
-                f"The cache holds no measurement of {self.question.id!r} with {workers} workers on this machine, and a "
-                f"replay makes none; run it without replay first."
+                f"The cache holds no measurement of {self.question.id!r} with {workers} workers, and a replay makes "
+                f"none; run it without replay first."
             )
-        return measured or self._measure(workers, cache)
+        return measured if measured and (replay or measured.is_of_here) else self._measure(workers, cache)
 
     def _cached(self, workers: int, cache: Cache) -> Measured | None:
         """Return a stored measurement; None if there is none, or the entry is not a measurement."""
@@ -239,6 +251,8 @@ class _TimedQuestion:
             serial_seconds=serial_s(timed.calls, seconds),
             worker_calls=len(worker_calls),
             worker_seconds=sum(call.ended_s - call.began_s for call in worker_calls),
+            processor=processor(),
+            atlaskit=version("atlaskit"),
         )
         return measured, any(call.failure for call in result.calls)
 
@@ -250,8 +264,6 @@ class _TimedQuestion:
             self.model,
             workers=workers,
             settings=json_settings(self.settings),
-            processor=processor(),
-            atlaskit=version("atlaskit"),
         )
 
 
@@ -277,18 +289,15 @@ def timing_key(
     *,
     workers: int,
     settings: dict[str, Any],
-    processor: str,
-    atlaskit: str,
 ) -> str:
     """Return the key of a measurement of one question with one number of workers.
 
-    Leaves out the endpoint's address: to measure the same model behind another server, pass
-    `refresh=True`.
+    Leaves out the processor and the version of atlaskit, so that a replay finds what another
+    machine measured; the entry names both. Leaves out the endpoint's address: to measure the same
+    model behind another server, pass `refresh=True`.
     """
     return entry_key(
         "timing",
-        atlaskit=atlaskit,
-        processor=processor,
         question=question,
         video=video,
         lines=lines,

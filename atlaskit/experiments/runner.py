@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError, check_whole
+from atlaskit.experiments.apart import run_apart
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
 from atlaskit.experiments.report import NotebookRun, made_since, title, write_html, write_index
+from atlaskit.models.client import VLM
+from atlaskit.models.errors import ModelError
 from atlaskit.models.serving.server import serve
 from atlaskit.models.spec import ModelSpec
 
@@ -25,17 +29,53 @@ SCALES: dict[str, dict[str, Any]] = {
     "smoke": {
         "worlds": 2,
         "questions": 1,
-        "hours": 0.2,
-        "minutes": [10, 12],
-        "calls": 8,
-        "depths": [0, 1],
+        "written": 8,
+        "seeds": "selection",
+        "hours": 0.5,
+        "minutes": [20, 30],
+        "captioned": [20],
+        "calls": 16,
+        "depths": [0, 1, 2],
         "worker_counts": [1, 3],
+        "served_worker_counts": [1, 3],
         "latency_s": 0.02,
     },
     "small": {},
-    "full": {"worlds": 30, "questions": 12, "minutes": [10, 60, 180, 300, 600], "worker_counts": [1, 3, 5, 7, 16]},
+    "full": {
+        "worlds": 30,
+        "questions": 12,
+        "minutes": [20, 60, 180, 300, 600],
+        "captioned": [20, 60, 180, 300, 600],
+        "depths": [0, 1, 2, 3, 4],
+        "served_minutes": 600,
+        "served_worker_counts": [1, 3, 5, 7, 16],
+    },
 }
 """Parameters of each scale, for notebooks that declare them; `small` is the notebooks' own."""
+TOGETHER = 2
+"""Notebooks that are replayed at a time: a replay waits for no server and keeps one core busy."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The model that notebooks ask.
+
+    Attributes:
+        words: What names it in a notebook's folder.
+        vlm: The client of its server, or None if no server is needed.
+    """
+
+    words: str
+    vlm: VLM | None = None
+
+    def answered(self) -> int | None:
+        """Return how many calls the server has answered; None if it does not count them."""
+        if self.vlm is None or not self.vlm.dialect.counters:
+            return None
+        try:
+            return self.vlm.counters().requests
+        except ModelError:  # a server that died fails the notebooks that ask it, and they say so
+            return None
 
 
 def run_all(
@@ -44,7 +84,8 @@ def run_all(
     *,
     scale: str = "small",
     only: Sequence[str] = (),
-    model: str = "",
+    model: str = "nano",
+    seeds: str = "",
     data: str = "",
     workers: int | None = None,
     replay: bool = False,
@@ -59,11 +100,12 @@ def run_all(
         scale: Name of a set of parameters in `SCALES`.
         only: Prefixes of the names of the notebooks to run; empty for all.
         model: The words of a `ModelSpec`, or "oracle". A model on this machine is served once for
-            all notebooks. Empty to let each notebook use its own.
+            all notebooks that ask one.
+        seeds: Name of the range of the worlds' seeds, for notebooks that have a parameter `seeds`.
+            Empty for the scale's own.
         data: Folder of a dataset, for notebooks that have a parameter `data`.
         workers: Regions explored in each round, for notebooks that have a parameter `workers`.
-        replay: Use cached replies only. Notebooks that ask an oracle ignore it: an oracle is a
-            program that runs again.
+        replay: Use cached replies only. Oracles are programs and run again.
 
     Raises:
         InputError: Before anything runs, for an unknown scale, a prefix that matches no notebook,
@@ -78,20 +120,23 @@ def run_all(
     declared = {notebook: declared_in(notebook) for notebook in notebooks}
     given: dict[str, Any] = {"data": data} if data else {}
     given |= {} if workers is None else {"workers": workers}
+    given |= {"seeds": seeds} if seeds else {}
     if missing := [name for name in given if not any(name in names for names in declared.values())]:
         raise InputError(f"None of these notebooks has a parameter {missing[0]}.")
+    settings = {"scale": scale, "model": model, **given, "replay": replay}
     runs = []
-    with _serving(model, replay) as address:
-        for number, notebook in enumerate(notebooks, start=1):
-            own = declared[notebook]
-            parameters = {**SCALES[scale], **given, **({"model": address} if model else {})}
-            parameters = {name: value for name, value in parameters.items() if name in own}
-            asks_oracle = parameters.get("model", own.get("model", "").strip("\"'")) == ORACLE
-            parameters |= {"replay": True} if replay and "replay" in own and not asks_oracle else {}
-            run = _run(notebook, out, parameters, {"scale": scale, "model": model or "its own", "replay": replay})
+    needs_server = not replay and any("model" in names for names in declared.values())
+    with _serving(model, needs_server) as asked:
+        parameters = {**SCALES[scale], **given, "model": asked.words}
+        parameters |= {"replay": True} if replay and model != ORACLE else {}
+        before = asked.answered()
+        for number, run in enumerate(_runs(declared, out, parameters, settings), start=1):
             runs.append(run)
             write_index(out, [run])  # after each notebook, in case this run is interrupted
-            print(f"[{number}/{len(notebooks)}] {notebook.stem}: {_summary(run)}", flush=True)
+            after = asked.answered()
+            summary = _summary(run, before, after, notebooks[number:])
+            print(f"[{number}/{len(notebooks)}] {run.name}: {summary}", flush=True)
+            before = after
     return runs
 
 
@@ -107,32 +152,46 @@ def _chosen(folder: Path, only: Sequence[str]) -> list[Path]:
 
 
 @contextmanager
-def _serving(model: str, replay: bool) -> Iterator[str]:
-    """Serve a model while notebooks run, and yield the words that name it in a notebook's folder.
-
-    For an oracle, no model or a replay, start nothing. The options of the model's client stay.
-    """
-    if model in (ORACLE, ""):
-        yield model
+def _serving(model: str, needs_server: bool) -> Iterator[_Asked]:
+    """Serve a model while notebooks run, and yield it. The options of the model's client stay."""
+    if model == ORACLE:
+        yield _Asked(model)
         return
     spec = ModelSpec.parse(model)
     if spec.model == ORACLE:
         raise InputError("The oracle is a program and takes no options of a model: leave them out.")
     if Path(spec.model).is_dir():
         spec = replace(spec, model=str(Path(spec.model).resolve()))
-    if replay:
-        yield str(spec)
+    if not needs_server:
+        yield _Asked(str(spec))
         return
     with serve(spec, data_parallel="auto") as vlm:
-        yield str(replace(spec, model=vlm.base_url))
+        yield _Asked(str(replace(spec, model=vlm.base_url)), vlm)
 
 
-def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> NotebookRun:
-    began, since_s, failure = time.monotonic(), time.time(), ""
+def _runs(
+    declared: Mapping[Path, Mapping[str, str]], out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Iterator[NotebookRun]:
+    """Run notebooks, each with the parameters that it declares, and yield their runs in order."""
+    own = {path: {name: parameters[name] for name in parameters if name in names} for path, names in declared.items()}
+    if not settings["replay"]:
+        yield from (_run(path, out, values, settings) for path, values in own.items())
+        return
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        yield from pool.map(lambda path: _run(path, out, own[path], settings, is_apart=True), own)
+
+
+def _run(
+    notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], is_apart: bool = False
+) -> NotebookRun:
+    began, since_s, failure, executed = time.monotonic(), time.time(), "", out / notebook.name
     try:
-        executed = run_notebook(notebook, out, parameters)
+        if is_apart:
+            print(run_apart(notebook, out, parameters), end="", flush=True)
+        else:
+            run_notebook(notebook, out, parameters)
     except NotebookError as error:
-        executed, failure = out / notebook.name, str(error)
+        failure = str(error)
     if notebook.name in made_since(out, notebook.stem, since_s):
         write_html(executed)
     return NotebookRun(
@@ -147,5 +206,8 @@ def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Map
     )
 
 
-def _summary(run: NotebookRun) -> str:
-    return f"{run.failure or 'done'} ({run.seconds:.1f} s)"
+def _summary(run: NotebookRun, before: int | None, after: int | None, to_come: Sequence[Path]) -> str:
+    """Return how a notebook ended, its seconds and calls, and which notebooks are still to come."""
+    calls = "" if before is None or after is None else f", {after - before:,} calls"
+    left = f"; still to come: {', '.join(path.stem.partition('_')[0] for path in to_come)}" if to_come else ""
+    return f"{run.failure or 'done'} ({run.seconds:.1f} s{calls}){left}"

@@ -14,6 +14,7 @@ NAMES = {
     "prefix_hits": "vllm:prefix_cache_hits_total",
     "image_queries": "vllm:mm_cache_queries_total",
     "image_hits": "vllm:mm_cache_hits_total",
+    "requests": "vllm:request_success_total",
 }
 """vLLM's Prometheus name of each field of `ServerMetrics`."""
 
@@ -35,6 +36,8 @@ class ServerMetrics:
     """Images that the server looked up in its cache of processed images."""
     image_hits: int = 0
     """Images that it found there."""
+    requests: int = 0
+    """Requests that the server answered."""
 
     @property
     def prefix_hit_rate(self) -> float:

@@ -6,9 +6,10 @@ The only module that knows models by name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from atlaskit.models.protocol import Model
 
@@ -80,3 +81,16 @@ def preset_for(model: Model | str) -> Preset:
     """
     name = model if isinstance(model, str) else model.name
     return PRESETS.get(name.partition("@")[0]) or (WHISPER if "whisper" in name.lower() else Preset())
+
+
+def search_settings(vlm: Model | str | Callable[..., Model]) -> dict[str, Any]:
+    """Return the arguments of `ask` that suit a model: `k`, `cell`, `fit`, `steps` and `plateau`.
+
+    `ask` uses them by itself. Pass them where another model must see the same grids:
+    `ak.evaluate(cases, vlm=ak.Oracle, **ak.search_settings("nano"))`.
+
+    Args:
+        vlm: A model, its name, or a function that makes one for a world, such as `ak.Oracle`.
+    """
+    has_name = isinstance(vlm, str) or (not isinstance(vlm, type) and hasattr(vlm, "complete"))
+    return preset_for(cast("Model | str", vlm)).search_settings if has_name else Preset().search_settings

@@ -68,13 +68,15 @@ class Usage:
         Raises:
             ValueError: For anything else; an imported cache may hold any JSON value.
         """
-        names = {each.name for each in fields(cls)}
-        if not isinstance(counts, dict) or counts.keys() | {"reasoning_tokens"} != names:
+        if not isinstance(counts, dict) or counts.keys() | {"reasoning_tokens"} != COUNT_TYPES.keys():
             raise ValueError("the fields are not those of a usage")
-        types = {name: bool if name == "estimated" else int for name in names}
-        if not all(type(count) is types[name] and 0 <= count < 2**53 for name, count in counts.items()):
+        if not all(type(count) is COUNT_TYPES[name] and 0 <= count < 2**53 for name, count in counts.items()):
             raise ValueError("a count of a usage must be an integer from 0 to 2^53 − 1")
         return cls(**counts)
+
+
+COUNT_TYPES = {each.name: bool if each.name == "estimated" else int for each in fields(Usage)}
+"""The type of each count as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,8 @@
 teacher's.
 
 `python -m atlaskit.nano.evaluate MODEL --minutes 10 --questions 200` starts a server (or uses an
-address) and prints a report. Chance is 25 % for questions with choices.
+address) and prints a report. Chance is 25 % for questions with choices. The worlds are those of the
+selection seeds; `--seeds test` measures a release.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from atlaskit.agents.schemas import to_action
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
+from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
 from atlaskit.evaluation.intervals import interval
@@ -129,7 +131,8 @@ def evaluate_nano(
     questions: int,
     *,
     method: str = "video-rlm",
-    first_seed: int = 0,
+    seed_range: str = "selection",
+    first_world: int = 0,
     in_flight: int = 6,
 ) -> NanoEvaluation:
     """Ask questions about held-out worlds.
@@ -142,19 +145,16 @@ def evaluate_nano(
         duration_s: Length of the worlds.
         questions: Number of questions, `QUESTIONS_PER_WORLD` about each world.
         method: One of `METHODS`.
-        first_seed: Seed of the first world.
+        seed_range: Name of the range of the worlds' seeds: see `seeds`.
+        first_world: Number of the first world in the range, from 0. Two servers that evaluate one
+            model take different parts of the range.
         in_flight: Questions at the same time.
     """
     vlm = as_model(vlm, data_parallel="auto" if in_flight > 1 else 1)
+    last_world = first_world + math.ceil(questions / QUESTIONS_PER_WORLD)
     worlds = [
-        atlasworld(
-            first_seed + number,
-            duration_s,
-            questions=QUESTIONS_PER_WORLD,
-            size=(640, 360),
-            directory="cache/atlasworld",
-        )
-        for number in range(math.ceil(questions / QUESTIONS_PER_WORLD))
+        atlasworld(seed, duration_s, questions=QUESTIONS_PER_WORLD, size=(640, 360), directory="cache/atlasworld")
+        for seed in seeds(seed_range)[first_world:last_world]
     ]
     is_drawn = duration_s > LONGEST_S
     if not is_drawn:
@@ -228,16 +228,27 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="length of each world (10)")
     parser.add_argument("--questions", type=int, default=200, help="number of questions (200)")
     parser.add_argument("--method", choices=tuple(METHODS), default="video-rlm", help="method to evaluate (video-rlm)")
-    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first world; ten questions per world")
+    parser.add_argument("--seeds", choices=tuple(RANGES), default="selection", help="range of seeds (selection)")
+    parser.add_argument(
+        "--first-world", type=int, default=0, help="number of the first world in the range; ten questions per world (0)"
+    )
     parser.add_argument("--in-flight", type=int, default=6, help="questions at the same time (6)")
     parser.add_argument("--csv", type=Path, help="CSV file to append the summary to")
     args = parser.parse_args()
-    settings = {"method": args.method, "first_seed": args.first_seed, "in_flight": args.in_flight}
     with serve(args.model, data_parallel="auto" if args.in_flight > 1 else 1) as vlm:
-        evaluation = evaluate_nano(vlm, args.minutes * 60, args.questions, **settings)
+        evaluation = evaluate_nano(
+            vlm,
+            args.minutes * 60,
+            args.questions,
+            method=args.method,
+            seed_range=args.seeds,
+            first_world=args.first_world,
+            in_flight=args.in_flight,
+        )
     print(report(evaluation))
     if args.csv:
-        append_row(args.csv, {"method": args.method, "minutes": args.minutes, **summary(evaluation.rows)})
+        asked = {"method": args.method, "seeds": args.seeds, "minutes": args.minutes}
+        append_row(args.csv, {**asked, **summary(evaluation.rows)})
 
 
 if __name__ == "__main__":

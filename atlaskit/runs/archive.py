@@ -1,46 +1,56 @@
 """`export` and `import_` (`ak.cache`): pack the cache entries that a replay needs, merge such a
 file.
 
-`export` and `import_` decide which entries go where; `recording` knows the file format and checks
-what is read.
+`export` and `import_` decide which entries go where; `recording` knows the file format, and
+`entries` checks what is read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.keys import IMAGES, asked_key, canonical_json, is_outdated, kind_of, run_key
+from atlaskit.caching.keys import IMAGES, asked_key, canonical_json, entry_key, is_outdated, kind_of, lines_key, run_key
 from atlaskit.errors import CacheError, InputError
 from atlaskit.runs import recording
+from atlaskit.runs.entries import is_key, manifest_in
 from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.records import parse_lines
 
-NOT_IN_MANIFESTS = IMAGES | {"asked", "habits"}
+NOT_IN_MANIFESTS = IMAGES | {"asked", "habits", "served"}
 """Kinds that a manifest leaves out: images can be rendered again, `export` renews an "asked" entry,
-and habits are about one machine."""
+and the others are about one machine."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
     """Store the manifest of a run: the entries that it read or wrote, without images.
 
-    `export` needs it to tell which entries a replay of the run reads.
+    `export` needs it to tell which entries a replay of the run reads. It is stored each time, since
+    `export(made_since_s=…)` looks for the manifests stored since a moment.
 
     Args:
         trace: The trace of the run.
         cache: The watched cache that the run was made with.
     """
-    key, touched = _run_key(trace), cache.touched or {}
-    manifest = {entry: digest for entry, digest in touched.items() if kind_of(entry) not in NOT_IN_MANIFESTS}
-    if manifest != recording.manifest_in(cache.get_json(key)):
-        cache.put_json(key, manifest, paid=True)
+    cache.put_json(_run_key(trace), _manifest(cache), paid=True)
+
+
+def save_timings_manifest(cache: Cache) -> None:
+    """Store a manifest of measurements that a watched cache gave or got; see `save_manifest`."""
+    manifest = _manifest(cache)
+    cache.put_json(entry_key("run", timings=sorted(manifest)), manifest, paid=True)
 
 
 def export(
-    path: str | Path, run: Run | Sequence[Run] | None = None, *, images: bool = False, cache: Cache | None = None
+    path: str | Path,
+    run: Run | Sequence[Run] | None = None,
+    *,
+    made_since_s: float | None = None,
+    images: bool = False,
+    cache: Cache | None = None,
 ) -> Counter[str]:
     """Pack the cache entries that one or several runs need into one file.
 
@@ -48,6 +58,8 @@ def export(
         path: The file to write.
         run: A run or several, each as its result, its trace or a saved file. Without one,
             everything but images is packed.
+        made_since_s: In place of `run`: pack what all runs made since this moment need, in seconds
+            since the epoch; runs that found all their replies in the cache are made too.
         images: Whether to pack the images that the runs showed, if the cache holds them; without a
             run, all images.
         cache: The cache that the runs were made with.
@@ -56,11 +68,16 @@ def export(
         The number of packed entries by kind.
 
     Raises:
-        InputError: If a file is neither a result nor a trace.
+        InputError: If a file is neither a result nor a trace, no run was made since that moment, or
+            `made_since_s` stands beside `run` or `images`.
         CacheError: If the cache lacks an entry that a run needs, or the file cannot be written.
     """
     cache = cache or default_cache()
-    if run is None:
+    if made_since_s is not None:
+        if run is not None or images:
+            raise InputError("made_since_s packs what all runs since a moment need: leave run and images out.")
+        keys, renewed = _keys_since(made_since_s, cache), dict[str, bytes]()
+    elif run is None:
         keys, renewed = _all_keys(cache, images), dict[str, bytes]()
     else:
         keys, renewed = _keys_of_runs([run] if isinstance(run, Result | Trace | str | Path) else run, cache, images)
@@ -112,9 +129,28 @@ def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
 
 def _all_keys(cache: Cache, images: bool) -> set[str]:
     """Return the keys of all current entries that a recording can hold."""
-    left_out = {"served", "habits", "timing", *(() if images else IMAGES)}  # what belongs to this machine
+    left_out = {"served", "habits", *(() if images else IMAGES)}  # what belongs to this machine
     keys = (entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out)
-    return {key for key in keys if recording.is_key(key) and not is_outdated(key)}
+    return {key for key in keys if is_key(key) and not is_outdated(key)}
+
+
+def _keys_since(moment_s: float, cache: Cache) -> set[str]:
+    """Return the keys that the runs made since a moment need, in seconds since the epoch.
+
+    Their manifests are left out: a replay makes them again. Raise InputError if there is no such
+    run, and CacheError if an entry is missing or has changed.
+    """
+    made, asked = list[str](), list[str]()
+    for entry in cache.entries():
+        if kind_of(entry.key) == "run" and entry.stored_s >= moment_s:
+            made.append(entry.key)
+        elif kind_of(entry.key) == "asked":
+            asked.append(entry.key)
+    manifests = [manifest for key in made if (manifest := manifest_in(cache.get_json(key))) is not None]
+    if not manifests:
+        raise InputError(f"{cache} holds no run that was made since that moment.")
+    keys = _held(((key, digest) for manifest in manifests for key, digest in manifest.items()), cache)
+    return keys | {key for key in asked if lines_key(str(cache.get_json(key))) in keys}
 
 
 def _keys_of_runs(runs: Sequence[Run], cache: Cache, images: bool) -> tuple[set[str], dict[str, bytes]]:
@@ -130,14 +166,26 @@ def _keys_of_runs(runs: Sequence[Run], cache: Cache, images: bool) -> tuple[set[
 def _needed_keys(trace: Trace, cache: Cache) -> set[str]:
     """Return the keys that a run needs; raise CacheError if an entry is missing or has changed."""
     key = _run_key(trace)
-    manifest = recording.manifest_in(cache.get_json(key))
+    manifest = manifest_in(cache.get_json(key))
     if manifest is None:
         raise CacheError(f"{cache} does not know this run; export it from the cache that it was made with.")
-    missing = Counter(kind_of(entry) for entry, digest in manifest.items() if cache.digest(entry) != digest)
+    return {key, *_held(manifest.items(), cache)}
+
+
+def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
+    """Return the keys of entries; raise CacheError if one is missing or has another digest."""
+    unique = set(needed)  # runs share most of their large entries
+    missing = Counter(kind_of(entry) for entry, digest in unique if cache.digest(entry) != digest)
     if missing:
         counts = ", ".join(f"{count} of kind {kind!r}" for kind, count in sorted(missing.items()))
         raise CacheError(f"{cache} no longer holds all entries that this run needs ({counts}); run it again.")
-    return {key, *manifest}
+    return {key for key, _ in unique}
+
+
+def _manifest(cache: Cache) -> dict[str, str]:
+    """Return the keys that a watched cache read or stored, with their digests."""
+    touched = cache.touched or {}
+    return {key: digest for key, digest in touched.items() if kind_of(key) not in NOT_IN_MANIFESTS}
 
 
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:

@@ -1,15 +1,18 @@
-"""The ZIP format of recordings, and the checks on reading.
+"""The file format of recordings, and the checks on reading.
 
-A recording has one member for each entry, `kind/version/hash.json` or `.jpg`, so that any program
-can read it. A file may come from an untrusted source: everything is checked, and nothing in it can
-run code. What cannot be checked is whether the model really gave the replies; for that, trust
-whoever made the file.
+A recording is a ZIP file. Its first member is a header with the version. All small entries of one
+kind form one member, `reply/4.jsonl.xz`: JSON Lines, compressed together, because replies resemble
+each other and a compressed reply alone takes ten times the space. An image is a member of its own.
+Recordings of version 1, which had one member for each entry, can be read.
+
+A file may come from an untrusted source: everything is checked, the memory that reading takes is
+limited, and nothing in the file can run code. What cannot be checked is whether the model really
+gave the replies; for that, trust whoever made the file.
 """
 
 from __future__ import annotations
 
-import io
-import json
+import lzma
 import re
 import secrets
 import zipfile
@@ -18,58 +21,71 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from PIL import Image
-
-from atlaskit.caching.keys import IMAGES, VERSIONS, canonical_json, kind_of, lines_key, video_key
+from atlaskit.caching.keys import IMAGES, VERSIONS, canonical_json, kind_of
 from atlaskit.errors import CacheError, reason
-from atlaskit.models.cached import read_failure_entry, read_reply_entry
-from atlaskit.models.transcription import read_transcript_entry
-from atlaskit.video.fingerprint import playlist_fingerprint
-from atlaskit.video.records import parse_facts, parse_lines
+from atlaskit.runs.entries import is_current, is_valid, version_of
 
-RECORDING_VERSION = 1
+RECORDING_VERSION = 2
+OLD_VERSION = 1
 HEADER = "atlaskit.json"
 """The first member; it holds the version."""
 MEMBER = re.compile(r"([a-z]+)/([1-9][0-9]{0,8})/([0-9a-f]{64})\.(json|jpg)")
+"""Name of the member of one entry: of an image, and in version 1 of every entry."""
+PACK = re.compile(r"([a-z]+)/([1-9][0-9]{0,8})\.jsonl\.xz")
+"""Name of the member with all entries of one kind."""
+LINE = re.compile(rb'\{"([0-9a-f]{64})":(.+)\}', re.DOTALL)
+"""A line of a pack: an object with the hash of the key as its one name, and the entry as its value.
+The entry's bytes are kept exactly."""
 MAX_BYTES = {"jpg": 64 << 20, "json": 16 << 20}
 """The largest entry by suffix; no image, no reply and no subtitles of ten hours are larger."""
 MAX_COMPRESSION = 100
 """The largest ratio of unpacked to packed bytes of a recording."""
-MAX_PIXELS = 2**28
+MAX_DECODER_BYTES = 64 << 20
+"""The memory that decompressing a pack may take; those that `write` makes need 9 MiB."""
+READ_BYTES = 1 << 16
+"""Bytes of a pack that are read and unpacked at a time."""
 MEMBER_TIME = (1980, 1, 1, 0, 0, 0)
 """The time of every member, so that the same entries give the same file."""
 
 
 def write(path: str | Path, entries: Iterable[tuple[str, bytes]]) -> None:
-    """Write entries to a recording, in the given order; a file appears only once it is complete.
+    """Write entries to a recording; a file appears only once it is complete.
 
     Args:
         path: The file; an existing one is replaced.
-        entries: Keys and bytes.
+        entries: Keys and bytes, each key once.
 
     Raises:
-        CacheError: If the file cannot be written.
+        CacheError: If the file cannot be written, or an entry is not one line of text.
     """
     draft = Path(path).parent / f".recording-{secrets.token_hex(8)}.part"
+    packs = dict[str, list[tuple[bytes, str]]]()
     try:
         with zipfile.ZipFile(draft, "x") as file:
-            _add(file, HEADER, _header())
+            _add(file, HEADER, _header(RECORDING_VERSION))
             for key, value in entries:
-                _add(file, member_name(key), value)
+                if kind_of(key) in IMAGES:
+                    _add(file, _member_name(key), value)
+                else:
+                    packs.setdefault(_pack_name(key), []).append((value, key))
+            for name, pack in sorted(packs.items()):
+                _add(file, name, _packed(pack))
         draft.replace(path)
     except OSError as error:
-        with suppress(OSError):
-            draft.unlink()
         raise CacheError(f"{path} cannot be written: {reason(error)}.") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
     """Open a recording; raise CacheError if it is not a ZIP file or reading it fails."""
+    unreadable = (OSError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
     try:
         with zipfile.ZipFile(path) as file:
             yield file
-    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+    except (*unreadable, lzma.LZMAError) as error:
         raise CacheError(f"{path} cannot be read as a recording: {reason(error)}.") from error
 
 
@@ -77,73 +93,119 @@ def checked_entries(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[s
     """Yield the key and the bytes of each entry of a recording.
 
     Raises:
-        CacheError: While iterating, if the file is not a recording of this version, or an entry is
-            invalid.
+        CacheError: While iterating, if the file is not a recording that this version reads, or an
+            entry is invalid.
     """
-    _check_file(file, path)
-    for name in file.namelist()[1:]:
-        key = _key(name, path)
-        value = _read(file, name, path)
-        if not _is_valid(key, value):
-            raise CacheError(f"{path} holds {name[:120]!r}, whose content is not a valid {kind_of(key)}.")
+    version = _checked_version(file, path)
+    seen = set[str]()
+    for key, value in _entries(file, path, version):
+        if key in seen:
+            raise CacheError(f"{path} holds an entry twice: it is damaged, or was tampered with.")
+        seen.add(key)
+        if not is_valid(key, value):
+            raise CacheError(f"{path} holds {key[:80]!r}, whose content is not a valid {kind_of(key)}.")
         yield key, value
 
 
-def is_key(key: object) -> bool:
-    """Return whether a value is a key that a recording can hold."""
-    return isinstance(key, str) and MEMBER.fullmatch(member_name(key)) is not None
-
-
-def member_name(key: str) -> str:
-    """Return the name of an entry's member."""
+def _member_name(key: str) -> str:
+    """Return the name of the member that holds one entry."""
     return f"{key.replace(':', '/')}.{'jpg' if kind_of(key) in IMAGES else 'json'}"
 
 
-def manifest_in(value: object) -> dict[str, str] | None:
-    """Return a run's manifest, its keys with their digests; None if a JSON value is not one."""
-    if not isinstance(value, dict) or not all(is_key(key) and isinstance(digest, str) for key, digest in value.items()):
-        return None
-    return value
+def _pack_name(key: str) -> str:
+    return f"{kind_of(key)}/{version_of(key)}.jsonl.xz"
 
 
-def _header() -> bytes:
-    return canonical_json({"atlaskit_recording": RECORDING_VERSION}).encode()
+def _packed(entries: list[tuple[bytes, str]]) -> bytes:
+    """Return entries as compressed JSON Lines, sorted by content: similar ones compress best."""
+    if damaged := [key for value, key in entries if b"\n" in value or not value]:
+        raise CacheError(f"The cache entry {damaged[0][:80]!r} is not one of atlaskit, so it cannot be packed.")
+    lines = [b'{"%s":%s}\n' % (key.rpartition(":")[2].encode(), value) for value, key in sorted(entries)]
+    return lzma.compress(b"".join(lines))
+
+
+def _header(version: int) -> bytes:
+    return canonical_json({"atlaskit_recording": version}).encode()
 
 
 def _add(file: zipfile.ZipFile, name: str, value: bytes) -> None:
-    compression = zipfile.ZIP_STORED if name.endswith(".jpg") else zipfile.ZIP_DEFLATED
     member = zipfile.ZipInfo(name, MEMBER_TIME)
     member.external_attr = 0o600 << 16
-    file.writestr(member, value, compression)
+    file.writestr(member, value, zipfile.ZIP_STORED)
 
 
-def _check_file(file: zipfile.ZipFile, path: str | Path) -> None:
-    """Raise CacheError unless the file as a whole is a recording of this version."""
+def _checked_version(file: zipfile.ZipFile, path: str | Path) -> int:
+    """Return the version of a recording; raise CacheError if the file as a whole is not one."""
     names = file.namelist()
     if names[:1] != [HEADER]:
         raise CacheError(f"{path} is not a recording of atlaskit: it does not begin with {HEADER}.")
     if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in file.infolist()):
         raise CacheError(f"{path} was not made by atlaskit: it uses another compression than recordings do.")
     header = _read(file, HEADER, path)
-    if header != _header():
-        raise CacheError(f"{path} is a recording of another version ({header[:80]!r}); this is {RECORDING_VERSION}.")
+    versions = [version for version in (OLD_VERSION, RECORDING_VERSION) if header == _header(version)]
+    if not versions:
+        raise CacheError(
+            f"{path} is a recording of another version ({header[:80]!r}); this atlaskit reads versions "
+            f"{OLD_VERSION} and {RECORDING_VERSION}."
+        )
     if len(set(names)) < len(names):
         raise CacheError(f"{path} holds an entry twice: it is damaged, or was tampered with.")
     unpacked, packed = sum(info.file_size for info in file.infolist()), Path(path).stat().st_size
     if unpacked > MAX_COMPRESSION * packed:
         raise CacheError(f"{path} would unpack from {packed:,} to {unpacked:,} bytes, which no recording does.")
+    return versions[0]
 
 
-def _key(name: str, path: str | Path) -> str:
-    """Return the key of a member; raise CacheError for an unknown kind or another version."""
+def _entries(file: zipfile.ZipFile, path: str | Path, version: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the entries of all members, their content unchecked."""
+    left_bytes = max(MAX_BYTES["json"], MAX_COMPRESSION * Path(path).stat().st_size)
+    for name in file.namelist()[1:]:
+        pack = PACK.fullmatch(name)
+        if version == OLD_VERSION or not pack:
+            yield _key(name, path, version), _read(file, name, path)
+            continue
+        for line in _lines(file, name, path):
+            left_bytes -= len(line)
+            found = LINE.fullmatch(line)
+            if not found or pack[1] in IMAGES or left_bytes < 0:
+                why = "unpacks to more than any recording does" if left_bytes < 0 else "has a line that is no entry"
+                raise CacheError(f"{path} holds {name[:120]!r}, which {why}.")
+            yield _current(f"{pack[1]}:{pack[2]}:{found[1].decode()}", name, path), found[2]
+
+
+def _lines(file: zipfile.ZipFile, name: str, path: str | Path) -> Iterator[bytes]:
+    """Yield the lines of a pack; a line can be no longer than an entry."""
+    decoder, begun = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DECODER_BYTES), b""
+    with file.open(name) as member:
+        while not decoder.eof:
+            packed = member.read(READ_BYTES) if decoder.needs_input else b""
+            if decoder.needs_input and not packed:
+                raise CacheError(f"{path} holds {name[:120]!r}, which ends too early: the file is damaged.")
+            *lines, begun = (begun + decoder.decompress(packed, READ_BYTES)).split(b"\n")
+            yield from lines
+            if len(begun) > MAX_BYTES["json"]:
+                raise CacheError(f"{path} holds {name[:120]!r}, with an entry larger than {MAX_BYTES['json']:,} bytes.")
+        if begun or decoder.unused_data or member.read(1):
+            raise CacheError(f"{path} holds {name[:120]!r}, which goes on after its end: the file is damaged.")
+
+
+def _key(name: str, path: str | Path, version: int) -> str:
+    """Return the key of an entry's own member; raise CacheError if it has no valid one."""
     found = MEMBER.fullmatch(name)
     key = ":".join(found.groups()[:3]) if found else ""
-    if not found or found[1] not in VERSIONS or member_name(key) != name:
+    if not found or _member_name(key) != name or (version > OLD_VERSION and found[4] == "json"):
         raise CacheError(f"{path} holds {name[:120]!r}, which is not an entry of a recording.")
-    if int(found[2]) != VERSIONS[found[1]]:
+    return _current(key, name, path)
+
+
+def _current(key: str, name: str, path: str | Path) -> str:
+    """Return the key; raise CacheError if this version of atlaskit makes no such entries."""
+    if kind_of(key) not in VERSIONS:
+        raise CacheError(f"{path} holds {name[:120]!r}, which is not an entry of a recording.")
+    if not is_current(key):
         raise CacheError(
             f"{path} was made by another version of atlaskit ({name[:40]}…; this one makes version "
-            f"{VERSIONS[found[1]]}), so this one cannot replay it."
+            f"{VERSIONS[kind_of(key)]}), so this one cannot replay it."
         )
     return key
 
@@ -156,52 +218,3 @@ def _read(file: zipfile.ZipFile, name: str, path: str | Path) -> bytes:
     if len(value) > limit:
         raise CacheError(f"{path} holds {name[:120]!r}, which is larger than {limit:,} bytes.")
     return value
-
-
-def _is_valid(key: str, value: bytes) -> bool:
-    """Return whether bytes can be the entry of a key."""
-    kind = kind_of(key)
-    try:
-        match kind:
-            case "reply":
-                read_reply_entry(value)
-                return True
-            case "tile" | "view" | "sheet" | "still":
-                return (kind == "tile" and not value) or _is_image(value)
-            case "failure":
-                return read_failure_entry(value) is not None
-            case "transcript":
-                read_transcript_entry(value)
-                return True
-            case "video":
-                facts = parse_facts(value)
-                return facts is not None and (not facts.parts or key == video_key(playlist_fingerprint(facts.parts)))
-            case "lines":
-                lines = parse_lines(value)
-                return lines is not None and key == lines_key(lines.fingerprint)
-            case "run":
-                return manifest_in(json.loads(value)) is not None
-            case "asked" | "original":
-                return re.fullmatch(rb'"[0-9a-f]{64}"', value) is not None
-            case "answered":
-                return isinstance(json.loads(value), str)
-            case "readable":
-                return value in (b"0", b"1")
-            case "moments":
-                return isinstance(json.loads(value), list)
-            case _:  # "served", "habits" and "timing" describe the machine that made them
-                return False
-    except (ValueError, RecursionError):
-        return False
-
-
-def _is_image(jpeg: bytes) -> bool:
-    """Return whether bytes are a complete JPEG of at most MAX_PIXELS."""
-    try:
-        with Image.open(io.BytesIO(jpeg), formats=["JPEG"]) as image:
-            if image.width * image.height > MAX_PIXELS:
-                return False
-            image.load()
-        return True
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return False

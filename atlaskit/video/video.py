@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class Video(ABC):
     fingerprint: str
     subtitles: Subtitles
     lead_s: float = 0.0
+    is_stand_in: ClassVar[bool] = False
+    """Whether its frames only resemble those of the video that its fingerprint names."""
 
     @property
     def frames_decoded(self) -> int:

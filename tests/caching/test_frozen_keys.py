@@ -37,7 +37,7 @@ KEYS = {
     "failure": "failure:1:fa34bee1b468698d4cd1a9451197efa2e0362dd6c0f7886675427e879e05a4b7",
     "run": "run:1:3d9a944dbc1b37f05319304d26b7ba69fa813b88e2db4fc404a4882a0b144ae7",
     "served": "served:1:f0525aa262b2b5c105bf079f86882664626c833711915f361a6d44453215e101",
-    "timing": "timing:1:380d12f1cb97646d732acc90472e789b4b6dbe9838351ee884b94d1cd75d3a03",
+    "timing": "timing:2:a2c31e6ae2af5440e4ee3f898f6d88c577ae971c2decfb960ad4863bfc14fcc3",
     "transcript": "transcript:1:afe7b326dd89dac0e70b78c6f81d16420ce0f7911f0ff9cdb73bcb36a9a5133f",
 }
 """Written down by the version before the packages were rearranged."""
@@ -96,9 +96,7 @@ def test_keys_of_entries_are_those_of_earlier_versions(tmp_path: Path, cache: Ca
     video, root = world.drawn, Grid(0.0, 600.0, 8)
     pad = Scratchpad().add([Evidence(10.5, 10.0, 11.0, "a", 0.5, "hello"), Evidence(99.25, 99.0, 99.5, "b", 0.75)])
     dead = frozenset({3, 1})
-    timing = timing_key(
-        {"text": "q"}, FILE, "cd" * 32, Oracle(world), workers=3, settings={"k": 8}, processor="p", atlaskit="0.1.0"
-    )
+    timing = timing_key({"text": "q"}, FILE, "cd" * 32, Oracle(world), workers=3, settings={"k": 8})
     assert {
         "view": View(video, root, 48, "contain", "index", frozenset(), "midpoint", cache).key,
         "view, two cells dead": View(video, root.expand(12), 320, "contain", "time", dead, "midpoint", cache).key,

@@ -58,6 +58,17 @@ def test_prune_spares_replies_unless_asked_for_them(run_folder: Path, capsys: py
     assert f"{replies} reply removed" in output_of(capsys, "prune", "--kind", "reply")
 
 
+def test_the_runs_since_a_time_are_exported(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "reply packed" in output_of(capsys, "export", "all.zip", "--since", "2026-01-01T00:00")
+    assert "new entries" in output_of(capsys, "import", "all.zip", "--cache", "other")
+    assert "no run that was made since" in output_of(capsys, "export", "none.zip", "--since", "2126-01-01", status=2)
+    assert not Path("none.zip").exists()
+    for wrong in (["--since", "yesterday"], ["--since", "2026-01-01", "--run", "result.json"]):
+        with pytest.raises(SystemExit):
+            main(["cache", "export", "x.zip", *wrong])
+    assert "'yesterday' is not a time such as" in capsys.readouterr().err
+
+
 def test_a_run_is_exported_imported_and_replayed(
     run_folder: Path, film: World, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,8 @@ from atlaskit.experiments import runner
 from atlaskit.experiments.notebook import declared_in
 from atlaskit.experiments.report import write_index
 from atlaskit.experiments.runner import SCALES, run_all
+from atlaskit.models.dialect import VLLM
+from atlaskit.models.metrics import ServerMetrics
 from atlaskit.models.spec import ModelSpec
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -64,8 +66,7 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
     out = books.parent / "figures"
     runs = run_all(books, out, scale="smoke", workers=7, replay=True)
     output = capfd.readouterr().out
-    assert "worlds 2 True" in output, "a notebook without a model parameter is replayed"
-    assert "x 7" in output and "oracle False" in output, "a notebook on an oracle has no recording and is not replayed"
+    assert "worlds 2 True" in output and "nano 7" in output and "nano True" in output, "nano is asked, and replayed"
     assert [run.name for run in runs] == ["01_a", "02_b", "03_c"]
     assert [bool(run.failure) for run in runs] == [False, True, False]
     assert re.match(r"02_b.ipynb failed in cell \d: IndexError", runs[1].failure)
@@ -75,10 +76,28 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
     text = (out / "index.html").read_text()
     assert "&lt;script&gt;alert(1)" in text and "0.1235" in text and "1 failed" in text and "IndexError" in text
     assert all((out / target).exists() for target in page.targets if not target.startswith("#"))
+    assert re.findall(r"to come: (.*)", output) == ["02, 03", "03"]
     for name in ("01_a", "02_b", "03_c"):
         copy = links(out / f"{name}.html")
         assert not [target for target in copy.targets if target.startswith(("http", "//"))]
         assert HOSTILE not in (out / f"{name}.html").read_text()
+
+
+def test_what_replayed_notebooks_print_does_not_mix(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    for name in ("01_a", "02_b", "03_c"):
+        write_notebook(folder / f"{name}.ipynb", "replay = False", f"print('{name} begins')\nprint('{name} ends')")
+    runs = run_all(folder, tmp_path / "figures", replay=True)
+    assert [(run.name, run.failure) for run in runs] == [("01_a", ""), ("02_b", ""), ("03_c", "")]
+    output = capfd.readouterr().out
+    assert all(f"{name} begins\n{name} ends\n" in output for name in ("01_a", "02_b", "03_c"))
+    assert re.findall(r"\[(\d)/3\] (\w+): done", output) == [("1", "01_a"), ("2", "02_b"), ("3", "03_c")]
+
+
+def test_an_oracle_is_a_program_that_a_replay_runs_again(books: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run_all(books, books.parent / "figures", only=["03"], model="oracle", replay=True)
+    assert "oracle False" in capfd.readouterr().out
 
 
 def test_the_page_of_a_failed_run_has_no_output_of_an_earlier_run(books: Path) -> None:
@@ -98,10 +117,11 @@ def test_the_page_of_a_failed_run_has_no_output_of_an_earlier_run(books: Path) -
 
 def test_notebooks_are_chosen_by_the_beginning_of_their_names(books: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = books.parent / "figures"
-    assert main(["experiments", "--notebooks", str(books), "--out", str(out), "--only", "01,03"]) == 0
+    oracle = ["experiments", "--notebooks", str(books), "--out", str(out), "--model", "oracle"]
+    assert main([*oracle, "--only", "01,03"]) == 0
     output = capfd.readouterr().out
     assert "worlds 6 False" in output and "2 of 2 notebooks" in output and not (out / "02_b.ipynb").exists()
-    assert main(["experiments", "--notebooks", str(books), "--out", str(out), "--only", "02"]) == 2
+    assert main([*oracle, "--only", "02"]) == 2
     page = links(out / "index.html")
     assert {"01_a.html", "02_b.html", "03_c.html"} <= set(page.targets), "earlier results stay on the page"
     assert re.search(r"02_b.ipynb failed in cell \d: IndexError", capfd.readouterr().err)
@@ -114,6 +134,7 @@ def test_notebooks_are_chosen_by_the_beginning_of_their_names(books: Path, capfd
         ({"only": ["09"]}, "No notebook in .* starts with '09'; there are 01_a, 02_b, 03_c"),
         ({"workers": 0}, "workers"),
         ({"data": "/videos"}, "None of these notebooks has a parameter data"),
+        ({"seeds": "selection"}, "None of these notebooks has a parameter seeds"),
     ],
     ids=str,
 )
@@ -123,11 +144,16 @@ def test_invalid_options_fail_before_anything_runs(books: Path, options: dict[st
     assert not (books.parent / "figures").exists()
 
 
-def test_one_server_serves_all_notebooks(books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_server_serves_all_notebooks(
+    books: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     served, parameters = list[str](), list[Any]()
 
     class Served:
-        base_url = "http://127.0.0.1:1/v1"
+        base_url, dialect = "http://127.0.0.1:1/v1", VLLM
+
+        def counters(self) -> ServerMetrics:
+            return ServerMetrics(requests=len(parameters) ** 2)
 
         def __enter__(self) -> Served:
             return self
@@ -142,25 +168,30 @@ def test_one_server_serves_all_notebooks(books: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(runner, "serve", serve)
     monkeypatch.setattr(runner, "run_notebook", lambda _path, _out, values: parameters.append(values))
+    monkeypatch.setattr(runner, "run_apart", lambda _path, _out, values: parameters.append(values) or "")
     run_all(books, books.parent, model="some/model")
     assert served == ["some/model", "stopped"]
     assert [each.get("model") for each in parameters] == [None, Served.base_url, Served.base_url]
+    assert re.findall(r"(\d+) calls\)", capsys.readouterr().out) == ["1", "3", "5"]
     parameters.clear()
     run_all(books, books.parent, model="some/model", replay=True)
     assert served == ["some/model", "stopped"], "a replay starts no server"
-    assert [each.get("replay") for each in parameters] == [True, None, True]
+    assert sorted(str(each.get("replay")) for each in parameters) == ["None", "True", "True"]
     parameters.clear()
     run_all(books, books.parent, model="some/model --no-thinking")
     assert parameters[-1]["model"] == f"{Served.base_url} --no-thinking", "the options reach the notebooks"
     parameters.clear()
     address = f"http://h/v1 NAME --key-env {VARIABLE}"
     run_all(books, books.parent, model=address, replay=True)
-    assert parameters[-1]["model"] == address, "a replay needs no key"
+    assert {each["model"] for each in parameters if "model" in each} == {address}, "a replay needs no key"
     parameters.clear()
+    served.clear()
+    run_all(books, books.parent, only=["01"])
+    assert served == [], "notebooks that ask no model need no server"
     run_all(books, books.parent)
-    assert [each.get("model") for each in parameters] == [None, None, None], (
-        "without a model, each notebook uses its own default"
-    )
+    assert served == ["nano", "stopped"], "nano is the default"
+    run_all(books, books.parent, model="oracle")
+    assert served == ["nano", "stopped"] and parameters[-1]["model"] == "oracle"
     with pytest.raises(InputError, match="oracle is a program and takes no options"):
         run_all(books, books.parent, model="oracle --no-thinking")
 
@@ -191,6 +222,13 @@ def test_every_parameter_of_a_scale_is_in_some_notebook() -> None:
         names = declared_in(notebook)
         assert "figures_dir" in names
         assert "model" not in names or {"workers", "replay"} <= names.keys() or "worker_counts" in names, notebook.stem
+
+
+def test_the_first_seeds_of_every_notebook_are_those_of_its_range() -> None:
+    """Worlds of the experiments have test seeds, except where one only tries the notebooks."""
+    ranges = [declared_in(notebook).get("seeds") for notebook in NOTEBOOKS]
+    assert {each for each in ranges if each} == {'"test"'} and sum(each is not None for each in ranges) == 7
+    assert SCALES["smoke"]["seeds"] == "selection" and not any("seeds" in SCALES[scale] for scale in ("small", "full"))
 
 
 def test_the_page_without_notebooks(tmp_path: Path) -> None:

@@ -18,12 +18,14 @@ vllm:prefix_cache_queries_total{engine="0",model_name="a b"} 1.23e+02
 vllm:prefix_cache_hits_total{engine="0",model_name="a b"} 41.0
 vllm:mm_cache_queries_total{engine="0",model_name="a b"} 4.0
 vllm:mm_cache_hits_total{engine="0",model_name="a b"} 3.0
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="a b"} 5.0
+vllm:request_success_total{engine="1",finished_reason="length",model_name="a b"} 2.0
 """
 
 
 def test_counters_are_summed_over_the_engines_of_a_model() -> None:
     metrics = read_metrics(PAGE, "a b")
-    assert metrics == ServerMetrics(123, 0, 123, 41, 4, 3)
+    assert metrics == ServerMetrics(123, 0, 123, 41, 4, 3, 7)
     assert metrics.prefix_hit_rate == pytest.approx(1 / 3) and metrics.image_hit_rate == 0.75
     assert metrics - metrics == ServerMetrics() and ServerMetrics().prefix_hit_rate == 0
     with pytest.raises(ValueError, match="no counters"):

@@ -34,6 +34,7 @@ NAMES = [
     "plots",
     "replay",
     "scaling",
+    "search_settings",
     "serve",
     "statistics",
     "strategies",

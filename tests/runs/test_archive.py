@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import random
 import zipfile
 from collections.abc import Callable
@@ -17,8 +18,9 @@ import atlaskit as ak
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import VERSIONS, kind_of, served_key
+from atlaskit.caching.keys import IMAGES, VERSIONS, kind_of, served_key
 from atlaskit.errors import CacheError, InputError, VideoError
+from atlaskit.models.usage import Usage
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.recording import HEADER
 from atlaskit.runs.result import Result
@@ -158,9 +160,13 @@ def test_a_run_with_a_pruned_entry_is_not_exported(film: World, tmp_path: Path) 
         export(tmp_path / "x.zip", result, cache=cache)
 
 
-def members_of(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as file:
-        return {name: file.read(name) for name in file.namelist()}
+def old_members(cache: Cache) -> dict[str, bytes]:
+    """Return the members of a recording of version 1: the header, and one for each entry."""
+    members = {HEADER: b'{"atlaskit_recording":1}'}
+    for key in sorted(entry.key for entry in cache.entries()):
+        suffix = "jpg" if kind_of(key) in IMAGES else "json"
+        members[f"{key.replace(':', '/')}.{suffix}"] = cache.get(key) or b""
+    return members
 
 
 def first(kind: str, packed: dict[str, bytes]) -> str:
@@ -219,9 +225,21 @@ INVALID: dict[str, Callable[[dict[str, bytes]], dict[str, bytes]]] = {
 
 @pytest.fixture(scope="module")
 def packed(recorded: tuple[Result, Cache], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    path = tmp_path_factory.mktemp("packed") / "run.zip"
-    export(path, recorded[0], images=True, cache=recorded[1])
-    return members_of(path)
+    folder = tmp_path_factory.mktemp("packed")
+    export(folder / "run.zip", recorded[0], images=True, cache=recorded[1])
+    import_(folder / "run.zip", cache=Cache(folder / "cache"))
+    return old_members(Cache(folder / "cache"))
+
+
+def test_a_recording_of_version_1_is_imported(
+    recorded: tuple[Result, Cache], film: World, packed: dict[str, bytes], tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "old.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        for member, value in packed.items():
+            file.writestr(member, value)
+    other = Cache(tmp_path / "other")
+    assert sum(import_(tmp_path / "old.zip", cache=other).values()) == len(packed) - 1
+    assert replayed(recorded[0], film, other).to_json() == recorded[0].to_json()
 
 
 @pytest.mark.parametrize("name", INVALID)
@@ -377,5 +395,102 @@ def test_a_whole_cache_with_timings_is_exported_and_imported(recorded: tuple[Res
     import_(tmp_path / "run.zip", cache=mixed)
     mixed.put(f"timing:{VERSIONS['timing']}:{'ab' * 32}", b"{}", paid=True)
     packed = export(tmp_path / "whole.zip", cache=mixed)
-    assert "timing" not in packed and packed["reply"] > 0
+    assert packed["timing"] == 1 and packed["reply"] > 0
     assert import_(tmp_path / "whole.zip", cache=Cache(tmp_path / "other")) == packed
+
+
+def write_parts(path: Path, **parts: bytes) -> None:
+    """Write a recording of version 2 with these packs, by kind; text is compressed."""
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr(HEADER, b'{"atlaskit_recording":2}')
+        for kind, part in parts.items():
+            data = part if part[:6] == b"\xfd7zXZ\0" else lzma.compress(part)
+            file.writestr(f"{kind}/{VERSIONS[kind]}.jsonl.xz", data)
+
+
+REPLY = b'{"reasoning":"","text":"{}","usage":%s}' % json.dumps(Usage(calls=1).to_json()).encode()
+LINE = b'{"%s":%s}\n' % (b"ab" * 32, REPLY)
+INVALID_PACKS: dict[str, dict[str, bytes]] = {
+    "no object": {"reply": b"[]\n"},
+    "a short hash": {"reply": b'{"abc":1}\n'},
+    "two names": {"reply": b'{"%s":1,"%s":2}\n' % (b"ab" * 32, b"cd" * 32)},
+    "no last line feed": {"reply": LINE[:-1]},
+    "an entry twice": {"reply": LINE * 2},
+    "images in a pack": {"view": LINE},
+    "a model's address": {"served": b'{"%s":"x"}\n' % (b"ab" * 32)},
+    "no stream": {"reply": b"\xfd7zXZ\0" + b"x" * 40},
+    "half a stream": {"reply": lzma.compress(LINE)[:-20]},
+    "something after the stream": {"reply": lzma.compress(LINE) + b"\0"},
+    "two streams": {"reply": lzma.compress(LINE) * 2},
+    "a dictionary of a gigabyte": {
+        "reply": lzma.compress(LINE, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30, "mode": lzma.MODE_FAST,
+                                               "mf": lzma.MF_HC3, "nice_len": 8, "depth": 1}])
+    },
+    "an entry that is too large": {"reply": lzma.compress(b" " * (17 << 20))},
+    "a bomb of lines": {"reply": lzma.compress(b'{"%s":1}\n' % (b"ab" * 32) + b"\n" * (64 << 20))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INVALID_PACKS)
+def test_nothing_of_an_invalid_pack_is_merged(tmp_path: Path, name: str) -> None:
+    write_parts(tmp_path / "run.zip", **INVALID_PACKS[name])
+    cache = Cache(None)
+    with pytest.raises(CacheError, match=r"run\.zip") as caught:
+        import_(tmp_path / "run.zip", cache=cache)
+    assert "\n" not in str(caught.value) and list(cache.entries()) == []
+
+
+def test_a_pack_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    lines = (b'{"%064x":%s}\n' % (number, REPLY + b" " * 4000) for number in range(6000))
+    write_parts(tmp_path / "run.zip", reply=b"".join(lines))
+    assert (tmp_path / "run.zip").stat().st_size < 200_000
+    with pytest.raises(CacheError, match="unpacks to more than any recording does"):
+        import_(tmp_path / "run.zip", cache=Cache(None))
+
+
+def test_similar_replies_take_little_more_than_their_hashes(tmp_path: Path) -> None:
+    cache, seen = Cache(None), ["desert", "night", "city", "dawn", "red", "star"]
+    for number in range(2000):
+        text = json.dumps({"thought": " ".join(random.Random(number).choices(seen, k=40)), "action": "backtrack"})
+        entry = {"reasoning": "", "text": text, "usage": Usage(calls=1, prompt_tokens=400 + number % 90).to_json()}
+        cache.put_json(f"reply:{VERSIONS['reply']}:{random.Random(-1 - number).randbytes(32).hex()}", entry)
+    assert export(tmp_path / "all.zip", cache=cache)["reply"] == 2000
+    assert (tmp_path / "all.zip").stat().st_size / 2000 < 90  # one by one: 400
+    other = Cache(None)
+    import_(tmp_path / "all.zip", cache=other)
+    assert {entry.key: other.get(entry.key) for entry in other.entries()} == {
+        entry.key: cache.get(entry.key) for entry in cache.entries()
+    }
+
+
+def test_what_the_runs_since_a_moment_need_is_packed(film: World, tmp_path: Path) -> None:
+    cache, moment_s = Cache(tmp_path / "cache"), 0.0
+    options: dict[str, Any] = {**OPTIONS, "cache": cache}
+    earlier, again, later = (film.questions[number] for number in (0, 1, 2))
+    for question in (earlier, again):
+        ask(film.video, question, vlm=Oracle(film, miss=0.2), **options)
+    before = {entry.key for entry in cache.entries() if kind_of(entry.key) == "reply"}
+    moment_s = max(entry.stored_s for entry in cache.entries())
+    with pytest.raises(InputError, match="no run that was made since"):
+        export(tmp_path / "none.zip", made_since_s=moment_s + 3600, cache=cache)
+    results = [ask(film.video, question, vlm=Oracle(film, miss=0.2), **options) for question in (again, later)]
+    packed = export(tmp_path / "since.zip", made_since_s=moment_s + 1e-6, cache=cache)
+    other = Cache(tmp_path / "other")
+    assert import_(tmp_path / "since.zip", cache=other) == packed and "run" not in packed
+    for result in results:
+        assert replayed(result, film, other, sampling="midpoint").to_json() == result.to_json()
+    assert packed["reply"] < len(before | {e.key for e in cache.entries() if kind_of(e.key) == "reply"})
+    export(tmp_path / "one.zip", results[1], cache=other)  # the replay has made the manifests again
+    with pytest.raises(InputError, match="leave run and images out"):
+        export(tmp_path / "x.zip", results[0], made_since_s=0.0, cache=cache)
+    cache.prune(is_wanted=lambda key: kind_of(key) != "reply")
+    with pytest.raises(CacheError, match="no longer holds all entries"):
+        export(tmp_path / "x.zip", made_since_s=moment_s, cache=cache)
+
+
+def test_an_entry_of_another_program_is_not_packed(tmp_path: Path) -> None:
+    cache = Cache(None)
+    cache.put(f"reply:{VERSIONS['reply']}:{'ab' * 32}", b"two\nlines")
+    with pytest.raises(CacheError, match="not one of atlaskit"):
+        export(tmp_path / "x.zip", cache=cache)
+    assert list(tmp_path.iterdir()) == []

@@ -93,10 +93,20 @@ def _timecode(t: float) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}:{milliseconds // 1000:02},{milliseconds % 1000:03}"
 
 
-def _paths(script: Script, directory: Path) -> EncodedFiles:
+def film_name(script: Script) -> str:
+    """Return the name of a script's encoded video."""
     width, height = script.size
-    stem = f"atlasworld-{script.seed}-{script.duration_s:g}s-{width}x{height}-{script.fps}fps"
-    return EncodedFiles(*(directory / f"{stem}{suffix}" for suffix in (".mp4", ".srt", ".json")))
+    return f"atlasworld-{script.seed}-{script.duration_s:g}s-{width}x{height}-{script.fps}fps.mp4"
+
+
+def film_fingerprint(script: Script) -> str:
+    """Return the fingerprint of a script's encoded video."""
+    return f"film-{script.name}-{ENCODING_VERSION}"
+
+
+def _paths(script: Script, directory: Path) -> EncodedFiles:
+    video = directory / film_name(script)
+    return EncodedFiles(video, video.with_suffix(".srt"), video.with_suffix(".json"))
 
 
 def _are_complete(files: EncodedFiles, manifest: str) -> bool:

@@ -55,6 +55,14 @@ class World:
         """The world with frames drawn on demand, without a codec, for tests and training."""
         return self._join([clip.drawn() for clip in self.clips])
 
+    @cached_property
+    def stand_in(self) -> Video:
+        """The world for a replay of runs about `video`: drawn on demand, nothing is encoded.
+
+        It has the fingerprint of `video`, and images of it are not cached.
+        """
+        return self._join([clip.stand_in() for clip in self.clips])
+
     def cases(self, *, drawn: bool = False) -> tuple[Case, ...]:
         """Return the world's questions as cases for `evaluate`.
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, fields
 
 from atlaskit.benchmarks.atlasworld.cast import CAPTION_WORDS
+from atlaskit.benchmarks.atlasworld.seeds import DEVELOPMENT
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script
 
 CELL_PX = 128
 """Side of a cell in pixels. The vision tower turns one cell into one visual token."""
-TRAINING_SEED = 1_000_000
-"""Seed of the first training world. nano trains on worlds from this seed on, and is evaluated on
-worlds with lower seeds."""
+TRAINING_SEED = DEVELOPMENT.start
+"""Seed of the first training world. All worlds that nano trains on have development seeds."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -307,3 +308,17 @@ def test_cells_take_every_line_of_a_partition_once() -> None:
     seen = SimpleNamespace(view=view, subtitles=track.between(0.0, 104.0), cells="listed")
     taken = [line for lines in lines_by_cell(seen).values() for line in lines]  # type: ignore[arg-type]
     assert sorted(taken, key=lambda line: line.start_s) == list(track.lines)
+    for number in range(40):
+        rng = random.Random(number)
+        begins = [rng.uniform(0.0, 104.0) for _ in range(50)]
+        track = Subtitles(tuple(Line(at, at + rng.choice([0.5, 3.0, 40.0]), "a line") for at in begins))
+        view.dead = set(rng.sample(range(16), 9))
+        seen.subtitles = track.between(0.0, 104.0)
+        expected = dict[int, list[Line]]()
+        for line in seen.subtitles:
+            for cell in view.cells:
+                is_shown = line.start_s < cell.start_s + 6.5 and cell.start_s < line.end_s
+                if is_shown and cell.index not in view.dead:
+                    expected.setdefault(cell.index, []).append(line)
+                    break
+        assert lines_by_cell(seen) == expected  # type: ignore[arg-type]
