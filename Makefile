@@ -18,6 +18,7 @@ COVER   ?=
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
+INSTALL := $(BIN)/python tools/install
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
@@ -80,20 +81,20 @@ clean: ## Remove .venv, the cache, the figures and the built documentation
 	find cache figures -mindepth 1 ! -name README.md -delete
 
 $(VENV)/bench: pyproject.toml $(VENV)/test
-	@$(TIMED) "installing the benchmarks' alternatives into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,test,bench]'
+	@$(INSTALL) "the benchmarks' alternatives" -e '.[notebook,test,bench]'
 	@touch $@
 
 $(BIN)/python: ; @bash tools/venv "$(PYTHON)" "$(VENV)"
 
 $(VENV)/notebook: pyproject.toml | $(BIN)/python
-	@$(TIMED) "installing atlaskit and JupyterLab into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook]'
+	@$(INSTALL) "atlaskit and JupyterLab" -e '.[notebook]'
 	@echo "Activate it to use atlaskit on the command line: . $(BIN)/activate"
 	@touch $@
 
 $(VENV)/test: pyproject.toml $(VENV)/notebook
-	@$(TIMED) "installing the test tools into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,test]'
+	@$(INSTALL) "the test tools" -e '.[notebook,test]'
 	@touch $@
 
 $(VENV)/docs: pyproject.toml $(VENV)/notebook
-	@$(TIMED) "installing the documentation tools into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,docs]'
+	@$(INSTALL) "the documentation tools" -e '.[notebook,docs]'
 	@touch $@

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import World
