@@ -16,6 +16,7 @@ POLL_S = 0.5
 FOUND = re.compile(r"^ *(?:Collecting|Processing) (\S+)", re.MULTILINE)
 FETCHED = re.compile(r"^ *(?:Downloading|Using cached) (\S+\.(?:whl|tar\.gz|zip)) \(([\d.]+) ?(\w+)\)", re.MULTILINE)
 UNPACKING = re.compile(r"^ *Installing collected packages: (.+)", re.MULTILINE)
+LARGE_MB = 20
 MEGABYTES = {"bytes": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
 
 
@@ -59,7 +60,8 @@ def downloads(output: str) -> str:
     files = {name: float(size) * MEGABYTES.get(unit, 0.0) for name, size, unit in FETCHED.findall(output)}
     words = f"{found} packages found, {len(files)} fetched ({sum(files.values()):,.0f} MB)"
     last = next(reversed(files), "")
-    return f"{words}, the latest {last.split('-')[0]} ({files[last]:,.0f} MB)" if last else words
+    is_large = last and files[last] >= LARGE_MB  # then pip may be silent for minutes
+    return f"{words}, at {last.split('-')[0]} ({files[last]:,.0f} MB)" if is_large else words
 
 
 def installed_packages(folder: Path) -> int:
