@@ -1,4 +1,4 @@
-"""`Console`: what a notebook prints while it runs headless, and which of its sections it has reached.
+"""`Console`: what a notebook prints while it runs headless, and which section it has reached.
 
 On a terminal, output appears as the kernel sends it. In a log file, each state that a progress bar
 leaves behind is one line.
@@ -31,7 +31,7 @@ class Console:
         stderr: File that takes what the kernel writes to its standard error.
     """
 
-    def __init__(self, task: str, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(self, task: str, heartbeat_s: float = 2 * HEARTBEAT_S) -> None:
         """Print that the notebook starts.
 
         Args:
@@ -46,7 +46,7 @@ class Console:
         self._beating = threading.Thread(target=self._beat, name="atlaskit-console", daemon=True)
 
     def cell_starts(self, *, cell: Mapping[str, Any], cell_index: int) -> None:
-        """Show the section that begins with a cell, if one does. nbclient calls it for every cell."""
+        """Show the section that a cell begins, if any; nbclient calls this for each cell."""
         if cell["cell_type"] != "markdown":
             return
         if headings := HEADING.findall(cell["source"]):

@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError, check_whole
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
-from atlaskit.experiments.report import NotebookRun, made_since, title, write_html, write_index
+from atlaskit.experiments.record import NotebookRun
+from atlaskit.experiments.report import record_run, write_index
 from atlaskit.models.serving.server import serve
 from atlaskit.models.spec import ModelSpec
 
@@ -80,6 +80,7 @@ def run_all(
     given |= {} if workers is None else {"workers": workers}
     if missing := [name for name in given if not any(name in names for names in declared.values())]:
         raise InputError(f"None of these notebooks has a parameter {missing[0]}.")
+    settings = {"scale": scale, "model": model or "its own", **given, "replay": replay}
     runs = []
     with _serving(model, replay) as address:
         for number, notebook in enumerate(notebooks, start=1):
@@ -88,7 +89,7 @@ def run_all(
             parameters = {name: value for name, value in parameters.items() if name in own}
             asks_oracle = parameters.get("model", own.get("model", "").strip("\"'")) == ORACLE
             parameters |= {"replay": True} if replay and "replay" in own and not asks_oracle else {}
-            run = _run(notebook, out, parameters, {"scale": scale, "model": model or "its own", "replay": replay})
+            run = _run(notebook, out, parameters, settings)
             runs.append(run)
             write_index(out, [run])  # after each notebook, in case this run is interrupted
             print(f"[{number}/{len(notebooks)}] {notebook.stem}: {_summary(run)}", flush=True)
@@ -128,23 +129,12 @@ def _serving(model: str, replay: bool) -> Iterator[str]:
 
 
 def _run(notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> NotebookRun:
-    began, since_s, failure = time.monotonic(), time.time(), ""
+    began_s, failure = time.time(), ""
     try:
-        executed = run_notebook(notebook, out, parameters)
+        run_notebook(notebook, out, parameters)
     except NotebookError as error:
-        executed, failure = out / notebook.name, str(error)
-    if notebook.name in made_since(out, notebook.stem, since_s):
-        write_html(executed)
-    return NotebookRun(
-        notebook.stem,
-        title(notebook),
-        datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC"),
-        time.monotonic() - began,
-        settings,
-        parameters,
-        made_since(out, notebook.stem, since_s),  # excludes what an earlier run left, if this one failed
-        failure,
-    )
+        failure = str(error)
+    return record_run(notebook, out, began_s=began_s, settings=settings, parameters=parameters, failure=failure)
 
 
 def _summary(run: NotebookRun) -> str:

@@ -15,6 +15,8 @@ from atlaskit.models.serving.progress import Progress
 POLL_S = 0.5
 FOUND = re.compile(r"^ *(?:Collecting|Processing) (\S+)", re.MULTILINE)
 FETCHED = re.compile(r"^ *(?:Downloading|Using cached) (\S+\.(?:whl|tar\.gz|zip)) \(([\d.]+) ?(\w+)\)", re.MULTILINE)
+CONTROL = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
+"""Sequences with which pip's progress bars hide and show the cursor."""
 UNPACKING = re.compile(r"^ *Installing collected packages: (.+)", re.MULTILINE)
 LARGE_MB = 20
 MEGABYTES = {"bytes": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
@@ -79,4 +81,4 @@ def pip_reason(log: Path) -> str:
 def _read_from(log: Path, start: int) -> str:
     with log.open("rb") as file:
         file.seek(start)
-        return file.read().decode(errors="replace")
+        return CONTROL.sub("", file.read().decode(errors="replace"))
