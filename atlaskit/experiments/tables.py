@@ -66,7 +66,7 @@ def number(text: str) -> str:
     if not NUMBER.fullmatch(text):
         return text
     value = float(text)
-    if abs(value) >= 10**DIGITS or value == int(value):
+    if abs(value) > 10**DIGITS - 0.5 or value == int(value):
         return f"{value:,.0f}".replace("-", "−")
     return f"{value:.{DIGITS}g}".replace("-", "−")
 
