@@ -31,7 +31,7 @@ help: ## List the targets
 demo: $(VENV)/notebook ## Run the quickstart notebook on nano, served by vLLM; MODEL=oracle needs no vLLM
 	@$(TIMED) "quickstart notebook" $(BIN)/atlaskit run notebooks/01_quickstart.ipynb --out figures \
 		$(if $(MODEL),-p model "$(or $(realpath $(MODEL)),$(MODEL))")
-	@echo "Executed notebook and figures: $(CURDIR)/figures"
+	@echo "Open $(CURDIR)/figures/01_quickstart.html"
 
 test: $(VENV)/test ## Run the tests in parallel, on up to four cores; JOBS=1 for one process, COVER=1 for coverage
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)

@@ -16,6 +16,7 @@ from support.model_doubles import ATTACK
 from support.notebooks import write_notebook
 from support.pages import ParsedPage, RenderedPage
 
+from atlaskit.__main__ import main
 from atlaskit.experiments.record import RECORD, NotebookRun, digest, read_record
 from atlaskit.experiments.report import write_index
 from atlaskit.experiments.runner import run_all
@@ -193,3 +194,20 @@ def test_the_page_fits_its_width(tmp_path: Path, browser: Browser, width: int, s
     assert tab.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert tab.evaluate("() => getComputedStyle(document.querySelector('nav')).display") == "none"
     context.close()
+
+
+def test_running_a_notebook_by_itself_takes_its_old_section_off_the_page(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = tmp_path / "books", tmp_path / "out"
+    folder.mkdir()
+    for name in ("03_c", "04_d"):
+        code = f"open(f'{{figures_dir}}/{name}.csv', 'w').write(f'{{worlds}}\\n')"
+        write_notebook(folder / f"{name}.ipynb", "worlds = 6\nfigures_dir = '../figures'", code)
+    run_all(folder, out)
+    assert main(["run", str(folder / "03_c.ipynb"), "--out", str(out), "-p", "worlds", "2"]) == 0
+    text = text_of(out / "index.html")
+    assert 'id="04_d"' in text and 'id="03_c"' not in text and "its files were changed later" in text
+    assert f"As a page: {out / '03_c.html'}" in capfd.readouterr().out and (out / "03_c.html").is_file()
+    main(["run", str(folder / "03_c.ipynb"), "--out", str(tmp_path / "new")])
+    assert not (tmp_path / "new" / "index.html").exists()
