@@ -21,6 +21,7 @@ from atlaskit.experiments.tables import number, read_table, table_html
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
 """Content security policy of pages made here: they load nothing and run no script."""
 ORACLE, OWN = "oracle", "its own"
+AN_ORACLE = "an oracle: a program that knows the script, not a model"
 FEW = 10
 """Fewer questions say nothing about a method or a model."""
 PATHS = ("cache_dir", "figures_dir")
@@ -43,8 +44,8 @@ figure { margin: 1.5rem 0; break-inside: avoid } figure img { display: block; wi
 .table { margin: 1.5rem 0; overflow-x: auto } table { border-collapse: collapse; font-size: 13px }
 caption { text-align: left; padding-bottom: .3rem }
 th, td { padding: 3px 12px 3px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
-th { vertical-align: bottom; font-weight: 600 } td { min-width: 2.5rem }
-.n { text-align: right; font-variant-numeric: tabular-nums }
+th { vertical-align: bottom; font-weight: 600; white-space: normal } td { min-width: 2.5rem }
+.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 .failed { color: var(--bad); font-weight: 600 }
 .other { background: var(--box); padding: .5rem 1rem; margin-top: 3rem }
 code { font-size: .92em }
@@ -86,7 +87,8 @@ def _summary(runs: Sequence[NotebookRun]) -> str:
         return f"<p>{count}.</p>"
     latest = runs[-1]
     told = {name: value for name, value in latest.settings.items() if value not in ("", None, False, OWN)}
-    words = [_text(f"{name} {value}") for name, value in told.items()]
+    asked = {"model": "an oracle asked" if told.get("model") == ORACLE else f"{told.get('model')} asked"}
+    words = [_text(asked.get(name, f"{name} {value}")) for name, value in told.items()]
     versions = ", ".join(_text(f"{name} {value}") for name, value in latest.versions.items())
     bad = f', <span class="failed">{failed} failed</span>' if failed else ""
     return (
@@ -118,7 +120,8 @@ def _section(out: Path, run: NotebookRun) -> str:
 def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
     """Return what a reader must know before a number of the section, as names and texts."""
     columns = [read_table(path) for path in tables]
-    facts = [("Asked", _asked(run)), ("Beside it", ", ".join(_oracles(columns)))]
+    asked = _asked(run)
+    facts = [("Asked", asked), ("Which" if asked == AN_ORACLE else "Beside it", ", ".join(_oracles(columns)))]
     parameters = run.parameters
     worlds = parameters.get("worlds")
     if "seeds" in parameters:
@@ -136,7 +139,7 @@ def _asked(run: NotebookRun) -> str:
         return "no model"
     named = run.settings.get("model") or OWN
     model = str(run.parameters["model"] if named == OWN else named)
-    return "an oracle: a program that knows the script, not a model" if model == ORACLE else model
+    return AN_ORACLE if model == ORACLE else model
 
 
 def _oracles(tables: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from atlaskit.errors import printable
 
-ROWS, COLUMNS, CHARS = 20, 11, 90
+ROWS, COLUMNS, CHARS = 20, 10, 90
 """Most rows and columns of a table on the page, and characters of one cell."""
 NARROW = 8
 """A table of no more columns keeps those that are equal in all rows."""

@@ -54,7 +54,7 @@ def test_a_section_says_who_was_asked_what_and_when(tmp_path: Path) -> None:
         "<dt>Seeds</dt><dd>test, the first 6 of the range</dd>",
         "<dt>Questions</dt><dd>n = 60 in each row</dd>",
         "25 November 2026, 17:44 UTC, in 61.2 s",
-        "scale small, model nano",
+        "scale small, nano asked",
         "atlaskit 0.1.0, Python 3.11.7",
         "What <code>03_depth</code> shows; <strong>the paper</strong> claims more.",
     ):
@@ -74,6 +74,13 @@ def test_a_section_says_who_was_asked_what_and_when(tmp_path: Path) -> None:
 def test_an_oracle_is_never_called_a_model(tmp_path: Path, model: str, parameters: Any, asked: str) -> None:
     shown = run(tmp_path, settings={**SETTINGS, "model": model}, parameters=parameters)
     assert f"<dt>Asked</dt><dd>{asked}</dd>" in text_of(write_index(tmp_path, [shown]))
+
+
+def test_an_oracle_that_is_asked_stands_beside_nothing(tmp_path: Path) -> None:
+    oracle = run(tmp_path, settings={**SETTINGS, "model": "oracle"}, table="model\noracle (erring)\n")
+    text = text_of(write_index(tmp_path, [oracle]))
+    assert "<dt>Which</dt><dd>oracle (erring)</dd>" in text and "scale small, an oracle asked" in text
+    assert "Beside it" not in text and "model oracle" not in text
 
 
 def test_a_few_questions_show_nothing(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_table_that_is_too_large_says_what_is_only_in_the_file(tmp_path: Path)
     rows = [[str(n), "1.0", "0.5", "1.0", "60", *(str(n + c) for c in range(12))] for n in range(ROWS + 7)]
     html = shown(tmp_path, "\n".join(",".join(row) for row in [head, *rows]))
     assert html.count("<tr>") == ROWS + 1 and html.count("<th") == COLUMNS
-    assert "in all rows: questions 60" in html and "3 more columns in the file" in html
+    assert "in all rows: questions 60" in html and "4 more columns in the file" in html
     assert "7 more rows in the file" in html and "mean (95 %)" in html, "a result stays, even if it is always the same"
 
 
