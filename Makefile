@@ -19,6 +19,7 @@ COVER   ?=
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
+INSTALL := $(BIN)/python tools/install
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
@@ -31,7 +32,7 @@ help: ## List the targets
 demo: $(VENV)/notebook ## Run the quickstart notebook on nano, served by vLLM; MODEL=oracle needs no vLLM
 	@$(TIMED) "quickstart notebook" $(BIN)/atlaskit run notebooks/01_quickstart.ipynb --out figures \
 		$(if $(MODEL),-p model "$(or $(realpath $(MODEL)),$(MODEL))")
-	@echo "Executed notebook and figures: $(CURDIR)/figures"
+	@echo "Open $(CURDIR)/figures/01_quickstart.html"
 
 test: $(VENV)/test ## Run the tests in parallel, on up to four cores; JOBS=1 for one process, COVER=1 for coverage
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
@@ -82,20 +83,20 @@ clean: ## Remove .venv, the cache, the figures and the built documentation
 	find cache figures -mindepth 1 ! -name README.md -delete
 
 $(VENV)/bench: pyproject.toml $(VENV)/test
-	@$(TIMED) "installing the benchmarks' alternatives into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,test,bench]'
+	@$(INSTALL) "the benchmarks' alternatives" -e '.[notebook,test,bench]'
 	@touch $@
 
 $(BIN)/python: ; @bash tools/venv "$(PYTHON)" "$(VENV)"
 
 $(VENV)/notebook: pyproject.toml | $(BIN)/python
-	@$(TIMED) "installing atlaskit and JupyterLab into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook]'
+	@$(INSTALL) "atlaskit and JupyterLab" -e '.[notebook]'
 	@echo "Activate it to use atlaskit on the command line: . $(BIN)/activate"
 	@touch $@
 
 $(VENV)/test: pyproject.toml $(VENV)/notebook
-	@$(TIMED) "installing the test tools into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,test]'
+	@$(INSTALL) "the test tools" -e '.[notebook,test]'
 	@touch $@
 
 $(VENV)/docs: pyproject.toml $(VENV)/notebook
-	@$(TIMED) "installing the documentation tools into $(VENV)" $(BIN)/python -m pip install -q -e '.[notebook,docs]'
+	@$(INSTALL) "the documentation tools" -e '.[notebook,docs]'
 	@touch $@

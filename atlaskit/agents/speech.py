@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError, check_whole, printable
@@ -103,6 +103,7 @@ def transcribe(
     with tqdm(total=total_s, desc=desc, bar_format=BAR, disable=not progress) as bar:
         listener = _Listener(asr, cache or default_cache(), parallel, replay, bar)
         tracks = {key: listener.track(sound) for key, sound in sounds.items()}
+        bar.update(bar.total - bar.n)  # chunks of a damaged file need not add up to its duration
     track = _assembled(opened, tracks)
     listener.warn()
     if not len(track):

@@ -10,6 +10,7 @@ from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.errors import AtlasError
 from atlaskit.experiments.notebook import run_notebook
+from atlaskit.experiments.report import refresh_index, write_html
 from atlaskit.experiments.runner import run_all
 
 
@@ -85,5 +86,6 @@ def _experiments(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     parameters = {name: literal(value) for name, value in options.parameters}
     for notebook in options.notebooks:
-        run_notebook(notebook, options.out, parameters)
+        print(f"As a page: {write_html(run_notebook(notebook, options.out, parameters))}", flush=True)
+    refresh_index(options.out)
     return 0

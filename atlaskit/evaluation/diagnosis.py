@@ -17,6 +17,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Question, Span, without_article
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError
@@ -58,6 +59,18 @@ class Diagnosis:
     """Whether the subtitles at the positions name the given answer and not the true one."""
     mode: str
     """One of MODES; empty if the answer is right."""
+
+    def __str__(self) -> str:
+        """Return in one line whether the answer is right, and what is wrong with the evidence."""
+        missing = [clock(start_s) for start_s, _ in sorted((*self.unseen, *self.overlooked))]
+        facts = [f"nothing was kept of {', '.join(missing)}"] if missing else ["all moments that matter were kept"]
+        if self.unseen:
+            facts.append(f"{', '.join(clock(start_s) for start_s, _ in self.unseen)} was never shown")
+        if self.mistaken:
+            facts.append(f"{', '.join(f'[{label}]' for label in self.mistaken)} shows another moment")
+        if self.latched:
+            facts.append("the subtitles name the given answer")
+        return f"{f'wrong by {self.mode}' if self.mode else 'right'}: {'; '.join(facts)}"
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.errors import AtlasError, InputError, check_whole, reason
+from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
 from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threads
 from atlaskit.evaluation.rows import REFUSAL, case_row, failure_row
 from atlaskit.evaluation.tables import prediction_column
@@ -112,7 +112,8 @@ def evaluate(
     folder = None if traces is None else _trace_folder(Path(traces))
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder)
     finished = _run(engine, in_order, job, parallel, cache, name, address)
-    table = _table(finished, len(in_order), progress, has_traces=folder is not None)
+    bar = _bar(len(in_order), name, models, progress)
+    table = _table(finished, bar, has_traces=folder is not None)
     table.attrs = _attributes(name, models, settings)
     if len(table) < len(in_order):
         raise EvaluationStopped(
@@ -158,14 +159,21 @@ def _run(
     return on_threads(cases, partial(job, cancel=cancel), parallel, cache, cancel)
 
 
-def _collected(finished: Generator[tuple[int, Row]], count: int, progress: bool) -> list[Row]:
-    """Return the rows in the order of their cases, while a bar shows the progress.
+def _bar(count: int, name: str, models: list[Model], progress: bool) -> tqdm[None]:
+    """Return the progress bar of an evaluation, which names the method, and a single model."""
+    names = {model.name for model in models}
+    desc = f"{name}, {printable(min(names), 40)}" if len(names) == 1 else name
+    return tqdm(total=count, desc=desc, unit="question", disable=not progress)
+
+
+def _collected(finished: Generator[tuple[int, Row]], bar: tqdm[None]) -> list[Row]:
+    """Return the rows in the order of their cases, while the bar shows the progress.
 
     It stops early if MOST_REFUSED questions in a row, as they finish, are refused alike; the row of
     the last one is then the last.
     """
     rows, right, tokens, refused = dict[int, Row](), 0, 0, list[str]()
-    with closing(finished), tqdm(total=count, unit="question", disable=not progress) as bar:
+    with closing(finished), bar:
         for index, row in finished:
             rows[index], refusal = row, row.pop(REFUSAL, "")
             refused = [*(refused if refusal in refused else []), refusal] if refusal else []
@@ -177,10 +185,10 @@ def _collected(finished: Generator[tuple[int, Row]], count: int, progress: bool)
     return [rows[index] for index in sorted(rows)]
 
 
-def _table(finished: Generator[tuple[int, Row]], count: int, progress: bool, has_traces: bool) -> pd.DataFrame:
+def _table(finished: Generator[tuple[int, Row]], bar: tqdm[None], has_traces: bool) -> pd.DataFrame:
     import pandas as pd  # before the first call: a missing pandas then costs nothing
 
-    rows = _collected(finished, count, progress)
+    rows = _collected(finished, bar)
     table = pd.DataFrame(rows)
     table["prediction"] = prediction_column([row["prediction"] for row in rows])
     if has_traces:

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError, check_whole
 from atlaskit.experiments.apart import run_apart
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
-from atlaskit.experiments.report import NotebookRun, made_since, title, write_html, write_index
+from atlaskit.experiments.record import NotebookRun
+from atlaskit.experiments.report import record_run, write_index
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError
 from atlaskit.models.serving.server import serve
@@ -184,7 +184,7 @@ def _runs(
 def _run(
     notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], is_apart: bool = False
 ) -> NotebookRun:
-    began, since_s, failure, executed = time.monotonic(), time.time(), "", out / notebook.name
+    began_s, failure = time.time(), ""
     try:
         if is_apart:
             print(run_apart(notebook, out, parameters), end="", flush=True)
@@ -192,18 +192,7 @@ def _run(
             run_notebook(notebook, out, parameters)
     except NotebookError as error:
         failure = str(error)
-    if notebook.name in made_since(out, notebook.stem, since_s):
-        write_html(executed)
-    return NotebookRun(
-        notebook.stem,
-        title(notebook),
-        datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC"),
-        time.monotonic() - began,
-        settings,
-        parameters,
-        made_since(out, notebook.stem, since_s),  # excludes what an earlier run left, if this one failed
-        failure,
-    )
+    return record_run(notebook, out, began_s=began_s, settings=settings, parameters=parameters, failure=failure)
 
 
 def _summary(run: NotebookRun, before: int | None, after: int | None, to_come: Sequence[Path]) -> str:

@@ -96,6 +96,14 @@ def test_invalid_cases_or_methods_are_input_errors(cases: tuple[Case, ...], in_t
             evaluate(*arguments, vlm=ak.Oracle, progress=False)  # type: ignore[arg-type]
 
 
+def test_the_bar_names_method_and_model_and_ends_complete(
+    cases: tuple[Case, ...], cache: Cache, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (model,) = evaluate(cases[:2], "uniform", vlm=ak.Oracle, cache=cache, frames=4).attrs["models"]
+    last = capsys.readouterr().err.rstrip().rpartition("\r")[2]
+    assert last.startswith(f"uniform, {model[:40]}") and "100%" in last
+
+
 def test_an_interrupt_stops_all_model_calls(cases: tuple[Case, ...], cache: Cache) -> None:
     calls, before = list[str](), list[int]()
 

@@ -99,6 +99,7 @@ def install(folder: Path, packages: Sequence[str], more_indexes: Sequence[str] =
     progress = Progress(f"installing {' '.join(packages)} into {folder}", is_quiet)
     try:
         is_broken = not os.access(folder / "bin" / "python", os.X_OK)
+        progress.update("creating the environment")
         venvs.create(folder, clear=is_broken, with_pip=True, symlinks=True)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
         raise ServerError(f"The environment {folder} cannot be created ({reason(error)}).") from error

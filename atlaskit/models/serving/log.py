@@ -11,7 +11,8 @@ STAGES = {
     r"Initializing a V1 LLM engine": "starting the engine",
     r"Starting to load model": "loading the weights",
     r"Loading weights took": "weights loaded, reserving memory",
-    r"Dynamo bytecode transform|Compiling a graph": "compiling",
+    r"Warming up model for the compilation|Dynamo bytecode transform|Compiling a graph": "compiling the model",
+    r"Warming up done": "reserving memory",
     r"Capturing CUDA graph": "capturing CUDA graphs",
     r"Route: /health": "opening the port",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-HEARTBEAT_S = 15.0
+HEARTBEAT_S = 10.0
 """Seconds after which a stage that lasts is printed again, to show that it still goes on."""
 
 
@@ -23,12 +23,22 @@ class Progress:
         self._began_s = self._printed_s = time.monotonic()
         self._print(f"▸ {task} …")
 
-    def update(self, stage: str) -> None:
-        """Print a stage when it begins, and again from time to time while it lasts."""
+    def update(self, stage: str, detail: str = "") -> None:
+        """Print a stage when it begins, and again from time to time while it lasts.
+
+        Args:
+            stage: The stage, as "downloading".
+            detail: How far it has come, as "3 of 110 packages". A change of it is not printed at
+                once, but with the next line.
+        """
         now_s = time.monotonic()
         if stage != self._stage or now_s - self._printed_s > HEARTBEAT_S:
             self._stage, self._printed_s = stage, now_s
-            self._print(f"  {now_s - self._began_s:3.0f} s  {stage}")
+            self.show(f"{stage}: {detail}" if detail else stage)
+
+    def show(self, text: str) -> None:
+        """Print a line with the seconds since the task began."""
+        self._print(f"  {time.monotonic() - self._began_s:3.0f} s  {text}")
 
     def done(self, outcome: str) -> None:
         """Print what the task has reached, and how long it took."""

@@ -123,7 +123,7 @@ class _Pass:
 
     def run(self, writer: CopyWriter) -> None:
         """Read the file to its end, or to the first place that cannot be passed."""
-        from tqdm.auto import tqdm  # here, so that `import atlaskit` stays light
+        from tqdm import tqdm  # here, so that `import atlaskit` stays light
 
         name = self._path.name
         with tqdm(

@@ -96,7 +96,7 @@ def clock_breaks(container: InputContainer, stream: VideoStream, most: int | Non
 
     Reads the packets of the video stream up to the first such place, or the first `most` of them.
     """
-    from tqdm.auto import tqdm  # here, so that `import atlaskit` stays light
+    from tqdm import tqdm  # here, so that `import atlaskit` stays light
 
     discard_others(container, stream)
     longest = LONGEST_STEP_S / tick_length(stream)
@@ -104,6 +104,7 @@ def clock_breaks(container: InputContainer, stream: VideoStream, most: int | Non
     bar = tqdm(total=container.size, unit="B", unit_scale=True, desc=f"{name}: its clock is read, once", delay=SHORT_S)
     wraps = container_kind(container) == "mpegts"
     last: int | None = None
+    breaks = False
     with bar, suppress(*DECODE_ERRORS):
         for number, packet in enumerate(islice(container.demux(stream), most)):
             if number % BAR_PACKETS == 0 and packet.pos is not None:
@@ -112,6 +113,9 @@ def clock_breaks(container: InputContainer, stream: VideoStream, most: int | Non
             if at is None:
                 continue
             if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
-                return True
+                breaks = True
+                break
             last = at
-    return False
+        if bar.total is not None:  # what follows need not be read
+            bar.update(bar.total - bar.n)
+    return breaks

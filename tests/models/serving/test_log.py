@@ -32,11 +32,25 @@ def test_the_reason_of_a_failure_is_the_most_specific_error(log: str) -> None:
 def test_the_stage_is_the_last_one_in_the_log(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stages = []
-    for line in ("", "INFO Resolved architecture: X\n", "Starting to load model\n", "Route: /health, Methods: GET\n"):
+    for line in (
+        "",
+        "INFO Resolved architecture: X\n",
+        "Starting to load model\n",
+        "INFO [cpu_model_runner.py:87] Warming up model for the compilation...\n",
+        "INFO [cpu_model_runner.py:91] Warming up done.\n",
+        "Route: /health, Methods: GET\n",
+    ):
         with log.open("a") as file:
             file.write(line)
         stages.append(startup_stage(log))
-    assert stages == ["importing vLLM", "reading the model's configuration", "loading the weights", "opening the port"]
+    assert stages == [
+        "importing vLLM",
+        "reading the model's configuration",
+        "loading the weights",
+        "compiling the model",
+        "reserving memory",
+        "opening the port",
+    ]
 
 
 def test_a_log_that_was_deleted_is_the_first_stage(tmp_path: Path) -> None:

@@ -1,0 +1,199 @@
+"""`page`: the results page, one section a notebook, as one HTML file.
+
+The figures are part of the file, so it opens anywhere without a network, and shows the figures of
+its own run even if other runs write to the same folder later. All text is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from atlaskit.errors import printable
+from atlaskit.experiments.record import NotebookRun
+from atlaskit.experiments.tables import number, read_table, table_html
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
+"""Content security policy of pages made here: they load nothing and run no script."""
+ORACLE, OWN = "oracle", "its own"
+AN_ORACLE = "an oracle: a program that knows the script, not a model"
+FEW = 10
+"""Fewer questions say nothing about a method or a model."""
+PATHS = ("cache_dir", "figures_dir")
+"""Parameters that say where files lie on this machine."""
+STYLE = """
+:root { color-scheme: light dark; --ink: #1d2126; --muted: #59626d; --line: #d9dce1; --ground: #fff; --link: #0a58a8;
+  --bad: #b00020; --box: #f5f6f8 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --muted: #9aa0a8; --line: #363b43; --ground: #15181c;
+  --link: #8ab4f8; --bad: #ff8a80; --box: #1d2126 } }
+* { box-sizing: border-box }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 60rem;
+  margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word }
+a { color: var(--link) } h1 { line-height: 1.2 } h2 { margin: 3rem 0 .5rem; border-top: 1px solid var(--line);
+  padding-top: 1rem; line-height: 1.25 }
+nav ul { padding-left: 1.2rem } .small, dt, caption, summary { color: var(--muted); font-size: 13px }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem; margin: .5rem 0; font-size: 14px }
+dt { padding-top: .1rem } dd { margin: 0 }
+figure { margin: 1.5rem 0; break-inside: avoid } figure img { display: block; width: 100%; max-width: 46rem;
+  height: auto; background: #fff; border-radius: 4px } figcaption { max-width: 46rem; margin: .4rem 0 }
+.table { margin: 1.5rem 0; overflow-x: auto } table { border-collapse: collapse; font-size: 13px }
+caption { text-align: left; padding-bottom: .3rem }
+th, td { padding: 3px 12px 3px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
+th { vertical-align: bottom; font-weight: 600; white-space: normal } td { min-width: 2.5rem }
+.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+.failed { color: var(--bad); font-weight: 600 }
+.other { background: var(--box); padding: .5rem 1rem; margin-top: 3rem }
+code { font-size: .92em }
+@media print { :root { --ink: #000; --muted: #444; --line: #bbb; --ground: #fff; --link: #000; --bad: #900;
+  --box: #fff }
+  body { max-width: none; margin: 0; font-size: 10.5pt } nav, details { display: none } a { text-decoration: none }
+  h2 { break-after: avoid } tr { break-inside: avoid } figure img { max-width: 15cm } table { font-size: 8.5pt } }
+"""
+
+
+def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> str:
+    """Return the page as HTML.
+
+    Args:
+        out: The folder with the files of the runs, in which the page will lie.
+        runs: The runs that are shown, in order; all had the same settings.
+        others: Why an earlier run is not shown, by the name of its notebook.
+    """
+    sections = [_section(out, each) for each in runs]
+    contents = "".join(f'<li><a href="#{_attribute(each.name)}">{_text(each.title)}</a></li>' for each in runs)
+    missing = "".join(f"<li>{_text(name)}: {_text(why)}</li>" for name, why in others.items())
+    body = f"<h1>Experiments</h1>{_summary(runs)}<nav><ul>{contents}</ul></nav>{''.join(sections)}" + (
+        f'<div class="other"><p>Not part of this run, although files may be left:</p><ul>{missing}</ul></div>'
+        if others
+        else ""
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width"><title>atlaskit: experiments</title>'
+        f"<style>{STYLE}</style></head><body>{body}</body></html>\n"
+    )
+
+
+def _summary(runs: Sequence[NotebookRun]) -> str:
+    count = f"{len(runs)} notebook{'' if len(runs) == 1 else 's'}"
+    failed = sum(bool(each.failure) for each in runs)
+    if not runs:
+        return f"<p>{count}.</p>"
+    latest = runs[-1]
+    told = {name: value for name, value in latest.settings.items() if value not in ("", None, False, OWN)}
+    asked = {"model": "an oracle asked" if told.get("model") == ORACLE else f"{told.get('model')} asked"}
+    words = [_text(asked.get(name, f"{name} {value}")) for name, value in told.items()]
+    versions = ", ".join(_text(f"{name} {value}") for name, value in latest.versions.items())
+    bad = f', <span class="failed">{failed} failed</span>' if failed else ""
+    return (
+        f"<p>{count} in {_duration(sum(each.seconds for each in runs))}{bad}"
+        f"{'; ' if words else ''}{', '.join(words)}.<br>"
+        f'<span class="small">{versions}.</span></p>'
+    )
+
+
+def _section(out: Path, run: NotebookRun) -> str:
+    files = [out / name for name in run.files if (out / name).is_file()]
+    tables = [path for path in files if path.suffix == ".csv"]
+    order = list(run.captions)
+    figures = [path for path in files if path.suffix == ".png"]
+    figures.sort(key=lambda path: order.index(path.stem) if path.stem in order else len(order))
+    given = ", ".join(f"{name} = {value!r}" for name, value in run.parameters.items() if name not in PATHS)
+    told = "".join(f"<dt>{name}</dt><dd>{_text(value)}</dd>" for name, value in _facts(run, tables))
+    facts = f"<dl>{told}<dt>Files</dt><dd>{_links(files)}</dd></dl>"
+    parts = [
+        f'<h2 id="{_attribute(run.name)}">{_text(run.title)}</h2>{facts}',
+        f'<p class="failed">{_text(run.failure)}</p>' if run.failure else "",
+        *(_figure(path, run.captions.get(path.stem, "")) for path in figures),
+        *(table_html(path) for path in tables),
+        f'<details><summary>All parameters</summary><p class="small">{_text(given)}</p></details>' if given else "",
+    ]
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
+    """Return what a reader must know before a number of the section, as names and texts."""
+    columns = [read_table(path) for path in tables]
+    asked = _asked(run)
+    facts = [("Asked", asked), ("Which" if asked == AN_ORACLE else "Beside it", ", ".join(_oracles(columns)))]
+    parameters = run.parameters
+    worlds = parameters.get("worlds")
+    if "seeds" in parameters:
+        facts.append(("Seeds", str(parameters["seeds"]) + (f", the first {worlds} of the range" if worlds else "")))
+    elif "seed" in parameters:
+        facts.append(("Seed", str(parameters["seed"])))
+    facts.append(("Questions", _questions(columns, parameters)))
+    facts.append(("Made", f"{run.when}, in {_duration(run.seconds)}"))
+    return [(name, value) for name, value in facts if value]
+
+
+def _asked(run: NotebookRun) -> str:
+    """Return who answered: a model by its name; an oracle only with that word."""
+    if "model" not in run.parameters:
+        return "no model"
+    named = run.settings.get("model") or OWN
+    model = str(run.parameters["model"] if named == OWN else named)
+    return AN_ORACLE if model == ORACLE else model
+
+
+def _oracles(tables: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
+    """Return the oracles that stand beside the model in the tables."""
+    named = [value for table in tables for value in table.get("model", ())]
+    return sorted({value for value in named if ORACLE in value.lower()})
+
+
+def _questions(tables: Sequence[Mapping[str, Sequence[str]]], parameters: Mapping[str, Any]) -> str:
+    """Return the number of questions behind each number, by the tables or else the parameters."""
+    counts = {int(value) for table in tables for value in table.get("questions", ()) if value.isdecimal()}
+    if counts:
+        least, most = min(counts), max(counts)
+        told = f"n = {least} in each row" if least == most else f"n = {least} to {most} in each row"
+        return told if most >= FEW else f"{told}: shows that it runs, nothing else"
+    worlds, questions = parameters.get("worlds"), parameters.get("questions")
+    if isinstance(worlds, int) and isinstance(questions, int):
+        return f"n = {worlds * questions}, at most {questions} about each of {worlds} worlds"
+    return ""
+
+
+def _figure(path: Path, caption: str) -> str:
+    source = f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+    vector = f' · <a href="{_link(path.with_suffix(".svg"))}">SVG</a>' if path.with_suffix(".svg").is_file() else ""
+    links = f'<span class="small"><a href="{_link(path)}">{_text(path.name)}</a>{vector}</span>'
+    text = f"{_marked(caption)}<br>" if caption else ""
+    image = f'<img src="{source}" alt="{_attribute(caption or path.stem)}">'
+    return f"<figure>{image}<figcaption>{text}{links}</figcaption></figure>"
+
+
+def _links(files: Sequence[Path]) -> str:
+    """Return links to the files that are not shown in the section."""
+    shown = {".png", ".svg", ".csv"}
+    return " · ".join(f'<a href="{_link(path)}">{_text(path.name)}</a>' for path in files if path.suffix not in shown)
+
+
+def _marked(text: str) -> str:
+    """Return a sentence of Markdown as HTML: code and emphasis, and of links only their text."""
+    html = _text(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    html = re.sub(r"`([^`]+)`", r"<code>\1</code>", html)
+    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", html)
+
+
+def _duration(seconds: float) -> str:
+    return f"{number(f'{seconds:.1f}')} s" if seconds < 120 else f"{number(f'{seconds / 60:.1f}')} minutes"
+
+
+def _link(path: Path) -> str:
+    return escape(quote(path.name))
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
+
+
+def _attribute(text: str) -> str:
+    return escape(printable(text), quote=True)
