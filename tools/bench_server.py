@@ -184,8 +184,12 @@ def bench_engines() -> None:
             start_s = time.perf_counter() - began
             nano_rate(vlm, 90, 1)
             rates.append(nano_rate(vlm, 100, WORLDS))
-            label, ratio = f"{vlm.dialect.ranks} engines", rates[-1] / rates[0]
-        print(f"  {label}: {rates[-1]:5.2f} calls/s, ratio {ratio:.2f}; ready after {start_s:.0f} s", flush=True)
+            engines = vlm.dialect.ranks
+        print(
+            f"  engines: {engines}; {rates[-1]:5.2f} calls/s, ratio {rates[-1] / rates[0]:.2f}; "
+            f"ready after {start_s:.0f} s",
+            flush=True,
+        )
 
 
 def main() -> int:
