@@ -7,9 +7,8 @@ The functions return text that goes into prompts; what a prompt asks the model t
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
@@ -91,18 +90,17 @@ def lines_by_cell(observation: Observation) -> dict[int, list[Line]]:
     A line belongs to the first open cell during which it is shown; if `observation.cells` is
     "full", to all of them.
     """
-    cells, dead, lines = observation.view.cells, observation.view.dead, observation.subtitles
+    cells, dead = observation.view.cells, observation.view.dead
     starts_s, by_cell = [cell.start_s for cell in cells], dict[int, list[Line]]()
-    edges = [bisect_left(lines, start_s, key=lambda line: line.start_s) for start_s in starts_s[1:]]
-    for first, (begin, end) in enumerate(pairwise([0, *edges, len(lines)])):  # the lines that begin in a cell
-        if observation.cells != "full" and first not in dead and begin < end:
-            by_cell.setdefault(first, []).extend(lines[begin:end])
+    for line in observation.subtitles:
+        first = max(0, bisect_right(starts_s, line.start_s) - 1)
+        if observation.cells != "full" and first not in dead:  # as nearly always; ten hours have 2,000 lines
+            by_cell.setdefault(first, []).append(line)
             continue
-        for line in lines[begin:end]:
-            last = max(first, bisect_left(starts_s, line.end_s) - 1)
-            open_cells = [index for index in range(first, last + 1) if index not in dead]
-            for index in open_cells if observation.cells == "full" else open_cells[:1]:
-                by_cell.setdefault(index, []).append(line)
+        last = max(first, bisect_left(starts_s, line.end_s) - 1)
+        open_cells = [index for index in range(first, last + 1) if index not in dead]
+        for index in open_cells if observation.cells == "full" else open_cells[:1]:
+            by_cell.setdefault(index, []).append(line)
     return dict(sorted(by_cell.items()))
 
 
@@ -115,7 +113,7 @@ def listed_lines(observation: Observation) -> dict[int, list[Line]]:
 def _is_listed(by_cell: Mapping[int, Sequence[Line]]) -> bool:
     """Return whether lines are few enough to be listed, which is cheap to tell of very many."""
     lines = [line for cell_lines in by_cell.values() for line in cell_lines]
-    if len(lines) * LEAST_QUOTED > MOST_SUBTITLES:
+    if sum(len(line.text) + LEAST_QUOTED for line in lines) > MOST_SUBTITLES:
         return False
     return sum(len(quote_line(line)) for line in lines) <= MOST_SUBTITLES
 

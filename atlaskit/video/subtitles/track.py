@@ -86,8 +86,7 @@ class Subtitles:
         starts, latest_ends = self._index
         # All lines before `first` have ended by start_s; no line from `last` on has begun by end_s.
         first, last = bisect_right(latest_ends, start_s), bisect_left(starts, end_s)
-        found = self.lines[first:last]
-        return found if start_s == 0 else tuple(line for line in found if start_s < line.end_s)
+        return tuple(line for line in self.lines[first:last] if start_s < line.end_s)
 
     def save(self, path: str | Path, *, starts_at_s: float = 0.0) -> None:
         """Write the track as an SRT file, from which `open_video` reads the same lines.
