@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Unpack
 
 from atlaskit.agents.baseline_run import BaselineRun, BaselineSettings
-from atlaskit.agents.options import fit_for, recorded_fit
+from atlaskit.agents.options import cell_for, fit_for, recorded_fit
 from atlaskit.agents.prompts import CaptionCall, FramesCall
 from atlaskit.agents.responsiveness import MAX_UNANSWERED
 from atlaskit.agents.search import ask
@@ -40,7 +40,7 @@ def uniform(
     *,
     vlm: Model | str,
     frames: int = 160,
-    size: int = 320,
+    size: int | None = None,
     per_image: int = 16,
     fit: Fit | None = None,
     subtitles: bool = True,
@@ -58,7 +58,7 @@ def uniform(
         choices: The possible answers; None for an answer in words.
         vlm: The model, the address of its server, or its name: see `ask`.
         frames: How many frames to show.
-        size: Width and height of a frame's cell in pixels.
+        size: Width and height of a frame's cell in pixels; None for what suits the model.
         per_image: Frames in one image: a square number from 4 on that divides `frames`.
         fit: How a frame fits its cell.
         subtitles: Whether the model gets the subtitle lines at the frames' times.
@@ -76,10 +76,10 @@ def uniform(
     video = run.video
     edges = [video.duration_s * number / images for number in range(images)] + [video.duration_s]
     grids = [Grid(start_s, end_s, k) for start_s, end_s in pairwise(edges)]
-    fit, patch = fit_for(run.vlm, fit)
-    views = tuple(View(video, grid, size, fit, "index", cache=run.cache, patch=patch) for grid in grids)
+    cell, (fit, patch) = cell_for(run.vlm, size), fit_for(run.vlm, fit)
+    views = tuple(View(video, grid, cell, fit, "index", cache=run.cache, patch=patch) for grid in grids)
     lines = tuple(_lines_at(video, view.moments if subtitles else ()) for view in views)
-    own = {"frames": frames, "cell": size, "per_image": per_image, **recorded_fit(fit, patch), "subtitles": subtitles}
+    own = {"frames": frames, "cell": cell, "per_image": per_image, **recorded_fit(fit, patch), "subtitles": subtitles}
     run.begin("uniform", own)
     return run.decide(FramesCall(run.question, video.duration_s, views, lines).request())
 
@@ -104,7 +104,7 @@ def captions(
     vlm: Model | str,
     clip_s: float = 30.0,
     per_clip: int = 16,
-    size: int = 320,
+    size: int | None = None,
     fit: Fit | None = None,
     subtitles: bool = True,
     context: int = 100_000,
@@ -123,7 +123,8 @@ def captions(
         vlm: The model, the address of its server, or its name: see `ask`.
         clip_s: Length of a clip in seconds.
         per_clip: Frames that are shown of a clip: a square number.
-        size: Width and height of a frame's cell in pixels: `cell` of `ask`.
+        size: Width and height of a frame's cell in pixels: `cell` of `ask`; None for what suits the
+            model.
         fit: How a frame fills its cell: see `ask`.
         subtitles: Whether the model gets the subtitle lines of a clip.
         context: Tokens of captions that the model may get, at four characters each. Those that do
@@ -145,8 +146,8 @@ def captions(
         raise InputError(f"clip_s must be a positive number of seconds; got {clip_s!r:.40}.")
     run = BaselineRun(video, question, choices, vlm, **settings)
     video = run.video
-    fit, patch = fit_for(run.vlm, fit)
-    own = {"clip_s": clip_s, "per_clip": per_clip, "cell": size, **recorded_fit(fit, patch), "subtitles": subtitles}
+    cell, (fit, patch) = cell_for(run.vlm, size), fit_for(run.vlm, fit)
+    own = {"clip_s": clip_s, "per_clip": per_clip, "cell": cell, **recorded_fit(fit, patch), "subtitles": subtitles}
     run.begin("captions", {**own, "context": context})
     grids = _clips(video, clip_s, k)
 
@@ -154,7 +155,7 @@ def captions(
         if run.refusal is not None:
             return run.refusal
         lines = video.subtitles.between(grid.start_s, grid.end_s) if subtitles else ()
-        view = View(video, grid, size, fit, "index", cache=run.cache, patch=patch)
+        view = View(video, grid, cell, fit, "index", cache=run.cache, patch=patch)
         return run.complete(CaptionCall(view, lines).request())
 
     rows = list(_caption_rows(run, grids, caption, threads))

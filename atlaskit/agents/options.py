@@ -31,6 +31,11 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
     return preset_for(vlm).fit if fit is None else fit, family_of(vlm.name).patch
 
 
+def cell_for(vlm: Model, size: int | None) -> int:
+    """Return the size of a cell in pixels: the user's choice; for None, what suits the model."""
+    return preset_for(vlm).cell if size is None else size
+
+
 def recorded_fit(fit: Fit, patch: int) -> dict[str, Any]:
     """Return the settings that a run records of `fit_for`: the patch only where it counts."""
     return {"fit": fit, "patch": patch} if fit == "native" else {"fit": fit}
