@@ -31,6 +31,7 @@ def interval(
     values: Sequence[float] | NDArray[np.float64],
     clusters: Sequence[str],
     *,
+    are_shares: bool = True,
     level: float = 0.95,
     draws: int = DRAWS,
     seed: int = 0,
@@ -39,13 +40,14 @@ def interval(
 
     The bounds are the percentiles of the expanded percentile interval, which corrects for a small
     number of clusters: plain percentile intervals at 95 % contain the true mean of ten videos in 91
-    % of cases. If every value is 0, or every value is 1, a bootstrap has nothing to resample; the
-    bound is then the exact binomial one (Clopper and Pearson), with each cluster as one
+    % of cases. If every value is 0, or every value is 1, a bootstrap has nothing to resample; for
+    shares, the bound is then the exact binomial one (Clopper and Pearson), with each cluster as one
     observation.
 
     Args:
         values: One value a question.
         clusters: The cluster of each value, such as its video.
+        are_shares: Whether the values are from 0 to 1, as scores are; tokens and rounds are not.
         level: Confidence level, between 0 and 1.
         draws: Number of bootstrap resamples.
         seed: Seed of the resampling.
@@ -64,7 +66,7 @@ def interval(
     sums, sizes = np.bincount(cluster_index, np.asarray(values, float)), np.bincount(cluster_index)
     cluster_count = len(sums)
     mean = float(sums.sum() / sizes.sum())
-    is_constant = mean in (0.0, 1.0) and set(np.unique(values)) == {mean}
+    is_constant = are_shares and mean in (0.0, 1.0) and set(np.unique(values)) == {mean}
     if cluster_count > 1 and is_constant:
         return Interval(mean, *exact_bounds(int(mean) * cluster_count, cluster_count, level))
     low, high = bootstrap_bounds(cluster_count, lambda taken: (taken @ sums) / (taken @ sizes), level, draws, seed)

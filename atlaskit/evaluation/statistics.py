@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.errors import InputError
-from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
+from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, exact_bounds, interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,8 @@ __all__ = [
 
 COMPUTE = ("master_tokens", "worker_tokens", "tokens", "effective_tokens", "calls", "checks", "rounds", "evidence")
 """Columns with the cost of a question and what it is spent on (paper, Appendix C)."""
+SHARES = ("score", "right")
+"""Columns whose values are from 0 to 1."""
 QUANTILES = (0.1, 0.5, 0.9)
 """Quantiles of `tokens` that `compute` reports."""
 
@@ -83,7 +85,8 @@ def accuracy(
     table = []
     for group_values, group in _groups(rows, by, [column, "video"]):
         sizes = {"questions": len(group), "videos": group["video"].nunique()}
-        mean = interval(group[column].to_numpy(float), group["video"].tolist(), level=level)
+        are_shares = column in SHARES
+        mean = interval(group[column].to_numpy(float), group["video"].tolist(), are_shares=are_shares, level=level)
         table.append({**group_values, **sizes, **mean._asdict()})
     return pd.DataFrame(table)
 
@@ -202,10 +205,23 @@ def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score",
             f"{len(pairs)}."
         )
     gains = pairs[f"{column}_second"].to_numpy(float) - pairs[f"{column}_first"].to_numpy(float)
-    difference = interval(gains, pairs["video"].tolist(), level=level)
+    difference = _difference(gains, pairs["video"].tolist(), are_shares=column in SHARES, level=level)
     first_right, second_right = pairs["right_first"].to_numpy(bool), pairs["right_second"].to_numpy(bool)
     only_first, only_second = int((first_right & ~second_right).sum()), int((second_right & ~first_right).sum())
     return Comparison(*difference, only_first, only_second, mcnemar(only_first, only_second))
+
+
+def _difference(gains: NDArray[np.float64], videos: Sequence[str], *, are_shares: bool, level: float) -> Interval:
+    """Return the mean of differences with its interval.
+
+    Differences of shares that are all −1, all 0 or all 1 give a bootstrap nothing to resample. The
+    bounds are then those of the share of videos that differ from it.
+    """
+    count = len(set(videos))
+    if not are_shares or count < 2 or set(gains) not in ({-1.0}, {0.0}, {1.0}):
+        return interval(gains, videos, are_shares=False, level=level)
+    mean, most = float(gains[0]), exact_bounds(0, count, level)[1]
+    return Interval(mean, max(-1.0, mean - most), min(1.0, mean + most))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

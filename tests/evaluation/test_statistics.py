@@ -62,6 +62,26 @@ def test_constant_values_have_the_exact_binomial_interval() -> None:
     assert interval([0.0] * 3, ["a", "b", "c"]) == (0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / 3)))
 
 
+def test_equal_counts_are_no_shares() -> None:
+    """One round for each question is a mean of exactly 1, not a share of at most 1."""
+    assert interval([1.0] * 3, ["a", "b", "c"], are_shares=False) == (1.0, 1.0, 1.0)
+    rows = pd.DataFrame({"video": ["a", "b", "c"], "rounds": 1, "score": 1.0})
+    assert accuracy(rows, column="rounds")[["low", "high"]].iloc[0].tolist() == [1.0, 1.0]
+    assert accuracy(rows)["low"].iloc[0] == pytest.approx(0.025 ** (1 / 3))
+
+
+@pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (0.0, 1.0), (1.0, 0.0)])
+def test_equal_differences_have_bounds_on_the_side_where_they_can_differ(first: float, second: float) -> None:
+    most = 1 - 0.025 ** (1 / 3)  # Clopper and Pearson: no video of three differs
+    keys = {"id": ["1", "2", "3"], "video": ["a", "b", "c"]}
+    tables = [pd.DataFrame({**keys, "score": score, "right": score > 0.5}) for score in (first, second)]
+    found = compare(*tables)
+    mean = second - first
+    assert (found.difference, found.low, found.high) == pytest.approx(
+        (mean, max(-1.0, mean - most), min(1.0, mean + most))
+    )
+
+
 @pytest.mark.parametrize(
     ("successes", "trials", "level", "low", "high"),
     [
