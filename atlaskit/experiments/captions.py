@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 LEAD = "**Figure.**"
-MARKS = ((r"\[([^\]]*)\]\([^)]*\)", r"\1"), (r"(\*\*|\*|`)(?=\S)(.+?)(?<=\S)\1", r"\2"))
-"""Marks of Markdown that a sentence is shown without, and what stays: of links, their words."""
 PARAGRAPH = re.compile(rf"^{re.escape(LEAD)}\s+(.+?)\s*(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -31,7 +29,7 @@ def captions(cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            sentences = [_as_text(found) for found in PARAGRAPH.findall(source)]
+            sentences = [" ".join(found.split()) for found in PARAGRAPH.findall(source)]
         elif cell["cell_type"] == "code":
             for target, name in _drawn_and_saved(source):
                 if name is None and sentences:
@@ -42,14 +40,6 @@ def captions(cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
                     saved[name] = by_variable[target]
             sentences = []
     return saved
-
-
-def _as_text(paragraph: str) -> str:
-    """Return a paragraph of Markdown as one line of plain text."""
-    text = " ".join(paragraph.split())
-    for pattern, kept in MARKS:
-        text = re.sub(pattern, kept, text)
-    return text
 
 
 def saved_figures(cells: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -24,6 +24,8 @@ ORACLE, OWN = "oracle", "its own"
 AN_ORACLE = "an oracle: a program that knows the script, not a model"
 FEW = 10
 """Fewer questions say nothing about a method or a model."""
+TAG = re.compile(r"</?(?:code|em|strong)>")
+"""A tag that `_marked` adds."""
 PATHS = ("cache_dir", "figures_dir")
 """Parameters that say where files lie on this machine."""
 STYLE = """
@@ -65,7 +67,7 @@ def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> s
         others: Why an earlier run is not shown, by the name of its notebook.
     """
     sections = [_section(out, each) for each in runs]
-    contents = "".join(f'<li><a href="#{_attribute(each.name)}">{_text(each.title)}</a></li>' for each in runs)
+    contents = "".join(f'<li><a href="#{_text(each.name)}">{_text(each.title)}</a></li>' for each in runs)
     missing = "".join(f"<li>{_text(name)}: {_text(why)}</li>" for name, why in others.items())
     body = f"<h1>Experiments</h1>{_summary(runs)}<nav><ul>{contents}</ul></nav>{''.join(sections)}" + (
         f'<div class="other"><p>Not part of this run, although files may be left:</p><ul>{missing}</ul></div>'
@@ -108,7 +110,7 @@ def _section(out: Path, run: NotebookRun) -> str:
     told = "".join(f"<dt>{name}</dt><dd>{_text(value)}</dd>" for name, value in _facts(run, tables))
     facts = f"<dl>{told}<dt>Files</dt><dd>{_links(files)}</dd></dl>"
     parts = [
-        f'<h2 id="{_attribute(run.name)}">{_text(run.title)}</h2>{facts}',
+        f'<h2 id="{_text(run.name)}">{_text(run.title)}</h2>{facts}',
         f'<p class="failed">{_text(run.failure)}</p>' if run.failure else "",
         *(_figure(path, run.captions.get(path.stem, "")) for path in figures),
         *(table_html(path) for path in tables),
@@ -165,8 +167,9 @@ def _figure(path: Path, caption: str) -> str:
     source = f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
     vector = f' · <a href="{_link(path.with_suffix(".svg"))}">SVG</a>' if path.with_suffix(".svg").is_file() else ""
     links = f'<span class="small"><a href="{_link(path)}">{_text(path.name)}</a>{vector}</span>'
-    text = f"{_marked(caption)}<br>" if caption else ""
-    image = f'<img src="{source}" alt="{_attribute(caption or path.stem)}">'
+    marked = _marked(caption)
+    text = f"{marked}<br>" if caption else ""
+    image = f'<img src="{source}" alt="{TAG.sub("", marked) or _text(path.stem)}">'
     return f"<figure>{image}<figcaption>{text}{links}</figcaption></figure>"
 
 
@@ -180,7 +183,8 @@ def _marked(text: str) -> str:
     """Return a sentence of Markdown as HTML: code and emphasis, and of links only their text."""
     html = _text(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
     html = re.sub(r"`([^`]+)`", r"<code>\1</code>", html)
-    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", html)
+    html = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", html)
+    return re.sub(r"\*(?=\S)([^*]+)(?<=\S)\*", r"<em>\1</em>", html)
 
 
 def _duration(seconds: float) -> str:
@@ -193,7 +197,3 @@ def _link(path: Path) -> str:
 
 def _text(text: str) -> str:
     return escape(printable(text))
-
-
-def _attribute(text: str) -> str:
-    return escape(printable(text), quote=True)

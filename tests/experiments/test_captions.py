@@ -34,12 +34,6 @@ def test_the_sentence_before_a_figure_is_on_that_figure() -> None:
     assert saved_figures(cells) == ["09_b", "09_first", "09_second", "09_a"]
 
 
-def test_a_sentence_is_shown_without_the_marks_of_markdown() -> None:
-    said = "**Figure.** *Text latching* in `rows`, **n** = 2 * 3; see [the paper](https://example.org)."
-    cells = [cell("markdown", said), cell("code", 'a = ak.plots.a(1)\nak.plots.save(a, folder, "09_a")')]
-    assert captions(cells) == {"09_a": "Text latching in rows, n = 2 * 3; see the paper."}
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_figure_of_a_notebook_has_its_sentence(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells

@@ -62,6 +62,14 @@ def test_a_section_says_who_was_asked_what_and_when(tmp_path: Path) -> None:
     assert "127.0.0.1" not in text.partition("All parameters")[0] and "cache_dir" not in text
 
 
+def test_a_sentence_is_shown_with_its_emphasis_and_read_without_marks(tmp_path: Path) -> None:
+    said = "*Text latching* in `rows`, **n** = 2 * 3; see [the paper](https://example.org)."
+    shown = run(tmp_path)
+    html = text_of(write_index(tmp_path, [replace(shown, captions=dict.fromkeys(shown.captions, said))]))
+    assert "<em>Text latching</em> in <code>rows</code>, <strong>n</strong> = 2 * 3; see the paper." in html
+    assert 'alt="Text latching in rows, n = 2 * 3; see the paper."' in html
+
+
 @pytest.mark.parametrize(
     ("model", "parameters", "asked"),
     [
