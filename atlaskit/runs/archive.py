@@ -20,9 +20,11 @@ from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.records import parse_lines
 
-NOT_IN_MANIFESTS = IMAGES | {"asked", "habits", "served"}
-"""Kinds that a manifest leaves out: images can be rendered again, `export` renews an "asked" entry,
-and the others are about one machine."""
+OF_THIS_MACHINE = frozenset({"habits", "served"})
+"""Kinds that tell of a machine, and are in no recording."""
+NOT_IN_MANIFESTS = IMAGES | OF_THIS_MACHINE | {"asked"}
+"""Kinds that a manifest leaves out beside those: images can be rendered again, and `export` renews
+an "asked" entry."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
@@ -129,7 +131,7 @@ def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
 
 def _all_keys(cache: Cache, images: bool) -> set[str]:
     """Return the keys of all current entries that a recording can hold."""
-    left_out = {"served", "habits", *(() if images else IMAGES)}  # what belongs to this machine
+    left_out = OF_THIS_MACHINE if images else OF_THIS_MACHINE | IMAGES
     keys = (entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out)
     return {key for key in keys if is_key(key) and not is_outdated(key)}
 
