@@ -23,7 +23,7 @@ from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.executors import ENGINES
 from atlaskit.evaluation.runner import evaluate
-from atlaskit.models.named import as_model
+from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.protocol import Model
 from atlaskit.models.spec import ModelSpec
 
@@ -152,7 +152,7 @@ def _model(
     spec: ModelSpec | None, options: argparse.Namespace, cache: Cache, *, is_replay: bool
 ) -> Model | Callable[[World], Model]:
     if spec is not None:
-        return as_model(spec, cache, is_replay=is_replay, data_parallel="auto" if options.parallel > 1 else 1)
+        return as_model(spec, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
     if options.benchmark != SYNTHETIC:
         raise InputError("The oracle works only on atlasworld; pass --model.")
     return partial(Oracle, miss=options.oracle)

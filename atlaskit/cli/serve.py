@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from typing import Literal
 
 from atlaskit.errors import InputError
+from atlaskit.models.serving.flags import Copies
 from atlaskit.models.serving.server import USUAL_PORT, serve
 
 PAPER = (
@@ -47,7 +47,7 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     )
 
 
-def _copies(word: str) -> int | Literal["auto"]:
+def _copies(word: str) -> Copies:
     if word == "auto":
         return "auto"
     if not word.isdecimal():

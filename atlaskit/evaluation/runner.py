@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
@@ -25,7 +25,7 @@ from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threa
 from atlaskit.evaluation.rows import REFUSAL, case_row, failure_row
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
-from atlaskit.models.named import as_model_or_maker
+from atlaskit.models.named import as_model_or_maker, copies_for
 from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
 
@@ -106,8 +106,7 @@ def evaluate(
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
     cache = cache or default_cache()
-    copies: Literal["auto", 1] = "auto" if parallel > 1 else 1
-    vlm = as_model_or_maker(vlm, cache, is_replay=settings.get("replay") is True, data_parallel=copies)
+    vlm = as_model_or_maker(vlm, cache, is_replay=settings.get("replay") is True, data_parallel=copies_for(parallel))
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder)

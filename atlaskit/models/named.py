@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
@@ -11,6 +11,7 @@ from atlaskit.errors import InputError
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
 from atlaskit.models.protocol import Model
+from atlaskit.models.serving.flags import Copies
 from atlaskit.models.serving.server import USUAL_PORT, serve
 from atlaskit.models.spec import ModelSpec, as_spec
 
@@ -21,12 +22,17 @@ LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 Maker = TypeVar("Maker", bound=Callable[[Any], Model])
 
 
+def copies_for(in_flight: int) -> Copies:
+    """Return how many copies of a model to serve for so many questions at the same time."""
+    return "auto" if in_flight > 1 else 1
+
+
 def as_model(
     model: Model | ModelSpec | str,
     cache: Cache | None = None,
     *,
     is_replay: bool = False,
-    data_parallel: int | Literal["auto"] = 1,
+    data_parallel: Copies = 1,
 ) -> Model:
     """Return the model that a caller gave or named.
 
@@ -67,7 +73,7 @@ def as_model_or_maker(
     cache: Cache | None = None,
     *,
     is_replay: bool = False,
-    data_parallel: int | Literal["auto"] = 1,
+    data_parallel: Copies = 1,
 ) -> Model | Maker:
     """Return the model that a caller named, as `as_model` does; anything else as it is."""
     return as_model(vlm, cache, is_replay=is_replay, data_parallel=data_parallel) if isinstance(vlm, str) else vlm

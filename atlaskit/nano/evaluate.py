@@ -35,7 +35,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.runner import evaluate
-from atlaskit.models.named import as_model
+from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.nano.teacher.goal import goal_of
@@ -150,7 +150,7 @@ def evaluate_nano(
             model take different parts of the range.
         in_flight: Questions at the same time.
     """
-    vlm = as_model(vlm, data_parallel="auto" if in_flight > 1 else 1)
+    vlm = as_model(vlm, data_parallel=copies_for(in_flight))
     last_world = first_world + math.ceil(questions / QUESTIONS_PER_WORLD)
     worlds = [
         atlasworld(seed, duration_s, questions=QUESTIONS_PER_WORLD, size=(640, 360), directory="cache/atlasworld")
@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=6, help="questions at the same time (6)")
     parser.add_argument("--csv", type=Path, help="CSV file to append the summary to")
     args = parser.parse_args()
-    with serve(args.model, data_parallel="auto" if args.in_flight > 1 else 1) as vlm:
+    with serve(args.model, data_parallel=copies_for(args.in_flight)) as vlm:
         evaluation = evaluate_nano(
             vlm,
             args.minutes * 60,

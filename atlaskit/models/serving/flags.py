@@ -20,6 +20,10 @@ RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--a
 """Arguments that the kit sets itself."""
 
 
+Copies = int | Literal["auto"]
+"""Copies of a model; "auto": as many as serve many questions at the same time best."""
+
+
 @dataclass(frozen=True)
 class ServerFlags:
     """What the user may set of a server, beside its model and port.
@@ -30,7 +34,7 @@ class ServerFlags:
 
     tensor_parallel: int = 1
     """GPUs that share one copy of the model."""
-    data_parallel: int | Literal["auto"] = 1
+    data_parallel: Copies = 1
     """Copies of the model, each in an engine of its own. "auto": as many as serve many questions
     best, see `resolved`."""
     arguments: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 from urllib.parse import urlsplit
 
 from atlaskit.errors import InputError, reason
@@ -21,7 +21,7 @@ from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving import install
-from atlaskit.models.serving.flags import ServerFlags, environment, thinking_arguments
+from atlaskit.models.serving.flags import Copies, ServerFlags, environment, thinking_arguments
 from atlaskit.models.serving.ports import free_port, is_free, served_models
 from atlaskit.models.serving.process import POLL_S, ServerFolder, ServerProcess
 from atlaskit.models.serving.progress import Progress
@@ -272,7 +272,7 @@ def serve(
     *,
     port: int | None = None,
     tensor_parallel: int = 1,
-    data_parallel: int | Literal["auto"] = 1,
+    data_parallel: Copies = 1,
     arguments: Sequence[str] = (),
     python: str | Path | None = None,
     start_s: float = 3600.0,
