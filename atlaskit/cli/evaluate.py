@@ -13,9 +13,9 @@ from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.longvideobench import longvideobench
+from atlaskit.benchmarks.datasets.longvideobench import longvideobench
+from atlaskit.benchmarks.datasets.videomme import videomme
 from atlaskit.benchmarks.tenhour import ten_hour
-from atlaskit.benchmarks.videomme import videomme
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, named_model

@@ -17,7 +17,7 @@ from support.paths import ROOT
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets import standard_and_long
+from atlaskit.benchmarks.lengths import standard_and_long
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook

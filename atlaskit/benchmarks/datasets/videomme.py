@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.files import LazyVideo, find_inside
-from atlaskit.benchmarks.rows import Row, question_from_row, read_rows
+from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
+from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
 from atlaskit.errors import InputError
 
 SUFFIXES = ("mp4", "MP4", "mkv", "webm")

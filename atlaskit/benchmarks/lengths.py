@@ -9,9 +9,9 @@ from statistics import median
 
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.longvideobench import longvideobench
+from atlaskit.benchmarks.datasets.longvideobench import longvideobench
+from atlaskit.benchmarks.datasets.videomme import videomme
 from atlaskit.benchmarks.tenhour import TEN_HOURS_S, ten_hour
-from atlaskit.benchmarks.videomme import videomme
 from atlaskit.errors import InputError
 
 LOADERS = {"videos": longvideobench, "data": videomme}

@@ -10,8 +10,8 @@ from pydantic import model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.files import LazyVideo, find_inside
-from atlaskit.benchmarks.rows import Row, question_from_row, read_rows
+from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
+from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
 from atlaskit.errors import InputError
 
 OPTIONS = tuple(f"option{number}" for number in range(5))

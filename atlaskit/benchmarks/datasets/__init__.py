@@ -1,0 +1,1 @@
+"""Loaders of published benchmarks, one module each, and what reads their rows and files."""

@@ -1,0 +1,55 @@
+"""The official metrics of published benchmarks (`official`), beside the plain mean score.
+
+A metric is a function of all questions with their answers; METRICS names it by its benchmark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.errors import InputError, printable
+from atlaskit.evaluation.metrics.measure import Measure, Metric, Scored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["METRICS", "Measure", "Metric", "Scored", "official"]
+
+METRICS: dict[str, Metric] = {}
+"""The official metric of each benchmark, by `Benchmark.name`."""
+
+
+def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Return what a benchmark's own metric makes of the rows of `evaluate`.
+
+    Args:
+        rows: Table of `evaluate` on questions of the benchmark, of one method.
+        benchmark: The benchmark that was evaluated; only the questions among the rows count.
+
+    Returns:
+        One row for each number of the metric. Columns: `metric`, `value`, `low`, `high` (95 %,
+        resampled over videos) and `n` (how many values the mean is made of).
+
+    Raises:
+        InputError: The benchmark has no metric of its own, or a row is no question of it.
+    """
+    import pandas as pd
+
+    metric = METRICS.get(benchmark.name)
+    if metric is None:
+        raise InputError(f"{benchmark.name} has no metric of its own; use ak.statistics.accuracy.")
+    cases = {case.question.id: case for case in benchmark}
+    scored = []
+    for row in rows.to_dict("records"):
+        case = cases.get(row["id"])
+        if case is None:
+            raise InputError(f"{printable(str(row['id']), 80)!r} is no question of {benchmark.name}.")
+        scored.append(Scored(case.question, case.video, case.facts, row["prediction"]))
+    measures = [(measure, measure.interval()) for measure in metric(scored)]
+    return pd.DataFrame(
+        [
+            {"metric": each.name, "value": mean.mean, "low": mean.low, "high": mean.high, "n": len(each.values)}
+            for each, mean in measures
+        ]
+    )

@@ -1,0 +1,44 @@
+"""`Measure`: a named mean of values of questions (or groups of them), and what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from atlaskit.environment.question import Answered, Question
+from atlaskit.evaluation.intervals import Interval, interval
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One question of a benchmark, and what a method answered."""
+
+    question: Question
+    video: str
+    facts: Mapping[str, Any]
+    """The columns of the dataset, and those of the evaluation's row."""
+    prediction: Answered | None
+    """None if the question has no answer."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a benchmark's official metric: the mean of its values."""
+
+    name: str
+    """Its name in the benchmark's paper, such as "R@0.5"."""
+    values: tuple[float, ...]
+    """One value for each question, or for each group of questions that is scored together."""
+    videos: tuple[str, ...]
+    """The video of each value. An interval resamples videos."""
+    are_shares: bool = True
+    """Whether the values lie in [0, 1]."""
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Return the mean with its interval, resampled over videos."""
+        return interval(self.values, list(self.videos), are_shares=self.are_shares, level=level)
+
+
+Metric = Callable[[Sequence[Scored]], list[Measure]]
+"""The official metric of a benchmark: its numbers, from all questions with their answers."""
