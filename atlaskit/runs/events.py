@@ -223,6 +223,15 @@ class CaptionData(CallData):
     caption: str
 
 
+class TurnData(CallData):
+    """A method other than Video-RLM made a call before its decision."""
+
+    step: str = Field(description="what the call is for, such as clip, search or inspect")
+    intervals_s: list[Seconds] = Field(description="the parts of the video that the model was shown or told of")
+    told: str = Field(description="what the model was told beyond the turns before")
+    answer: dict[str, Any]
+
+
 class FailureData(EventData):
     """A call failed for good, which costs a step and no evidence."""
 
@@ -252,6 +261,7 @@ DATA_CLASSES: dict[str, type[EventData]] = {
     "decision": DecisionData,
     "cite": CiteData,
     "caption": CaptionData,
+    "turn": TurnData,
     "failure": FailureData,
     "stop": StopData,
 }

@@ -29,6 +29,7 @@ RESTS_ON = {
     "captions": "none: the answer rests on captions of the video's clips",
     "subtitles": "none: the answer rests on the subtitles alone",
     "blind": "none: the answer rests on the question alone",
+    "retrieval": "none: the answer rests on clips that a search for words found",
 }
 """What the answer of a method rests on that never names a frame, by the method's name."""
 

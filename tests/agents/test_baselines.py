@@ -22,7 +22,12 @@ from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 from atlaskit.runs.trace import Trace
 
-SMALL = {"uniform": {"size": 32, "frames": 64}, "captions": {"size": 32}, "composite": {"cell": 32}}
+SMALL = {
+    "uniform": {"size": 32, "frames": 64},
+    "captions": {"size": 32},
+    "retrieval": {"size": 32},
+    "composite": {"cell": 32},
+}
 
 
 @dataclass
@@ -41,7 +46,7 @@ class Failing(Recorder):
     """A recorder whose calls of some kinds fail."""
 
     error: type[Exception] = Unreachable
-    steps: tuple[str, ...] = ("caption", "decision")
+    steps: tuple[str, ...] = ("caption", "clip", "decision")
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         if request.step in self.steps:

@@ -24,6 +24,7 @@ WORDS = {
     "captions": "captions",
     "subtitles": "subtitles alone",
     "blind": "question alone",
+    "retrieval": "a search for words",
 }
 
 

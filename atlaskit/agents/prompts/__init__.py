@@ -9,12 +9,17 @@ must not change.
 """
 
 from atlaskit.agents.prompts.baselines import CaptionCall, FramesCall, TextCall
+from atlaskit.agents.prompts.clips import ClipCall, EvidenceCall
+from atlaskit.agents.prompts.controller import ControllerCall, Tool, Turn
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.worker import StepCall, action_note, action_result
 
 __all__ = [
     "CaptionCall",
+    "ClipCall",
+    "ControllerCall",
     "DecisionCall",
+    "EvidenceCall",
     "FramesCall",
     "GlanceCall",
     "ProbeCall",
@@ -22,6 +27,8 @@ __all__ = [
     "StepCall",
     "TaskCall",
     "TextCall",
+    "Tool",
+    "Turn",
     "action_note",
     "action_result",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atlaskit.runs.events import Event
-from atlaskit.viz.html.phrases import MAX_LISTED, counted, span_text, spans_text
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, span_text, spans_text, value_text
 
 MAX_SCORES = 6
 """Most scores of a probe that are listed, the highest first."""
@@ -62,6 +62,11 @@ def _decision(data: dict[str, Any]) -> str:
     return f"answered {words}: {answer.get('reasoning', '')}"
 
 
+def _turn(data: dict[str, Any]) -> str:
+    spans = f" ({spans_text(data['intervals_s'])})" if data["intervals_s"] else ""
+    return f"{data['step']}{spans}: {value_text(data['answer'])}"
+
+
 def _stop(data: dict[str, Any]) -> str:
     return f"{data['stop']}, after {counted(data['rounds'], 'round')} and {counted(data['calls'], 'call')}"
 
@@ -77,6 +82,7 @@ SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "decision": _decision,
     "cite": lambda data: f"cited {_labels(data['found'])}",
     "caption": lambda data: f"{span_text(data['interval_s'])}: {data['caption']}",
+    "turn": _turn,
     "failure": lambda data: f"{data['step']} failed: {data['reason']}",
     "stop": _stop,
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from atlaskit.environment.notation import clock
 from atlaskit.viz.html.markup import Html, paragraph, tag, untrusted
@@ -41,6 +43,12 @@ def duration_text(seconds: float) -> str:
 def span_text(span: Sequence[float]) -> str:
     """Return the interval [start, end), in seconds, as clock times."""
     return f"{clock(span[0])}–{clock(span[1])}"
+
+
+def value_text(value: Any, longest: int = 300) -> str:
+    """Return a value of a model's answer as text: a text as it is, anything else as JSON; cut."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def spans_text(spans: Sequence[Sequence[float]], max_listed: int = MAX_LISTED) -> str:

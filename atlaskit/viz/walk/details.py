@@ -21,9 +21,10 @@ from atlaskit.runs.events import (
     StartData,
     StepData,
     TaskData,
+    TurnData,
 )
 from atlaskit.runs.replay import memories
-from atlaskit.viz.html.phrases import counted, percent, spans_text
+from atlaskit.viz.html.phrases import counted, percent, spans_text, value_text
 from atlaskit.viz.html.reprs.result import cited_frames
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.source import RunSource
@@ -45,6 +46,7 @@ EVENT_TITLES = {
     "decision": "the question is answered",
     "cite": "the frames that the answer cites become evidence",
     "caption": "a clip is captioned",
+    "turn": "a method makes a call",
     "failure": "a call fails",
     "stop": "the run ends",
 }
@@ -72,6 +74,9 @@ def request_text(data: EventData | None, task: str) -> str:
             return f"Answer the question{' from the evidence frames' if sheet else ''}."
         case CaptionData(interval_s=span):
             return f"Describe what happens in {spans_text([span])}."
+        case TurnData(step=step, intervals_s=spans, told=told):
+            where = f" about {spans_text(spans)}" if spans else ""
+            return " ".join(filter(None, [f"{step.capitalize()}{where}.", told]))
         case FailureData(step=step):
             return f"The call that failed: {EVENT_TITLES.get(step, step)}."
     return ""
@@ -98,6 +103,8 @@ def reply_rows(data: EventData | None) -> Iterator[Row]:
                 sides = (cited_frames(judged.get(side)) or "none" for side in ("supporting", "contradicting"))
                 yield f"choice {judged.get('choice')}", "supporting: {}; contradicting: {}".format(*sides), None
             yield "sufficient", "yes" if data.sufficient else "no", None
+        case TurnData(answer=answer):
+            yield from ((name.replace("_", " "), value_text(value), None) for name, value in answer.items())
         case DecisionData(answer=answer):
             yield "reasoning", str(answer.get("reasoning") or ""), None
             yield "cited evidence", cited_frames(answer.get("supporting")), None

@@ -1,16 +1,21 @@
-"""The oracle's replies to the calls of the baselines: frames, captions, text."""
+"""The oracle's replies to the calls that methods share: frames, captions, records, text."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from atlaskit.agents.prompts import CaptionCall, FramesCall, GlanceCall, TextCall
+from atlaskit.agents.prompts import CaptionCall, ClipCall, EvidenceCall, FramesCall, GlanceCall, TextCall
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.answers import decision_reply
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
+from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import View
 
 MAX_CITED_CELLS = 8
 """Number of cells that a decision about one view cites for each event."""
+MAX_SUBJECTS = 8
+"""Subjects in the record of a clip."""
 
 
 def glance_reply(perception: Perception, call: GlanceCall) -> dict[str, Any]:
@@ -32,20 +37,49 @@ def frames_reply(perception: Perception, call: FramesCall) -> dict[str, Any]:
 
 def caption_reply(perception: Perception, call: CaptionCall) -> dict[str, Any]:
     """Return a caption of the events that a view shows, without knowledge of the question."""
-    grid, script = call.view.grid, perception.world.script
-    visible = {event.id: event for moment in call.view.moments if (event := script.event_at(moment))}
-    sentences = [
-        f"{describe(event)}."
+    sentences = [f"{describe(event)}." for event in _noticed(perception, call.view)]
+    return {"caption": " ".join(sentences)[:LONGEST_TEXT] or "Nothing but scenery."}
+
+
+def clip_reply(perception: Perception, call: ClipCall) -> dict[str, Any]:
+    """Return the record of a clip, without knowledge of the question."""
+    noticed = _noticed(perception, call.view)[:MAX_SUBJECTS]
+    sentences = [f"{describe(event)}." for event in noticed]
+    scenes = dict.fromkeys(perception.world.script.scene_at(moment).name for moment in call.view.moments)
+    return {
+        "caption": " ".join([f"The scene is {', then '.join(scenes)}.", *sentences])[:LONGEST_TEXT],
+        "subjects": [{"name": event.shape, "appearance": event.colour} for event in noticed],
+        "on_screen_text": " ".join(event.caption for event in noticed if event.caption)[:LONGEST_TEXT],
+    }
+
+
+def _noticed(perception: Perception, view: View) -> list[WorldEvent]:
+    """Return the events that a view shows and that are not overlooked, in order of time."""
+    grid, script = view.grid, perception.world.script
+    visible = {event.id: event for moment in view.moments if (event := script.event_at(moment))}
+    return [
+        event
         for event in visible.values()
         if not perception.chances.misses(None, "miss", event.id, grid.start_s, grid.end_s)
     ]
-    return {"caption": " ".join(sentences)[:LONGEST_TEXT] or "Nothing but scenery."}
 
 
 def text_reply(perception: Perception, call: TextCall) -> dict[str, Any]:
     """Return the answer that captions, and subtitles that do not mislead, give."""
+    return decision_reply(perception, call.question, words_found(perception, call.question, call.text), can_cite=False)
+
+
+def words_found(perception: Perception, question: Question, text: str) -> dict[str, list[Any]]:
+    """Return the wanted events that a text describes or that its lines speak of, by id."""
     lines = perception.world.script.lines
-    spoken = {line.event for line in lines if line.text in call.text and not line.misleading}
+    spoken = {line.event for line in lines if line.text in text and not line.misleading}
+    return {e.id: [] for e in perception.targets(question) if describe(e) in text or e.id in spoken}
+
+
+def evidence_reply(perception: Perception, call: EvidenceCall) -> dict[str, Any]:
+    """Return the answer that notes and frames of some moments give."""
+    found = words_found(perception, call.question, call.text)
     targets = perception.targets(call.question)
-    found = {e.id: list[Any]() for e in targets if describe(e) in call.text or e.id in spoken}
+    for view in call.views:
+        found |= perception.recognised(call.question, view, range(view.grid.size), targets)
     return decision_reply(perception, call.question, found, can_cite=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from atlaskit.agents.prompts import (
     CaptionCall,
+    ClipCall,
     DecisionCall,
+    EvidenceCall,
     FramesCall,
     GlanceCall,
     ProbeCall,
@@ -23,6 +25,21 @@ from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
+
+REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
+    TaskCall: master.task_reply,
+    ProbeCall: master.probe_reply,
+    StepCall: worker.step_reply,
+    ReviewCall: master.review_reply,
+    DecisionCall: master.final_reply,
+    GlanceCall: baselines.glance_reply,
+    FramesCall: baselines.frames_reply,
+    CaptionCall: baselines.caption_reply,
+    TextCall: baselines.text_reply,
+    ClipCall: baselines.clip_reply,
+    EvidenceCall: baselines.evidence_reply,
+}
+"""The function that answers each call."""
 
 
 class Oracle:
@@ -66,23 +83,7 @@ class Oracle:
 
 
 def _answer(perception: Perception, call: Any) -> dict[str, Any]:
-    match call:
-        case TaskCall():
-            return master.task_reply(perception, call)
-        case ProbeCall():
-            return master.probe_reply(perception, call)
-        case StepCall():
-            return worker.step_reply(perception, call)
-        case ReviewCall():
-            return master.review_reply(perception, call)
-        case DecisionCall():
-            return master.final_reply(perception, call)
-        case GlanceCall():
-            return baselines.glance_reply(perception, call)
-        case FramesCall():
-            return baselines.frames_reply(perception, call)
-        case CaptionCall():
-            return baselines.caption_reply(perception, call)
-        case TextCall():
-            return baselines.text_reply(perception, call)
-    raise InputError(f"The oracle answers only the calls of atlaskit's agents; got {type(call).__name__}.")
+    reply = REPLIES.get(type(call))
+    if reply is None:
+        raise InputError(f"The oracle answers only the calls of atlaskit's agents; got {type(call).__name__}.")
+    return reply(perception, call)

@@ -1,0 +1,71 @@
+"""`retrieval`: search the records of a video's clips, and answer from the best ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from atlaskit.agents.methods.clips import CLIP_S, ClipSettings, describe_clips, in_order, rows_of
+from atlaskit.agents.methods.index import Index, query_of
+from atlaskit.agents.methods.run import MethodRun, MethodSettings
+from atlaskit.agents.prompts import EvidenceCall
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Question
+from atlaskit.environment.tiles import Fit
+from atlaskit.errors import InputError, check_whole
+from atlaskit.models.protocol import MOST_IMAGES, Model
+from atlaskit.runs.result import Result
+from atlaskit.video.playlist import AnyVideo
+
+FRAMES_K = 2
+"""A retrieved clip is shown on a sheet of 2×2 frames."""
+
+
+def retrieval(
+    video: AnyVideo,
+    question: str | Question,
+    choices: Sequence[str] | None = None,
+    *,
+    vlm: Model | str,
+    clip_s: float = CLIP_S,
+    top: int = 16,
+    frames: bool = True,
+    size: int | None = None,
+    fit: Fit | None = None,
+    subtitles: bool = True,
+    threads: int = 4,
+    **settings: Unpack[MethodSettings],
+) -> Result:
+    """Answer from the clips whose records share most words with the question and its choices.
+
+    The plainest form of retrieval-augmented generation: one record per clip, paid once per video;
+    BM25 over caption, subjects, text on screen and speech; one call a question, in order of time.
+
+    Args:
+        video: The video, its file, or a list of files.
+        question: The question, as text or as a `Question`.
+        choices: The possible answers; None for an answer in words.
+        vlm: The model, the address of its server, or its name: see `ask`.
+        clip_s: Length of a clip in seconds.
+        top: The most clips that the answer is drawn from.
+        frames: Whether the model sees four frames of each of them, beside their records.
+        size: Width and height of a frame's cell in pixels; None for what suits the model.
+        fit: How a frame fills its cell: see `ask`.
+        subtitles: Whether the records and the search include the subtitles.
+        threads: Clips that are described at the same time.
+        settings: Keywords that mean what they mean for `ask`.
+
+    Raises:
+        InputError: If an argument breaks a rule.
+        Unreachable: If the model never answers.
+    """
+    check_whole("top", top)
+    if frames and top > MOST_IMAGES:
+        raise InputError(f"top may be at most {MOST_IMAGES} with frames, one image a clip; got {top}.")
+    run = MethodRun(video, question, choices, vlm, **settings)
+    shown = ClipSettings.of(run, clip_s, size, fit, subtitles)
+    run.begin("retrieval", {**shown.recorded(), "top": top, "frames": frames})
+    index = Index(describe_clips(run, shown, threads=threads))
+    found = in_order(index.search(query_of(run.question), top))
+    views = [shown.view(run, Grid(clip.start_s, clip.end_s, FRAMES_K)) for clip in found if frames]
+    return run.decide(EvidenceCall(run.question, run.video.duration_s, rows_of(found), tuple(views)).request())
