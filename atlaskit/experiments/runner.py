@@ -47,6 +47,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "minutes": [20, 60, 180, 300, 600],
         "captioned": [20, 60, 180, 300, 600],
         "depths": [0, 1, 2, 3, 4],
+        "served_worlds": 30,
         "served_minutes": 600,
         "served_worker_counts": [1, 3, 5, 7, 16],
     },

@@ -134,6 +134,7 @@ def evaluate_nano(
     seed_range: str = "selection",
     first_world: int = 0,
     in_flight: int = 6,
+    drawn: bool = False,
 ) -> NanoEvaluation:
     """Ask questions about held-out worlds.
 
@@ -149,6 +150,7 @@ def evaluate_nano(
         first_world: Number of the first world in the range, from 0. Two servers that evaluate one
             model take different parts of the range.
         in_flight: Questions at the same time.
+        drawn: Whether the frames of short worlds are drawn on demand too; nothing is encoded then.
     """
     vlm = as_model(vlm, data_parallel=copies_for(in_flight))
     last_world = first_world + math.ceil(questions / QUESTIONS_PER_WORLD)
@@ -156,7 +158,7 @@ def evaluate_nano(
         atlasworld(seed, duration_s, questions=QUESTIONS_PER_WORLD, size=(640, 360), directory="cache/atlasworld")
         for seed in seeds(seed_range)[first_world:last_world]
     ]
-    is_drawn = duration_s > LONGEST_S
+    is_drawn = drawn or duration_s > LONGEST_S
     if not is_drawn:
         for world in tqdm(worlds, desc="videos"):
             _ = world.video  # encode one after another, before questions are asked in parallel
@@ -233,6 +235,7 @@ def main() -> None:
         "--first-world", type=int, default=0, help="number of the first world in the range; ten questions per world (0)"
     )
     parser.add_argument("--in-flight", type=int, default=6, help="questions at the same time (6)")
+    parser.add_argument("--drawn", action="store_true", help="draw the frames of short worlds too, encode no file")
     parser.add_argument("--csv", type=Path, help="CSV file to append the summary to")
     args = parser.parse_args()
     with serve(args.model, data_parallel=copies_for(args.in_flight)) as vlm:
@@ -244,6 +247,7 @@ def main() -> None:
             seed_range=args.seeds,
             first_world=args.first_world,
             in_flight=args.in_flight,
+            drawn=args.drawn,
         )
     print(report(evaluation))
     if args.csv:

@@ -1,0 +1,86 @@
+"""The recordings that ship make every figure and table again, without a server, a film or a GPU.
+
+This is `make experiments REPLAY=1` in an empty folder. Its tables must be those in `docs/results`,
+and every cell that draws must have its image in the output, as in JupyterLab.
+"""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from support.notebooks import write_notebook
+from support.paths import ROOT
+
+from atlaskit.experiments.notebook import declared_in, run_notebook
+from atlaskit.experiments.runner import SCALES
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+ATLASKIT = [sys.executable, "-m", "atlaskit"]
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the figures of a replay, beside a cache that has nothing but the recordings."""
+    home = tmp_path_factory.mktemp("replay")
+    shutil.copytree(ROOT / "notebooks", home / "notebooks")
+    recordings = sorted((ROOT / "recordings").glob("*.zip"))
+    for command in ([*ATLASKIT, "cache", "import", *recordings], [*ATLASKIT, "experiments", "--replay"]):
+        done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (
+            f"If the recordings do not fit this code, run make recordings.\n{done.stdout[-2000:]}"
+        )
+    return home / "figures"
+
+
+def test_the_tables_are_those_in_git(replayed: Path) -> None:
+    command = [sys.executable, ROOT / "tools" / "compare_tables.py", replayed, ROOT / "docs" / "results"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_film_is_made(replayed: Path) -> None:
+    assert not list((replayed.parent / "cache").rglob("*.mp4"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_cell_that_draws_has_an_image(path: Path, replayed: Path) -> None:
+    assert cells_without_image(replayed / path.name) == []
+
+
+@pytest.mark.parametrize("name", ["03_depth_budget", "08_error_analysis"])
+def test_an_oracle_is_asked_as_well(name: str, tmp_path: Path) -> None:
+    path = ROOT / "notebooks" / f"{name}.ipynb"
+    values = {**SCALES["smoke"], "cache_dir": str(tmp_path / "cache"), "figures_dir": str(tmp_path), "model": "oracle"}
+    executed = run_notebook(path, tmp_path, {key: values[key] for key in values.keys() & declared_in(path).keys()})
+    assert cells_without_image(executed) == []
+
+
+def draws(source: str) -> bool:
+    """Return whether a cell calls a function of `ak.plots` that draws a figure."""
+    calls = (node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    names = {ast.unparse(function) for function in calls}
+    return any(name.startswith("ak.plots.") and name != "ak.plots.save" for name in names)
+
+
+def count_pngs(cell: nbformat.NotebookNode) -> int:
+    return sum("image/png" in output.get("data", {}) for output in cell.outputs)
+
+
+def cells_without_image(executed: Path) -> list[str]:
+    """Return the sources of the cells that draw but have no image in their output."""
+    cells = nbformat.read(executed, as_version=4).cells
+    return [c.source for c in cells if c.cell_type == "code" and draws(c.source) and not count_pngs(c)]
+
+
+def test_a_missing_image_is_found(tmp_path: Path) -> None:
+    notebook = write_notebook(tmp_path / "a.ipynb", "n = 0", "ak.plots.path")
+    cells = nbformat.read(notebook, as_version=4)
+    cells.cells.append(nbformat.v4.new_code_cell("ak.plots.path(result)"))
+    nbformat.write(cells, notebook)
+    assert cells_without_image(notebook) == ["ak.plots.path(result)"]
