@@ -3,8 +3,9 @@
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.benchmarks.datasets.longvideobench import longvideobench
+from atlaskit.benchmarks.datasets.lvbench import lvbench
 from atlaskit.benchmarks.datasets.videomme import videomme
 from atlaskit.benchmarks.lengths import standard_and_long
 from atlaskit.benchmarks.tenhour import ten_hour
 
-__all__ = ["atlasworld", "longvideobench", "seeds", "standard_and_long", "ten_hour", "videomme"]
+__all__ = ["atlasworld", "longvideobench", "lvbench", "seeds", "standard_and_long", "ten_hour", "videomme"]
