@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles
+from atlaskit.benchmarks.datasets.files import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, LazyVideo, MediaFiles
 from atlaskit.benchmarks.datasets.rows import question_from_row
 
 
@@ -24,6 +25,19 @@ class Assembly:
     _taken: dict[str, int] = field(default_factory=dict)
     """How often each id was given so far."""
 
+    @classmethod
+    def inside(cls, home: Path, videos: Sequence[str], subtitles: Sequence[str], *, has_subtitles: bool) -> Assembly:
+        """Return an empty assembly for a dataset's folder.
+
+        Args:
+            home: The folder.
+            videos: Folders inside it that may hold the videos.
+            subtitles: Folders inside it that may hold the subtitles.
+            has_subtitles: Whether the videos get their subtitles.
+        """
+        lines = MediaFiles(home, tuple(subtitles), SUBTITLE_SUFFIXES) if has_subtitles else None
+        return cls(MediaFiles(home, tuple(videos), VIDEO_SUFFIXES), lines)
+
     def add(
         self,
         location: str,
@@ -34,7 +48,6 @@ class Assembly:
         choices: Sequence[str],
         id: str,
         facts: Mapping[str, Any],
-        first: str = "",
         **fields: Any,
     ) -> None:
         """Add the case of one question, or note that its video is missing.
@@ -51,7 +64,6 @@ class Assembly:
             choices: Its choices, in the dataset's order.
             id: The dataset's id of the question.
             facts: The dataset's own columns.
-            first: Folder in which to look first.
             **fields: Further fields of `Question`.
 
         Raises:
@@ -60,12 +72,9 @@ class Assembly:
         self._taken[id] = count = self._taken.get(id, 0) + 1
         own_id = id if count == 1 else f"{id}#{count}"
         question = question_from_row(location, text, choices, id=own_id, **fields)
-        path = next(filter(None, (self.videos.find(each, first) for each in video)), None)
+        path = self.videos.find(*video)
         if path is None:
             self.missing[video[0]] = None
             return
-        lines = None
-        if self.subtitles is not None:
-            lines = next(filter(None, (self.subtitles.find(each, first) for each in (name, *video))), None)
-        opened = LazyVideo(path, lines)
-        self.cases.append(Case(question, name, opened, {**facts, "subtitles": lines is not None}))
+        lines = None if self.subtitles is None else self.subtitles.find(name, *video)
+        self.cases.append(Case(question, name, LazyVideo(path, lines), {**facts, "subtitles": lines is not None}))

@@ -13,7 +13,7 @@ from atlaskit.video.subtitles import read_subtitles
 from atlaskit.video.video import Video
 
 VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov", ".m4v", ".ts", ".flv")
-SUBTITLE_SUFFIXES = (".srt", ".vtt", ".jsonl", ".json", ".ass", ".ssa")
+SUBTITLE_SUFFIXES = (".srt", ".vtt", ".jsonl", ".json", ".ass", ".ssa", ".ttml", ".tsv")
 
 
 def find_inside(folder: Path, name: str) -> Path | None:
@@ -44,14 +44,15 @@ class MediaFiles:
     suffixes: tuple[str, ...] = VIDEO_SUFFIXES
     """Suffixes of such files, the preferred one first. Their case does not matter."""
 
-    def find(self, name: str, first: str = "") -> Path | None:
-        """Return the file with a name; None if there is none inside the folder.
+    def find(self, *names: str) -> Path | None:
+        """Return the file with the first of some names that exists inside the folder, or None.
 
-        Args:
-            name: Name of the file, with or without its suffix and its folder. Another suffix than
-                the one given is taken if there is only that.
-            first: Folder below one of `folders` to prefer, where several hold a file of the name.
+        A name comes with or without its suffix and its folder. Another suffix than the one given is
+        taken if there is only that.
         """
+        return next(filter(None, map(self._find, names)), None)
+
+    def _find(self, name: str) -> Path | None:
         path = PurePosixPath(name)
         if not path.name or path.is_absolute() or ".." in path.parts:
             return None
@@ -60,7 +61,7 @@ class MediaFiles:
                 if (found := find_inside(self.home / folder, name)) is not None:
                     return found
         stem = path.stem if path.suffix.lower() in self.suffixes else path.name
-        for base, below, names in sorted(self._places, key=lambda place: bool(first) and place[1] != first):
+        for base, below, names in self._places:
             inside = names.get(path.name) or names.get(stem)
             if inside is not None and (found := find_inside(base, str(Path(below) / inside))) is not None:
                 return found

@@ -11,9 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.files import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, MediaFiles
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_options, split_question
-from atlaskit.benchmarks.datasets.rows import Row, as_tuple, holds_rows, read_rows, row_files
+from atlaskit.benchmarks.datasets.rows import Row, as_tuple, first_given, holds_rows, read_rows, row_files
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
 
@@ -108,7 +107,7 @@ class LVBenchRow(Row):
     def _from_one_question(cls, row: Any) -> Any:
         """Make a video of a row that is one question."""
         if isinstance(row, Mapping) and "qa" not in row and isinstance(path := row.get("video_path"), str):
-            return {**row, "key": row.get("key") or Path(path).stem, "qa": [row]}
+            return {**row, "key": first_given(row, "key") or Path(path).stem, "qa": [row]}
         return row
 
     @property
@@ -148,10 +147,7 @@ def lvbench(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[
             and number).
     """
     home = Path(root)
-    assembly = Assembly(
-        MediaFiles(home, VIDEO_FOLDERS, VIDEO_SUFFIXES),
-        MediaFiles(home, SUBTITLE_FOLDERS, SUBTITLE_SUFFIXES) if subtitles else None,
-    )
+    assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)
     files = _row_files(home)
     source = files if rows is None else rows
     if rows is None and not files:

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.datasets.egoschema import egoschema, is_egoschema
+from atlaskit.benchmarks.datasets.longtimescope import is_longtimescope, longtimescope
 from atlaskit.benchmarks.datasets.longvideobench import is_longvideobench, longvideobench
 from atlaskit.benchmarks.datasets.lvbench import is_lvbench, lvbench
+from atlaskit.benchmarks.datasets.mlvu import is_mlvu, mlvu
 from atlaskit.benchmarks.datasets.videomme import is_videomme, videomme
+from atlaskit.benchmarks.datasets.videomme_v2 import is_videomme_v2, videomme_v2
 from atlaskit.errors import InputError
 
 
@@ -27,7 +31,11 @@ class Dataset(NamedTuple):
 DATASETS: dict[str, Dataset] = {
     "longvideobench": Dataset(longvideobench, is_longvideobench),
     "videomme": Dataset(videomme, is_videomme),
+    "videomme_v2": Dataset(videomme_v2, is_videomme_v2),
     "lvbench": Dataset(lvbench, is_lvbench),
+    "mlvu": Dataset(mlvu, is_mlvu),
+    "egoschema": Dataset(egoschema, is_egoschema),
+    "longtimescope": Dataset(longtimescope, is_longtimescope),
 }
 """Each dataset, by the name of its loader in `ak.benchmarks`."""
 

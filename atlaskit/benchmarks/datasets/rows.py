@@ -46,6 +46,11 @@ class Row(BaseModel):
         return validate(row)
 
 
+def first_given(row: Mapping[str, Any], *names: str) -> Any:
+    """Return the first of some fields of a row that has a value; None if none has."""
+    return next((row[name] for name in names if not _is_null(row.get(name))), None)
+
+
 def _is_null(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
