@@ -38,7 +38,10 @@ def test_lvbench_loads_every_field(home: Path) -> None:
         assert case.facts["question_type"] == tuple(row["question_type"])
         assert question.positions_s == ((float(number), 10.0 + number),)
         assert case.facts["time_reference"] == row["time_reference"]
-        assert (case.video, case.facts["video_type"]) == (f"Cm73ma6Ib{number // 2}", ("cartoon", "sport")[number // 2 % 2])
+        assert (case.video, case.facts["video_type"]) == (
+            f"Cm73ma6Ib{number // 2}",
+            ("cartoon", "sport")[number // 2 % 2],
+        )
         assert (case.facts["duration_s"], case.facts["subtitles"]) == (3690.0, False)
     assert bench[0].opened().duration_s == pytest.approx(15)
 

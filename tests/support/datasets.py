@@ -19,15 +19,12 @@ class ConstantModel:
         self.choice, self.name, self.parameters = choice, "always the same", dict[str, Any]()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        answers: list[Any] = [self.choice, "a dog, then a cat"]
-        for answer in answers:
-            fields = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": answer}
-            try:
-                valid = request.schema.model_validate(fields)
-            except ValueError:
-                continue
-            return Reply(valid, valid.model_dump_json(), Usage(calls=1))
-        raise AssertionError(request.schema)
+        choice = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
+        try:
+            valid = request.schema.model_validate(choice)
+        except ValueError:
+            valid = request.schema.model_validate({"reasoning": "", "answer": "A dog runs past a cat."})
+        return Reply(valid, valid.model_dump_json(), Usage(calls=1))
 
 
 def put(clip: Path, *targets: Path) -> None:
@@ -167,7 +164,9 @@ def make_videomme_v2(home: Path, clip: Path) -> None:
     rows = [videomme_v2_row(group, place) for group in range(1, 4) for place in range(1, 5)]
     write_json(home / "test.json", rows)
     put(clip, *(home / "data" / f"{group:03d}.mp4" for group in range(1, 4)))
-    words = [{"text": word, "start_time": number / 2, "end_time": number / 2 + 0.4} for number, word in enumerate("abc")]
+    words = [
+        {"text": word, "start_time": number / 2, "end_time": number / 2 + 0.4} for number, word in enumerate("abc")
+    ]
     (home / "subtitle").mkdir()
     write_lines(home / "subtitle" / "001.jsonl", words)
 
@@ -209,4 +208,4 @@ LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
     "egoschema": make_egoschema,
     "longtimescope": make_longtimescope,
 }
-"""What writes the folder of each dataset of the registry, with a video of its own for each question."""
+"""What writes the folder of each dataset of the registry, with all its videos."""

@@ -64,8 +64,8 @@ class EgoSchemaRow(Row):
 
     @property
     def key(self) -> str:
-        """The video: each has one question."""
-        return self.video_idx
+        """The video, as each has one question, and whether that has choices in this row."""
+        return f"{self.video_idx} {bool(self.option)}"
 
     @property
     def choices(self) -> Options:

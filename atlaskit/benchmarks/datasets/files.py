@@ -56,11 +56,12 @@ class MediaFiles:
         path = PurePosixPath(name)
         if not path.name or path.is_absolute() or ".." in path.parts:
             return None
-        if len(path.parts) > 1:
+        is_named = path.suffix.lower() in self.suffixes
+        if is_named and len(path.parts) > 1:
             for folder in ("", *self.folders):
                 if (found := find_inside(self.home / folder, name)) is not None:
                     return found
-        stem = path.stem if path.suffix.lower() in self.suffixes else path.name
+        stem = path.stem if is_named else path.name
         for base, below, names in self._places:
             inside = names.get(path.name) or names.get(stem)
             if inside is not None and (found := find_inside(base, str(Path(below) / inside))) is not None:
