@@ -82,6 +82,23 @@ def test_every_dataset_has_a_metric_and_a_layout(name: str, home: Path) -> None:
     assert {fact for case in bench for fact, value in case.facts.items() if isinstance(value, list)} == set()
 
 
+@pytest.mark.parametrize("folder", [".", "videos", "videos/part_3"])
+def test_videos_may_lie_where_mirrors_put_them(name: str, tiny: Path, tmp_path: Path, folder: str) -> None:
+    LAYOUTS[name](tmp_path, tiny)
+    expected = [case.question for case in load(name, tmp_path)]
+    for path in sorted(tmp_path.rglob("*.mp4")):
+        target = tmp_path / folder / path.with_suffix(".MKV").name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(target)
+    bench = load(name, tmp_path)
+    assert [case.question for case in bench] == expected and bench.missing == ()
+    assert bench[0].opened().duration_s == pytest.approx(15)
+    for path in tmp_path.rglob("*.MKV"):
+        path.unlink()
+    with pytest.warns(UserWarning, match=f"{bench.name}: [0-9]+ videos are missing: "):
+        assert len(load(name, tmp_path)) == 0
+
+
 def run(name: str, out: Path, home: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     """Evaluate a dataset from the shell with a model that always makes the same choice."""
     monkeypatch.setattr(evaluate_command, "as_model", lambda *_, **__: ConstantModel(1))

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
+from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.rows import Row, holds_rows, question_from_row, read_rows
 from atlaskit.errors import InputError
 
@@ -112,6 +112,7 @@ def longvideobench(
     home = Path(root)
     if split not in ("val", "test"):
         raise InputError(f'split must be "val" or "test"; got {split!r:.40}.')
+    videos = MediaFiles(home, ("videos",))
     cases, missing = list[Case](), dict[str, None]()
     files = _row_files(home, split)
     if rows is None and not files:
@@ -119,7 +120,7 @@ def longvideobench(
         raise InputError(f"{home} holds neither {names}; pass the folder of LongVideoBench.")
     source = files if rows is None else rows
     for location, row in read_rows(source, LongVideoBenchRow, dataset="LongVideoBench"):
-        path = find_inside(home / "videos", row.video_path)
+        path = videos.find(row.video_path)
         if path is None:
             missing[row.video_path] = None
             continue

@@ -10,12 +10,12 @@ from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
+from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_options
 from atlaskit.benchmarks.datasets.rows import Row, holds_rows, question_from_row, read_rows, row_files
 from atlaskit.errors import InputError
 
-SUFFIXES = ("mp4", "MP4", "mkv", "webm")
+VIDEO_FOLDERS = ("data", "videos", "video")
 
 
 class VideoMMERow(Row):
@@ -83,7 +83,8 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
     Videos without a file are listed in `missing` and reported in a warning.
 
     Args:
-        root: Folder with a JSON or Parquet file of the rows, `data/` and `subtitle/`.
+        root: Folder with a JSON or Parquet file of the rows, the videos in `data/`, `videos/` or
+            the folder itself, and `subtitle/`.
         subtitles: Whether the videos get their subtitles.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
 
@@ -92,13 +93,14 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
             and number).
     """
     home = Path(root)
+    videos = MediaFiles(home, VIDEO_FOLDERS)
     cases, missing = list[Case](), dict[str, None]()
     files = row_files(home)
     if rows is None and not files:
         raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of Video-MME.")
     source = files if rows is None else rows
     for location, row in read_rows(source, VideoMMERow, dataset="Video-MME"):
-        path = _find_video(home / "data", row.videoID)
+        path = videos.find(row.videoID)
         if path is None:
             missing[row.videoID] = None
             continue
@@ -108,10 +110,6 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
         question = question_from_row(location, row.question, row.choices.texts, **fields)
         cases.append(Case(question, row.videoID, LazyVideo(path, lines), row.facts(lines is not None)))
     return build_benchmark("Video-MME", cases, missing)
-
-
-def _find_video(folder: Path, name: str) -> Path | None:
-    return next(filter(None, (find_inside(folder, f"{name}.{suffix}") for suffix in SUFFIXES)), None)
 
 
 def is_videomme(home: Path) -> bool:
