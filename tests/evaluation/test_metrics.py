@@ -169,6 +169,12 @@ def test_a_relevance_group_scores_by_its_count(count: int, score: float) -> None
         assert found["group score (%)"] == score and found["accuracy"] == count / 4
 
 
+def test_the_questions_of_a_group_may_come_in_any_order() -> None:
+    rows = [*group((1, 0, 1, 1), "a"), *group((1, 1, 1, 0), "b")]
+    for order in ((7, 0, 6, 1, 5, 2, 4, 3), tuple(reversed(range(8)))):
+        assert values(videomme_v2([rows[index] for index in order]))["group score (%)"] == (6.25 + 56.25) / 2
+
+
 def test_group_scores_are_given_for_each_part() -> None:
     rows = [
         *group((1, 1, 0, 0), "a", "relevance", level=1, second_head="Action"),
@@ -197,11 +203,12 @@ def test_an_incomplete_or_unknown_group_is_left_out_and_counted() -> None:
     broken = [
         group((0, 0, 0), "three"),
         group((0, 0, 0, 0, 0), "five"),
+        [*group((0, 0, 0), "twice"), group((0, 0, 0), "twice")[0]],
         group((0, 0, 0, 0), "unknown", structure="[[1,2],[3,4]]"),
         group((0, 0, 0, 0), "untyped", kind=""),
     ]
     rows = [*whole, *itertools.chain(*broken)]
-    with pytest.warns(UserWarning, match="4 of 5 groups are left out of the group scores"):
+    with pytest.warns(UserWarning, match="5 of 6 groups are left out of the group scores"):
         found = values(videomme_v2(rows))
     assert found["group score (%)"] == 100 and found["accuracy"] == 4 / len(rows)
     with pytest.warns(UserWarning, match="1 of 1 groups"):
