@@ -125,6 +125,15 @@ def test_the_shell_prints_the_metric_below_the_accuracy(
     assert row["value"] == pytest.approx(sum(choices) / len(choices))
 
 
+def test_questions_without_the_metric_are_evaluated_all_the_same(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    datasets.make_mlvu(tmp_path, tiny)
+    assert run("mlvu", tmp_path / "rows.csv", tmp_path, monkeypatch, "--where", "open_ended", "true") == 0
+    assert "MLVU's own metric is left out: M-Avg is about MLVU's questions with choices" in capsys.readouterr().out
+    assert len(pd.read_csv(tmp_path / "rows.csv")) == 2
+
+
 def test_long_variants_are_evaluated_with_the_metric_too(
     name: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
