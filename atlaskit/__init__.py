@@ -24,7 +24,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.errors import AtlasError
-from atlaskit.evaluation import diagnosis, scaling, statistics
+from atlaskit.evaluation import diagnosis, metrics, scaling, statistics
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
@@ -69,6 +69,7 @@ __all__ = [
     "cache",
     "diagnosis",
     "evaluate",
+    "metrics",
     "movie",
     "nano",
     "open_video",

@@ -2,9 +2,26 @@
 
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import seeds
+from atlaskit.benchmarks.datasets.egoschema import egoschema
+from atlaskit.benchmarks.datasets.longtimescope import longtimescope
 from atlaskit.benchmarks.datasets.longvideobench import longvideobench
+from atlaskit.benchmarks.datasets.lvbench import lvbench
+from atlaskit.benchmarks.datasets.mlvu import mlvu
 from atlaskit.benchmarks.datasets.videomme import videomme
+from atlaskit.benchmarks.datasets.videomme_v2 import videomme_v2
 from atlaskit.benchmarks.lengths import standard_and_long
 from atlaskit.benchmarks.tenhour import ten_hour
 
-__all__ = ["atlasworld", "longvideobench", "seeds", "standard_and_long", "ten_hour", "videomme"]
+__all__ = [
+    "atlasworld",
+    "egoschema",
+    "longtimescope",
+    "longvideobench",
+    "lvbench",
+    "mlvu",
+    "seeds",
+    "standard_and_long",
+    "ten_hour",
+    "videomme",
+    "videomme_v2",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from atlaskit.benchmarks.case import Case
@@ -22,6 +22,9 @@ class Benchmark(Sequence[Case]):
     cases: tuple[Case, ...]
     missing: tuple[str, ...] = ()
     """Videos that have questions but no file, as the dataset names them."""
+    dataset: str = ""
+    """Name of the published dataset whose metric applies (`ak.metrics`); "" if there is none. A
+    part of a benchmark may have another name; its dataset is the same."""
 
     def where(self, **facts: Any) -> Benchmark:
         """Return the cases with the given facts.
@@ -30,7 +33,8 @@ class Benchmark(Sequence[Case]):
 
         Args:
             **facts: For each column, a value or a collection of accepted values. The columns are
-                the keys of `Case.facts`, and "category".
+                the keys of `Case.facts`, and "category". A column of several values, such as the
+                types of a question, matches if one of them is accepted.
 
         Raises:
             InputError: No case has such a column, or no case matches.
@@ -42,7 +46,7 @@ class Benchmark(Sequence[Case]):
         matching = tuple(case for case in self.cases if all(_matches(case, *fact) for fact in facts.items()))
         if not matching:
             raise InputError(f"No question of {self.name} matches {facts}.")
-        return Benchmark(self.name, matching, self.missing)
+        return replace(self, cases=matching)
 
     @overload
     def __getitem__(self, index: int) -> Case: ...
@@ -50,7 +54,7 @@ class Benchmark(Sequence[Case]):
     def __getitem__(self, index: slice) -> Benchmark: ...
     def __getitem__(self, index: int | slice) -> Case | Benchmark:
         if isinstance(index, slice):
-            return Benchmark(self.name, self.cases[index], self.missing)
+            return replace(self, cases=self.cases[index])
         return self.cases[index]
 
     def __len__(self) -> int:
@@ -67,9 +71,10 @@ class Benchmark(Sequence[Case]):
 
 def _matches(case: Case, column: str, accepted: Any) -> bool:
     value = case.question.category if column == "category" else case.facts.get(column)
+    values = value if isinstance(value, tuple) else (value,)
     if isinstance(accepted, Collection) and not isinstance(accepted, str):
-        return value in accepted
-    return bool(value == accepted)
+        return value in accepted or any(each in accepted for each in values)
+    return any(bool(each == accepted) for each in values)
 
 
 def build_benchmark(name: str, cases: Sequence[Case], missing: Mapping[str, None]) -> Benchmark:
@@ -78,4 +83,4 @@ def build_benchmark(name: str, cases: Sequence[Case], missing: Mapping[str, None
         named = ", ".join(printable(video, 60) for video in list(missing)[:MAX_NAMED])
         more = ", …" if len(missing) > MAX_NAMED else ""
         warnings.warn(f"{name}: {len(missing)} videos are missing: {named}{more}", stacklevel=3)
-    return Benchmark(name, tuple(cases), tuple(missing))
+    return Benchmark(name, tuple(cases), tuple(missing), name)

@@ -9,19 +9,14 @@ from statistics import median
 
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.longvideobench import longvideobench
-from atlaskit.benchmarks.datasets.videomme import videomme
+from atlaskit.benchmarks.datasets.registry import dataset_in
 from atlaskit.benchmarks.tenhour import TEN_HOURS_S, ten_hour
-from atlaskit.errors import InputError
-
-LOADERS = {"videos": longvideobench, "data": videomme}
-"""Loader of each dataset, by the folder in which the dataset keeps its videos."""
 
 
 def standard_and_long(
     root: str | Path, *, first: int | None = None, subtitles: bool = True, duration_s: float = TEN_HOURS_S
 ) -> Benchmark:
-    """Load LongVideoBench or Video-MME; return each question about its video, and about a variant.
+    """Load the dataset in a folder; return each question about its video, and about a variant.
 
     Questions without a published answer are left out, because they cannot be scored. The fact
     `length` is "standard" or "long". The fact `duration_s` is the median duration of all standard
@@ -34,15 +29,11 @@ def standard_and_long(
         duration_s: Longest duration of a long variant, in seconds.
 
     Raises:
-        InputError: The folder holds neither dataset, or its loader refuses it.
+        InputError: The folder holds the rows of no dataset that has a loader, or of several, or
+            its loader refuses it.
     """
     home = Path(root)
-    loader = next((load for folder, load in LOADERS.items() if (home / folder).is_dir()), None)
-    if loader is None:
-        raise InputError(
-            f"{home} holds neither videos/ (LongVideoBench) nor data/ (Video-MME); pass one of their folders."
-        )
-    dataset = loader(home, subtitles=subtitles)
+    dataset = dataset_in(home).load(home, subtitles=subtitles)
     standard = [case for case in dataset if case.question.answer is not None][:first]
     long = ten_hour(standard, among=dataset, duration_s=duration_s, progress=True)
     videos = {case.video: case for case in standard}

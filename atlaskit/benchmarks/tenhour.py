@@ -87,7 +87,8 @@ def ten_hour(
         facts = {**case.facts, "duration_s": total_s, "offset_s": offset_s, "parts": len(order)}
         question = _shift(_with_positions(case, videos[case.video]), offset_s)
         moved.append(Case(question, case.video, JoinedVideo(tuple(openers[name] for name in order)), facts))
-    return Benchmark(f"{len(own)} questions in {duration_s / 3600:g} h", tuple(moved))
+    dataset = cases.dataset if isinstance(cases, Benchmark) else ""
+    return Benchmark(f"{len(own)} questions in {duration_s / 3600:g} h", tuple(moved), dataset=dataset)
 
 
 def _open_all(openers: Mapping[str, Callable[[], Video]], progress: bool) -> dict[str, Video]:

@@ -7,29 +7,30 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.longvideobench import longvideobench
-from atlaskit.benchmarks.datasets.videomme import videomme
+from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.errors import InputError, printable
-from atlaskit.evaluation import statistics, tables
+from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.executors import ENGINES
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.protocol import Model
 from atlaskit.models.spec import ModelSpec
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 HOUR_S = 3600.0
 SYNTHETIC = "atlasworld"
-DATASETS = {"longvideobench": longvideobench, "videomme": videomme}
 
 
 def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -113,11 +114,25 @@ def _evaluate(options: argparse.Namespace) -> int:
         tables.save_samples(table, cases, options.samples)
     for by in ("category", None):
         print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
+    if cases.dataset in metrics.METRICS:
+        print(_official(table, cases))
     print(statistics.compute(table).round(1).T.to_string(header=False))
     for reason, count in table.loc[table["failure"] != "", "failure"].value_counts().items():
         print(f"{count} failed: {printable(str(reason))}")
     print(f"{options.out}: {len(table)} questions, {table['calls_paid'].sum():.0f} model calls paid now")
     return 0
+
+
+def _official(table: pd.DataFrame, cases: Benchmark) -> str:
+    """Return the dataset's own metric as text, or why there is none.
+
+    That is no error, because the questions are answered and the table is written by then.
+    """
+    try:
+        official = metrics.official(table, cases)
+    except InputError as error:
+        return f"{cases.dataset}'s own metric is left out: {error}"
+    return f"{cases.dataset}'s own metric:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
 
 
 def _cases(options: argparse.Namespace) -> Benchmark:
@@ -134,7 +149,7 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     elif options.root is None:
         raise InputError(f"{options.benchmark} needs its folder: --root FOLDER.")
     else:
-        found = DATASETS[options.benchmark](options.root, subtitles=not options.no_subtitles)
+        found = DATASETS[options.benchmark].load(options.root, subtitles=not options.no_subtitles)
     if options.where:
         if short := next((each for each in options.where if len(each) < 2), None):
             raise InputError(f"--where {short[0]} needs at least one value: --where COLUMN VALUE …")

@@ -58,10 +58,7 @@ def interval(
     Raises:
         InputError: If there are no values, or the level is not between 0 and 1.
     """
-    if not len(values):
-        raise InputError("There are no rows, so there is no mean; check the filters that were applied.")
-    if not 0 < level < 1:
-        raise InputError(f"level must be a fraction between 0 and 1; got {level!r}.")
+    _check(values, level)
     _, cluster_index = np.unique(np.asarray(clusters), return_inverse=True)
     sums, sizes = np.bincount(cluster_index, np.asarray(values, float)), np.bincount(cluster_index)
     cluster_count = len(sums)
@@ -71,6 +68,61 @@ def interval(
         return Interval(mean, *exact_bounds(int(mean) * cluster_count, cluster_count, level))
     low, high = bootstrap_bounds(cluster_count, lambda taken: (taken @ sums) / (taken @ sizes), level, draws, seed)
     return Interval(mean, low, high)
+
+
+def interval_of_group_means(
+    values: Sequence[float] | NDArray[np.float64],
+    clusters: Sequence[str],
+    groups: Sequence[str],
+    *,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Interval:
+    """Return the mean of the means of groups, each counting the same, with its interval.
+
+    As `interval` for shares, clusters are resampled. A resample in which a group has no value is
+    the mean of its other groups.
+
+    Args:
+        values: One value a question, from 0 to 1.
+        clusters: The cluster of each value, such as its video.
+        groups: The group of each value, such as its category.
+        level: Confidence level, between 0 and 1.
+        draws: Number of bootstrap resamples.
+        seed: Seed of the resampling.
+
+    Returns:
+        The mean with its bounds; the bounds are nan if there is only one cluster.
+
+    Raises:
+        InputError: If there are no values, or the level is not between 0 and 1.
+    """
+    _check(values, level)
+    if set(values) in ({0.0}, {1.0}):
+        return interval(values, clusters, level=level)
+    _, cluster_index = np.unique(np.asarray(clusters), return_inverse=True)
+    _, group_index = np.unique(np.asarray(groups), return_inverse=True)
+    sizes = np.zeros((cluster_index.max() + 1, group_index.max() + 1))
+    sums = np.zeros_like(sizes)
+    np.add.at(sizes, (cluster_index, group_index), 1)
+    np.add.at(sums, (cluster_index, group_index), np.asarray(values, float))
+
+    def mean_of_means(taken: NDArray[np.int64]) -> NDArray[np.float64]:
+        counts = taken @ sizes
+        means = np.divide(taken @ sums, counts, out=np.zeros_like(counts), where=counts > 0)
+        mean: NDArray[np.float64] = means.sum(axis=1) / (counts > 0).sum(axis=1)
+        return mean
+
+    mean = float(mean_of_means(np.ones((1, len(sizes)), np.int64))[0])
+    return Interval(mean, *bootstrap_bounds(len(sizes), mean_of_means, level, draws, seed))
+
+
+def _check(values: Sequence[float] | NDArray[np.float64], level: float) -> None:
+    if not len(values):
+        raise InputError("There are no rows, so there is no mean; check the filters that were applied.")
+    if not 0 < level < 1:
+        raise InputError(f"level must be a fraction between 0 and 1; got {level!r}.")
 
 
 def exact_bounds(successes: int, trials: int, level: float) -> tuple[float, float]:

@@ -28,6 +28,7 @@ NAMES = [
     "cache",
     "diagnosis",
     "evaluate",
+    "metrics",
     "movie",
     "nano",
     "open_video",

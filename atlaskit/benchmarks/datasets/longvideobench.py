@@ -10,10 +10,14 @@ from pydantic import model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
-from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.rows import Row, holds_rows, question_from_row, read_rows
 from atlaskit.errors import InputError
 
+JSON_FILES = {"val": "lvb_val.json", "test": "lvb_test_wo_gt.json"}
+"""The file of each split, in the JSON form."""
+PARQUET_FILES = {"val": "validation", "test": "test"}
+"""How the names of each split's files begin, in the Parquet form."""
 OPTIONS = tuple(f"option{number}" for number in range(5))
 EMPTY_OPTION = "N/A"
 """Value of an unused option column in the Parquet form."""
@@ -26,7 +30,7 @@ class LongVideoBenchRow(Row):
     question, its choices and the video's path; the other fields may be absent.
     """
 
-    marks = (frozenset({"question"}), frozenset({"candidates", OPTIONS[0]}))
+    marks = (frozenset({"question"}), frozenset({"candidates", OPTIONS[0]}), frozenset({"video_path"}))
 
     id: str = ""
     video_id: str = ""
@@ -108,10 +112,15 @@ def longvideobench(
     home = Path(root)
     if split not in ("val", "test"):
         raise InputError(f'split must be "val" or "test"; got {split!r:.40}.')
+    videos = MediaFiles(home, ("videos",))
     cases, missing = list[Case](), dict[str, None]()
-    source = _row_files(home, split) if rows is None else rows
+    files = _row_files(home, split)
+    if rows is None and not files:
+        names = f"{JSON_FILES[split]} nor {PARQUET_FILES[split]}….parquet"
+        raise InputError(f"{home} holds neither {names}; pass the folder of LongVideoBench.")
+    source = files if rows is None else rows
     for location, row in read_rows(source, LongVideoBenchRow, dataset="LongVideoBench"):
-        path = find_inside(home / "videos", row.video_path)
+        path = videos.find(row.video_path)
         if path is None:
             missing[row.video_path] = None
             continue
@@ -128,14 +137,12 @@ def longvideobench(
     return build_benchmark("LongVideoBench", cases, missing)
 
 
+def is_longvideobench(home: Path) -> bool:
+    """Return whether a folder holds rows of LongVideoBench, of either split."""
+    return any(holds_rows(_row_files(home, split), LongVideoBenchRow) for split in ("val", "test"))
+
+
 def _row_files(home: Path, split: str) -> list[Path]:
-    json_file = home / ("lvb_val.json" if split == "val" else "lvb_test_wo_gt.json")
-    if json_file.is_file():
-        return [json_file]
-    prefix = "validation" if split == "val" else "test"
-    parquet_files = sorted(home.rglob(f"{prefix}*.parquet"))
-    if not parquet_files:
-        raise InputError(
-            f"{home} holds neither {json_file.name} nor {prefix}….parquet; pass the folder of LongVideoBench."
-        )
-    return parquet_files
+    """Return the files of a split: the JSON file, else the Parquet files."""
+    json_file = home / JSON_FILES[split]
+    return [json_file] if json_file.is_file() else sorted(home.rglob(f"{PARQUET_FILES[split]}*.parquet"))

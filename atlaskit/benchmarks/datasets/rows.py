@@ -1,4 +1,4 @@
-"""Reads rows of a dataset from JSON or Parquet files, and validates each.
+"""Reads rows of a dataset from Parquet, JSON or JSON Lines files, and validates each.
 
 Rows come from outside and are untrusted. A row that breaks a rule ends the loading with one
 sentence that names the file, the row and the field.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -46,15 +46,46 @@ class Row(BaseModel):
         return validate(row)
 
 
+def first_given(row: Mapping[str, Any], *names: str) -> Any:
+    """Return the first of some fields of a row that has a value; None if none has."""
+    return next((row[name] for name in names if not _is_null(row.get(name))), None)
+
+
 def _is_null(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def as_tuple(value: Any) -> Any:
+    """Return a field that is one value or a list of them as a tuple, for a field validator."""
+    if isinstance(value, list | tuple):
+        return tuple(each for each in value if not _is_null(each))
+    return (value,)
+
+
+def as_number(value: Any) -> Any:
+    """Return a field that is a number, or one in words, as an integer or float; else unchanged.
+
+    Columns with numbers then have one type, whether they come from JSON, Parquet or pandas, and
+    `where(level=2)` finds them.
+    """
+    try:
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        return value
+    if not math.isfinite(number):
+        return value
+    return int(number) if number.is_integer() else number
 
 
 R = TypeVar("R", bound=Row)
 
 
 def read_rows(
-    source: Iterable[Path] | Iterable[Mapping[str, Any]], row_type: type[R], *, dataset: str
+    source: Iterable[Path] | Iterable[Mapping[str, Any]],
+    row_type: type[R],
+    *,
+    dataset: str,
+    own: Collection[Path] = (),
 ) -> Iterator[tuple[str, R]]:
     """Yield each row, validated, with its location for error messages ("lvb_val.json, row 3").
 
@@ -62,9 +93,10 @@ def read_rows(
     the fields of a question. A question that several files hold is yielded from the first.
 
     Args:
-        source: JSON or Parquet files, or rows that the caller has already read.
+        source: Parquet, JSON or JSON Lines files, or rows that the caller has already read.
         row_type: The class that validates a row.
         dataset: Name of the dataset, for error messages.
+        own: Files whose names say that they are the dataset's, so that a damaged one is an error.
 
     Raises:
         InputError: A file cannot be read, no file holds questions, or a row is invalid.
@@ -77,7 +109,7 @@ def read_rows(
     paths = [item for item in items if not item.name.startswith(".")]
     seen, has_questions = set[str](), False
     for path in paths:
-        rows = _read_file(path, is_only=len(paths) == 1)
+        rows = _read_file(path, is_certain=len(paths) == 1 or path in own)
         if not any(_has_marks(row, row_type) for row in rows):
             continue
         has_questions, earlier = True, frozenset(seen)
@@ -96,20 +128,67 @@ def _has_marks(row: Any, row_type: type[Row]) -> bool:
     return isinstance(row, Mapping) and all(any(name in row for name in names) for names in row_type.marks)
 
 
-def _read_file(path: Path, is_only: bool) -> list[Any]:
-    """Return the rows of a file; none of a JSON file that is no list, if there are other files.
+def holds_rows(paths: Iterable[Path], row_type: type[Row]) -> bool:
+    """Return whether one of the files holds a row of the dataset; an unreadable file holds none."""
+    for path in paths:
+        if path.name.startswith("."):
+            continue
+        try:
+            rows = _read_file(path, is_certain=False)
+        except InputError:
+            continue
+        if any(_has_marks(row, row_type) for row in rows):
+            return True
+    return False
+
+
+def row_files(home: Path, *folders: str) -> list[Path]:
+    """Return the files that may hold rows: Parquet at any depth, then JSON and JSON Lines.
+
+    Parquet comes first because it is what is published, and beside it lie one's own results.
+
+    Args:
+        home: Folder of the dataset.
+        *folders: Folders inside it that may hold JSON, in order; `home` itself comes last.
+    """
+    texts = [path for folder in (*folders, "") for path in sorted((home / folder).glob("*.json*"))]
+    return [*sorted(home.rglob("*.parquet")), *(path for path in texts if path.suffix in (".json", ".jsonl"))]
+
+
+def _read_file(path: Path, is_certain: bool) -> list[Any]:
+    """Return the rows of a file; none of a JSON file that is no list, unless it is the dataset's.
 
     A damaged Parquet file is always an error: it may be one part of the dataset.
     """
     try:
-        rows = _read_parquet(path) if path.suffix == ".parquet" else json.loads(path.read_text(encoding="utf-8"))
+        rows = _read_parquet(path) if path.suffix == ".parquet" else _read_json(path)
     except (OSError, ValueError, RecursionError) as error:
-        if path.suffix == ".json" and not is_only and not isinstance(error, OSError):
+        if path.suffix != ".parquet" and not is_certain and not isinstance(error, OSError):
             return []
         raise InputError(f"Cannot read {path}: {reason(error)}.") from error
-    if not isinstance(rows, list) and is_only:
+    if not isinstance(rows, list) and is_certain:
         raise InputError(f"{path} must hold a list of rows; got {type(rows).__name__}.")
     return rows if isinstance(rows, list) else []
+
+
+def _read_json(path: Path) -> Any:
+    """Return what a JSON file holds; a list of its lines if each of them is JSON.
+
+    Raises:
+        ValueError: The file is neither.
+    """
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        content = json.loads(text)
+    except ValueError as whole_error:
+        rows = []
+        for number, line in enumerate(text.split("\n"), 1):  # splitlines would cut at U+2028 too
+            try:
+                rows += [json.loads(line)] if line.strip() else []
+            except ValueError as error:
+                raise (ValueError(f"line {number}: {error}") if rows else whole_error) from None
+        return rows
+    return [content] if path.suffix == ".jsonl" and isinstance(content, dict) else content
 
 
 def _read_parquet(path: Path) -> list[dict[str, Any]]:

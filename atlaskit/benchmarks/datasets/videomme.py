@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,14 +10,12 @@ from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
-from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.options import Options, read_options, split_options
+from atlaskit.benchmarks.datasets.rows import Row, holds_rows, question_from_row, read_rows, row_files
 from atlaskit.errors import InputError
 
-SUFFIXES = ("mp4", "MP4", "mkv", "webm")
-LABELLED_OPTION = re.compile(r"\(?([A-Z])(?:\)\.?|[.:、)]|(?=\s))\s*(.*)", re.DOTALL)
-"""An option with its letter: "A. Apples.", "(A) Apples", "A: Apples", "A Apples"."""
-LETTER = re.compile(r"\(?([A-Za-z])[).:]*")
+VIDEO_FOLDERS = ("data", "videos", "video")
 
 
 class VideoMMERow(Row):
@@ -43,13 +40,12 @@ class VideoMMERow(Row):
     @field_validator("options", mode="before")
     @classmethod
     def _split_options(cls, options: Any) -> Any:
-        """Return options that stand in one text, a line each, as a list."""
-        return [line for line in options.splitlines() if line.strip()] if isinstance(options, str) else options
+        return split_options(options)
 
     @model_validator(mode="after")
     def _check_answer(self) -> VideoMMERow:
         if self.answer is not None and self.answer_index is None:
-            letters = ", ".join(self._letters)
+            letters = ", ".join(self.choices.letters)
             raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
         return self
 
@@ -59,32 +55,14 @@ class VideoMMERow(Row):
         return self.question_id or f"{self.videoID} {self.question}"
 
     @property
-    def _labelled(self) -> list[tuple[str, str]] | None:
-        """Letter and text of each option; None unless all options have letters, each its own."""
-        matches = [LABELLED_OPTION.fullmatch(option.strip()) for option in self.options]
-        pairs = [(match[1], match[2].strip()) for match in matches if match is not None]
-        is_labelled = len(pairs) == len(self.options) == len(dict(pairs))
-        return pairs if is_labelled and pairs and min(pairs)[0] == "A" else None
-
-    @property
-    def _letters(self) -> list[str]:
-        pairs = self._labelled
-        return [letter for letter, _ in pairs] if pairs else [chr(ord("A") + i) for i in range(len(self.options))]
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The options without their letters."""
-        pairs = self._labelled
-        return tuple(text for _, text in pairs) if pairs else tuple(option.strip() for option in self.options)
+    def choices(self) -> Options:
+        """The options, with and without their letters."""
+        return read_options(self.options)
 
     @property
     def answer_index(self) -> int | None:
         """Index of the right option, by its letter or its text; None if it is not known."""
-        answer = (self.answer or "").strip()
-        if (match := LETTER.fullmatch(answer)) and match[1].upper() in self._letters:
-            return self._letters.index(match[1].upper())
-        texts = [*self.options, *self.choices]
-        return texts.index(answer) % len(self.options) if answer in texts else None
+        return None if self.answer is None else self.choices.index_of(self.answer)
 
     def facts(self, has_subtitles: bool) -> dict[str, Any]:
         """Return the facts of the row's case."""
@@ -105,7 +83,8 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
     Videos without a file are listed in `missing` and reported in a warning.
 
     Args:
-        root: Folder with a JSON or Parquet file of the rows, `data/` and `subtitle/`.
+        root: Folder with a JSON or Parquet file of the rows, the videos in `data/`, `videos/` or
+            the folder itself, and `subtitle/`.
         subtitles: Whether the videos get their subtitles.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
 
@@ -114,28 +93,25 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
             and number).
     """
     home = Path(root)
+    videos = MediaFiles(home, VIDEO_FOLDERS)
     cases, missing = list[Case](), dict[str, None]()
-    source = _row_files(home) if rows is None else rows
+    files = row_files(home)
+    if rows is None and not files:
+        raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of Video-MME.")
+    source = files if rows is None else rows
     for location, row in read_rows(source, VideoMMERow, dataset="Video-MME"):
-        path = _find_video(home / "data", row.videoID)
+        path = videos.find(row.videoID)
         if path is None:
             missing[row.videoID] = None
             continue
         lines = find_inside(home / "subtitle", f"{row.videoID}.srt") if subtitles else None
         number = row.question_id or f"{row.videoID}-{len(cases)}"
         fields = {"answer": row.answer_index, "id": number, "category": row.task_type}
-        question = question_from_row(location, row.question, row.choices, **fields)
+        question = question_from_row(location, row.question, row.choices.texts, **fields)
         cases.append(Case(question, row.videoID, LazyVideo(path, lines), row.facts(lines is not None)))
     return build_benchmark("Video-MME", cases, missing)
 
 
-def _find_video(folder: Path, name: str) -> Path | None:
-    return next(filter(None, (find_inside(folder, f"{name}.{suffix}") for suffix in SUFFIXES)), None)
-
-
-def _row_files(home: Path) -> list[Path]:
-    # Parquet first: that is what is published, and beside it lie one's own results.
-    files = [*sorted(home.rglob("*.parquet")), *sorted(home.glob("*.json"))]
-    if not files:
-        raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of Video-MME.")
-    return files
+def is_videomme(home: Path) -> bool:
+    """Return whether a folder holds rows of Video-MME."""
+    return holds_rows(row_files(home), VideoMMERow)

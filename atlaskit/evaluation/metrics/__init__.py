@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.errors import InputError, printable
+from atlaskit.evaluation.metrics.choices import CHOICES
 from atlaskit.evaluation.metrics.measure import Measure, Metric, Scored
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["METRICS", "Measure", "Metric", "Scored", "official"]
 
-METRICS: dict[str, Metric] = {}
-"""The official metric of each benchmark, by `Benchmark.name`."""
+METRICS: dict[str, Metric] = {**CHOICES}
+"""The official metric of each dataset, by `Benchmark.dataset`."""
 
 
 def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
@@ -25,18 +26,20 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
 
     Args:
         rows: Table of `evaluate` on questions of the benchmark, of one method.
-        benchmark: The benchmark that was evaluated; only the questions among the rows count.
+        benchmark: The benchmark that was evaluated, or one that it is a part of; only the questions
+            among the rows count.
 
     Returns:
         One row for each number of the metric. Columns: `metric`, `value`, `low`, `high` (95 %,
-        resampled over videos) and `n` (how many values the mean is made of).
+        resampled over videos) and `n` (how many values the mean is made of). Values are shares,
+        except where the metric's name says "%".
 
     Raises:
         InputError: The benchmark has no metric of its own, or a row is no question of it.
     """
     import pandas as pd
 
-    metric = METRICS.get(benchmark.name)
+    metric = METRICS.get(benchmark.dataset or benchmark.name)
     if metric is None:
         raise InputError(f"{benchmark.name} has no metric of its own; use ak.statistics.accuracy.")
     cases = {case.question.id: case for case in benchmark}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.environment.question import Answered, Question
-from atlaskit.evaluation.intervals import Interval, interval
+from atlaskit.evaluation.intervals import Interval, interval, interval_of_group_means
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,20 @@ class Measure:
     """One number of a benchmark's official metric: the mean of its values."""
 
     name: str
-    """Its name in the benchmark's paper, such as "R@0.5"."""
+    """Its name in the benchmark's paper, such as "R@0.5"; a part of it after a colon."""
     values: tuple[float, ...]
     """One value for each question, or for each group of questions that is scored together."""
     videos: tuple[str, ...]
     """The video of each value. An interval resamples videos."""
     are_shares: bool = True
     """Whether the values lie in [0, 1]."""
+    groups: tuple[str, ...] = ()
+    """If given, the group of each value, and the number is the mean of the means of the groups."""
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Return the mean with its interval, resampled over videos."""
+        """Return the number with its interval, resampled over videos."""
+        if self.groups:
+            return interval_of_group_means(self.values, list(self.videos), self.groups, level=level)
         return interval(self.values, list(self.videos), are_shares=self.are_shares, level=level)
 
 

@@ -28,8 +28,9 @@ def read_subtitles(
 ) -> Subtitles:
     r"""Read a subtitle file: SRT, WebVTT, ASS/SSA, TTML/DFXP, SBV, LRC, TSV, `.sub`, SAMI or JSON.
 
-    JSON is that of LongVideoBench, Whisper, WhisperX, whisper.cpp or YouTube (`json3`). What a file
-    holds decides if that is certain, else its suffix.
+    JSON is that of LongVideoBench, Whisper, WhisperX, whisper.cpp or YouTube (`json3`); JSON Lines
+    are words with times (Video-MME-v2). What a file holds decides if that is certain, else its
+    suffix.
 
     The text of each line is plain: tags, ASS comments and drawings are dropped, entities decoded,
     whitespace collapsed. Lines without text are dropped. A line that ends before it starts lasts

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from atlaskit.video.subtitles.ass import parse_ass
-from atlaskit.video.subtitles.jsons import parse_json
+from atlaskit.video.subtitles.jsons import parse_json, parse_json_lines
 from atlaskit.video.subtitles.simple import parse_lrc, parse_sami, parse_sbv, parse_sub, parse_tsv
 from atlaskit.video.subtitles.srt import parse_srt
 from atlaskit.video.subtitles.track import SourceLine
@@ -37,6 +37,7 @@ FORMATS: dict[str, Format] = {
     ".ssa": Format(parse_ass),
     ".json": Format(parse_json, may_be_empty=True),
     ".json3": Format(parse_json, may_be_empty=True),
+    ".jsonl": Format(parse_json_lines, may_be_empty=True),
     ".ttml": Format(parse_ttml),
     ".dfxp": Format(parse_ttml),
     ".xml": Format(parse_ttml),
@@ -65,6 +66,7 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n", re.ASCII), ".sbv"),
     (re.compile(r"start\tend\ttext[ \t]*\n"), ".tsv"),
     (re.compile(r"(?:\[[a-zA-Z]{1,20}:[^\]\n]*\][ \t]*\n+)*\[\d{1,3}:\d\d[.:]\d\d\d?\]", re.ASCII), ".lrc"),
+    (re.compile(r"\{[^\n]*\}[ \t]*\n\s*\{"), ".jsonl"),
     (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
 )
 """How a text begins that is certainly of a format, whatever its suffix."""

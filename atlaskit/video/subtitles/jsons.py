@@ -1,7 +1,8 @@
 """Parses the JSON forms of subtitles, told apart by their content.
 
 LongVideoBench, Whisper and OpenAI's verbose JSON, WhisperX, whisper.cpp, the pipelines of
-Transformers, YouTube's `json3`, lists of segments with start and duration, and words with times.
+Transformers, YouTube's `json3`, lists of segments with start and duration, and words with times,
+also one a line (JSON Lines).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from atlaskit.video.subtitles.track import SourceLine
 PAUSE_S = 1.0
 LONG_LINE = 80
 """Seconds of silence, and characters, after which a word begins a new line."""
+LONGEST_S = 6.0
+"""Seconds after which a word of JSON Lines begins a new line."""
 
 
 def parse_json(text: str) -> list[SourceLine]:
@@ -43,6 +46,8 @@ def parse_json(text: str) -> list[SourceLine]:
             return [_chunk(chunk) for chunk in chunks]
         case {"words": [_, *_] as words} | {"word_segments": [_, *_] as words}:
             return _sentences(words)
+        case {"text": _, "start_time": _}:
+            return parse_json_lines(text)  # a file of one word
         case {"segments": []} | {"transcript": []} | {"words": []} | {"word_segments": []}:
             return []
         case [{"start": _, "text": _}, *_]:
@@ -54,6 +59,30 @@ def parse_json(text: str) -> list[SourceLine]:
                 "the text is none of the known forms of JSON subtitles (LongVideoBench, Whisper, WhisperX, "
                 "whisper.cpp, YouTube json3); save the subtitles as SRT."
             )
+
+
+def parse_json_lines(text: str) -> list[SourceLine]:
+    """Return the lines of a text that has a word with its times, as JSON, in each row.
+
+    Words are joined until a sentence ends, someone pauses, or the line lasts LONGEST_S.
+
+    Raises:
+        SubtitleError: A row is not JSON.
+    """
+    words = []
+    for number, row in enumerate(text.split("\n"), 1):
+        if not row.strip():
+            continue
+        try:
+            word = json.loads(row)
+        except (ValueError, RecursionError) as error:
+            raise SubtitleError(
+                f"row {number} is not valid JSON ({error}); copy or download the file again."
+            ) from error
+        if isinstance(word, dict):
+            times = {name: word.get(name, word.get(f"{name}_time")) for name in ("start", "end")}
+            words.append({**word, **times})
+    return _sentences(words, LONGEST_S)
 
 
 def _segments(segments: Iterable[Any]) -> list[SourceLine]:
@@ -71,8 +100,11 @@ def _segments(segments: Iterable[Any]) -> list[SourceLine]:
     return lines
 
 
-def _sentences(words: Iterable[Any]) -> list[SourceLine]:
-    """Return words with times as lines that end where a sentence or a pause does."""
+def _sentences(words: Iterable[Any], longest_s: float = math.inf) -> list[SourceLine]:
+    """Return words with times as lines that end where a sentence or a pause does.
+
+    A line also ends before it lasts longer than `longest_s`, unless it is a single word.
+    """
     lines: list[SourceLine] = []
     is_open = False
     for word in words:
@@ -85,7 +117,8 @@ def _sentences(words: Iterable[Any]) -> list[SourceLine]:
         end_s = before.end_s if before else None
         # A word without times, such as a number in WhisperX, goes with the one before it.
         is_near = math.isnan(line.start_s) or end_s is None or line.start_s - end_s < PAUSE_S
-        if before and is_open and is_near and len(before.text) < LONG_LINE:
+        is_too_long = before is not None and (line.end_s or line.start_s) - before.start_s > longest_s
+        if before and is_open and is_near and not is_too_long and len(before.text) < LONG_LINE:
             lines[-1] = SourceLine(before.start_s, line.end_s or end_s, f"{before.text} {line.text}")
         else:
             lines.append(line)

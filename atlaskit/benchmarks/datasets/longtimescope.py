@@ -1,0 +1,139 @@
+"""LongTimeScope and TimeScope (Zohar et al., 2025), loaded from a local folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.options import Options, read_options, split_options, split_question
+from atlaskit.benchmarks.datasets.rows import Row, as_number, first_given, holds_rows, read_rows, row_files
+from atlaskit.errors import InputError
+
+NAME = "LongTimeScope"
+VIDEO_FOLDERS = ("videos", "video", "data")
+SUBTITLE_FOLDERS = ("subtitles", "subtitle")
+QUESTION = re.compile(r"^\s*Question:\s*", re.MULTILINE | re.IGNORECASE)
+
+
+class LongTimeScopeRow(Row):
+    """One question as published: a whole prompt, with its options, in `input`.
+
+    The prompt's instructions are no part of the question: the lines before "Question:", and those
+    that follow the last option where the other options have one line each.
+    """
+
+    marks = (
+        frozenset({"video"}),
+        frozenset({"length"}),
+        frozenset({"type", "task_type", "task"}),
+        frozenset({"input", "question"}),
+    )
+
+    id: str = ""
+    video: Annotated[str, Field(min_length=1)]
+    length: Annotated[int | float | str | None, BeforeValidator(as_number)] = None
+    type: str = ""
+    input: str
+    options: tuple[str, ...] = ()
+    """The options, where they are not part of the input."""
+    answer: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, row: Any) -> Any:
+        if isinstance(row, Mapping):
+            kind, text = first_given(row, "type", "task_type", "task"), first_given(row, "input", "question")
+            return {**row, "type": "" if kind is None else kind, "input": text}
+        return row
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _split_options(cls, options: Any) -> Any:
+        return split_options(options)
+
+    @model_validator(mode="after")
+    def _check_answer(self) -> LongTimeScopeRow:
+        if self.answer is not None and self.answer_index is None:
+            letters = ", ".join(self.choices.letters) or "the letters of its options, of which it has none"
+            raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
+        return self
+
+    @property
+    def key(self) -> str:
+        """What identifies a question: its id is the same for several lengths."""
+        return "\n".join([self.id, self.video, self.input])
+
+    @property
+    def stem(self) -> str:
+        """The question without instructions and options."""
+        text = self.input.strip() if self.options else split_question(self.input)[0]
+        return QUESTION.split(text)[-1].strip()
+
+    @property
+    def choices(self) -> Options:
+        """The options, with and without their letters."""
+        if self.options:
+            return read_options(self.options)
+        *others, last = split_question(self.input)[1] or [""]
+        if not any("\n" in option for option in others):
+            last = last.split("\n")[0]
+        return read_options([*others, last] if others else [])
+
+    @property
+    def answer_index(self) -> int | None:
+        """Index of the right option; None if it is not known."""
+        return None if self.answer is None else self.choices.index_of(self.answer)
+
+
+def longtimescope(
+    root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None
+) -> Benchmark:
+    """Load LongTimeScope, or TimeScope, which has the same layout, from a folder.
+
+    The facts of a case are `type` (QA, OCR, temporal), `length` (of the video, as published) and
+    `subtitles`. The category is the type. Videos without a file are listed in `missing` and
+    reported in a warning.
+
+    Args:
+        root: Folder with rows as Parquet, JSON or JSON Lines; the videos are in `videos/` or the
+            folder itself.
+        subtitles: Whether the videos get their subtitles. None are published; files of your own
+            are taken from `subtitles/`, by the video's name.
+        rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
+
+    Raises:
+        InputError: The folder has another layout, or a row is invalid (the message names its file
+            and number).
+    """
+    home = Path(root)
+    assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)
+    files = row_files(home)
+    if rows is None and not files:
+        raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of {NAME}.")
+    for number, (location, row) in enumerate(
+        read_rows(files if rows is None else rows, LongTimeScopeRow, dataset=NAME)
+    ):
+        name = Path(row.video).stem
+        assembly.add(
+            location,
+            video=[row.video],
+            name=name,
+            text=row.stem,
+            choices=row.choices.texts,
+            id=row.id or f"{name}-{number}",
+            facts={"type": row.type, "length": row.length},
+            answer=row.answer_index,
+            category=row.type,
+        )
+    return build_benchmark(NAME, assembly.cases, assembly.missing)
+
+
+def is_longtimescope(home: Path) -> bool:
+    """Return whether a folder holds rows of LongTimeScope or TimeScope."""
+    return holds_rows(row_files(home), LongTimeScopeRow)

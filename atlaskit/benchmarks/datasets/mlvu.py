@@ -1,0 +1,163 @@
+"""MLVU (Zhou et al., 2025), loaded from a local folder in its published layout or a mirror's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator, model_validator
+
+from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.options import Options, read_options, split_options, split_question
+from atlaskit.benchmarks.datasets.rows import Row, first_given, holds_rows, read_rows, row_files
+from atlaskit.environment.question import Kind
+from atlaskit.errors import InputError
+
+NAME = "MLVU"
+VIDEO_FOLDERS = ("MLVU/video", "video", "videos", "data", "MLVU_Test/video")
+SUBTITLE_FOLDERS = ("subtitles", "subtitle", "MLVU/subtitles")
+ROW_FOLDERS = ("MLVU/json", "json", "test-ground-truth", "MLVU_Test/test-ground-truth")
+"""Folders of row files; the test split's with answers come before the same questions without."""
+OWN_FILE = re.compile(r"\d+_\w+\.json")
+"""Name of a row file as published, such as "1_plotQA.json"."""
+OPEN_ENDED: dict[str, Kind] = {"subplot": "open", "sub_scene": "open", "ssc": "open", "summary": "summary"}
+"""Kind of the questions without choices, by their type in small letters."""
+
+
+class MLVURow(Row):
+    """One question as published: `answer` is the text of one of its `candidates`.
+
+    In the mirrors' form, `video_name` and `task_type` replace `video` and `question_type`, the
+    answer is a letter, and the options stand in the question too.
+    """
+
+    marks = (
+        frozenset({"video", "video_name"}),
+        frozenset({"question"}),
+        frozenset({"question_type", "task_type"}),
+    )
+
+    video: Annotated[str, Field(min_length=1)]
+    question: str
+    candidates: tuple[str, ...] = ()
+    answer: str | None = None
+    question_type: str = ""
+    task_type: str = ""
+    question_id: str = ""
+    duration: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename_video(cls, row: Any) -> Any:
+        if isinstance(row, Mapping) and first_given(row, "video") is None:
+            return {**row, "video": first_given(row, "video_name")}
+        return row
+
+    @field_validator("candidates", mode="before")
+    @classmethod
+    def _split_candidates(cls, candidates: Any) -> Any:
+        return split_options(candidates)
+
+    @model_validator(mode="after")
+    def _check_answer(self) -> MLVURow:
+        if self.kind == "choice" and self.answer is not None and self.answer_index is None:
+            raise ValueError(f"answer must be one of {len(self.choices.texts)} candidates; got {self.answer[:40]!r}")
+        return self
+
+    @property
+    def key(self) -> str:
+        """The question's id, or what identifies it without one."""
+        return self.question_id or "\n".join([self.video, self.type, self.question, *self.candidates])
+
+    @property
+    def type(self) -> str:
+        """The type of the question, by which MLVU averages."""
+        return self.question_type or self.task_type
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of question: with choices, unless its type has none."""
+        return OPEN_ENDED.get(self.type.lower(), "choice") if not self.choices.texts else "choice"
+
+    @property
+    def _split(self) -> tuple[str, Options]:
+        """The question without the options that it repeats, and its options."""
+        stem, inside = split_question(self.question)
+        candidates, repeated = read_options(self.candidates), read_options(inside)
+        if len(candidates.texts) < 2:
+            return stem, repeated
+        return (stem if repeated.texts == candidates.texts else self.question.strip()), candidates
+
+    @property
+    def stem(self) -> str:
+        """The question without options."""
+        return self._split[0]
+
+    @property
+    def choices(self) -> Options:
+        """The options, with and without letters."""
+        return self._split[1]
+
+    @property
+    def answer_index(self) -> int | None:
+        """Index of the right candidate; None if it is not known.
+
+        Published rows give its text, which may be a single letter; the mirrors' rows its letter.
+        """
+        if self.answer is None:
+            return None
+        by_letter, by_text = self.choices.by_letter(self.answer), self.choices.by_text(self.answer)
+        first, second = (by_letter, by_text) if self.task_type else (by_text, by_letter)
+        return second if first is None else first
+
+
+def mlvu(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
+    """Load MLVU from a folder.
+
+    The category of a case is its type (plotQA, findNeedle, …), which MLVU averages over. Its facts
+    are `duration_s`, `open_ended` and `subtitles`. The types sub_scene and summary have no choices:
+    they become questions of kind "open" and "summary", which `where(open_ended=False)` leaves out
+    and the metric M-Avg does not count. Videos without a file are listed in `missing` and reported
+    in a warning.
+
+    Args:
+        root: Folder with `json/` and `video/`, or the one above it (`MLVU/json/`); or with rows as
+            Parquet, JSON or JSON Lines and the videos in `video/`, `videos/` or the folder itself.
+        subtitles: Whether the videos get their subtitles. None are published; files of your own
+            are taken from `subtitles/`, by the video's name.
+        rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
+
+    Raises:
+        InputError: The folder has another layout, or a row is invalid (the message names its file
+            and number).
+    """
+    home = Path(root)
+    assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)
+    files = row_files(home, *ROW_FOLDERS)
+    if rows is None and not files:
+        raise InputError(f"{home} holds neither json/ nor rows as Parquet or JSON; pass the folder of {NAME}.")
+    own = [path for path in files if path.parent.name == "json" and OWN_FILE.fullmatch(path.name)]
+    found = read_rows(files if rows is None else rows, MLVURow, dataset=NAME, own=own)
+    for number, (location, row) in enumerate(found):
+        name = Path(row.video).stem
+        assembly.add(
+            location,
+            video=[row.video],
+            name=name,
+            text=row.stem,
+            choices=row.choices.texts,
+            id=row.question_id or f"{name}-{number}",
+            facts={"duration_s": row.duration, "open_ended": row.kind != "choice"},
+            kind=row.kind,
+            answer=row.answer_index if row.kind == "choice" else row.answer,
+            category=row.type,
+        )
+    return build_benchmark(NAME, assembly.cases, assembly.missing)
+
+
+def is_mlvu(home: Path) -> bool:
+    """Return whether a folder holds rows of MLVU."""
+    return holds_rows(row_files(home, *ROW_FOLDERS), MLVURow)

@@ -1,0 +1,266 @@
+"""All datasets of the registry: recognised by their rows, evaluated from the shell, and long."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from support import datasets
+from support.datasets import LAYOUTS, ConstantModel
+
+import atlaskit as ak
+from atlaskit.__main__ import main
+from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
+from atlaskit.benchmarks.lengths import standard_and_long
+from atlaskit.cli import evaluate as evaluate_command
+from atlaskit.errors import InputError
+from atlaskit.evaluation.metrics import METRICS
+
+
+@pytest.fixture(scope="module", params=DATASETS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def home(name: str, tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a dataset, which tests only read."""
+    folder = tmp_path_factory.mktemp(name)
+    LAYOUTS[name](folder, tiny)
+    return folder
+
+
+def load(name: str, home: Path, **options: Any) -> Benchmark:
+    bench: Benchmark = getattr(ak.benchmarks, name)(home, **options)
+    return bench
+
+
+def test_each_folder_is_recognised_by_its_rows_alone(name: str, home: Path) -> None:
+    assert dataset_in(home) is DATASETS[name] and DATASETS[name].load is getattr(ak.benchmarks, name)
+    others = [other for other, dataset in DATASETS.items() if dataset.is_in(home)]
+    assert others == [name]
+
+
+def test_no_loader_takes_the_rows_of_another_dataset(name: str, home: Path) -> None:
+    for other in DATASETS:
+        if other != name:
+            with pytest.raises(InputError, match=r"none does|holds (neither|no) |must hold a list"):
+                load(other, home)
+
+
+def test_a_folder_of_none_or_of_two_datasets_is_one_sentence(tmp_path: Path, tiny: Path) -> None:
+    with pytest.raises(InputError, match=r"holds questions of none of longvideobench, videomme, .*; pass the folder"):
+        dataset_in(tmp_path)
+    (tmp_path / "cut.parquet").write_bytes(b"cut off")
+    (tmp_path / "cut.json").write_text("[")
+    with pytest.raises(InputError, match="holds questions of none of"):
+        dataset_in(tmp_path)
+    (tmp_path / "cut.parquet").unlink()
+    datasets.make_lvbench(tmp_path, tiny)
+    assert dataset_in(tmp_path) is DATASETS["lvbench"]
+    datasets.make_egoschema(tmp_path, tiny)
+    with pytest.raises(InputError, match=r"holds questions of lvbench and egoschema; .*ak\.benchmarks\.lvbench"):
+        standard_and_long(tmp_path)
+
+
+def test_every_dataset_has_a_metric_and_a_layout(name: str, home: Path) -> None:
+    bench = load(name, home)
+    assert LAYOUTS.keys() == DATASETS.keys()
+    assert bench.dataset == bench.name and bench.name in METRICS
+    assert len(bench) >= 2 and bench.missing == ()
+    assert len({case.question.id for case in bench}) == len(bench)
+    assert {fact for case in bench for fact, value in case.facts.items() if isinstance(value, list)} == set()
+
+
+@pytest.mark.parametrize("folder", [".", "videos", "videos/part_3"])
+def test_videos_may_lie_where_mirrors_put_them(name: str, tiny: Path, tmp_path: Path, folder: str) -> None:
+    LAYOUTS[name](tmp_path, tiny)
+    expected = [case.question for case in load(name, tmp_path)]
+    for path in sorted(tmp_path.rglob("*.mp4")):
+        target = tmp_path / folder / path.with_suffix(".MKV").name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(target)
+    bench = load(name, tmp_path)
+    assert [case.question for case in bench] == expected and bench.missing == ()
+    assert bench[0].opened().duration_s == pytest.approx(15)
+    for path in tmp_path.rglob("*.MKV"):
+        path.unlink()
+    with pytest.warns(UserWarning, match=f"{bench.name}: [0-9]+ videos are missing: "):
+        assert len(load(name, tmp_path)) == 0
+
+
+def run(name: str, out: Path, home: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """Evaluate a dataset from the shell with a model that always makes the same choice."""
+    monkeypatch.setattr(evaluate_command, "as_model", lambda *_, **__: ConstantModel(1))
+    model = ["--model", "http://127.0.0.1:9/v1", "m"]
+    shared = ["--root", str(home), "--out", str(out), "--cache", str(out.parent / "cache")]
+    return main(["evaluate", name, *shared, "--method", "blind", *model, *words])
+
+
+def test_the_shell_prints_the_metric_below_the_accuracy(
+    name: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = load(name, home)
+    assert run(name, tmp_path / "rows.csv", home, monkeypatch) == 0
+    printed = capsys.readouterr().out
+    rows = pd.read_csv(tmp_path / "rows.csv", keep_default_na=False)
+    assert len(rows) == len(bench) and set(rows["failure"]) == {""}
+    title = f"{bench.dataset}'s own metric:"
+    assert printed.index("questions") < printed.index(title) and "metric" in printed.split(title)[1].splitlines()[1]
+    official = ak.metrics.official(ak.evaluate(bench, "blind", vlm=ConstantModel(1), progress=False), bench)
+    for metric in official["metric"]:
+        assert str(metric) in printed
+    choices = [float(case.question.answer == 1) for case in bench if case.question.kind == "choice"]
+    row = next(row for row in official.to_dict("records") if row["metric"] in ("accuracy", "M-Avg, pooled"))
+    assert row["value"] == pytest.approx(sum(choices) / len(choices))
+
+
+def test_questions_without_the_metric_are_evaluated_all_the_same(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    datasets.make_mlvu(tmp_path, tiny)
+    assert run("mlvu", tmp_path / "rows.csv", tmp_path, monkeypatch, "--where", "open_ended", "true") == 0
+    assert "MLVU's own metric is left out: M-Avg is about MLVU's questions with choices" in capsys.readouterr().out
+    assert len(pd.read_csv(tmp_path / "rows.csv")) == 2
+
+
+def test_long_variants_are_evaluated_with_the_metric_too(
+    name: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = load(name, home)
+    long = ak.benchmarks.ten_hour(bench, duration_s=50)
+    assert long.dataset == bench.dataset and len(long) == len(bench)
+    for case, source in zip(long, bench, strict=True):
+        shift_s = case.facts["offset_s"]
+        assert case.question.positions_s == tuple((a + shift_s, b + shift_s) for a, b in source.question.positions_s)
+        assert 15 <= case.opened().duration_s <= 50
+    parquet = pytest.importorskip("pyarrow") and tmp_path / "rows.parquet"
+    assert run(name, parquet, home, monkeypatch, "--hours", "0.0125") == 0
+    assert f"{bench.dataset}'s own metric:" in capsys.readouterr().out
+    assert ak.metrics.official(pd.read_parquet(parquet).assign(prediction=1), bench)["n"].iloc[0] > 0
+
+
+def test_standard_and_long_takes_each_folder(name: str, home: Path) -> None:
+    bench = standard_and_long(home, duration_s=50)
+    assert [case.facts["length"] for case in bench] == ["standard"] * (len(bench) // 2) + ["long"] * (len(bench) // 2)
+    assert bench.dataset == "", "two rows have the same id, so the metric of the dataset is not for both"
+
+
+ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "lvbench": lambda: [datasets.lvbench_row(number) for number in range(2)],
+    "mlvu": lambda: [datasets.mlvu_row(number) for number in range(2)],
+    "egoschema": lambda: [datasets.egoschema_row(number) for number in range(2)],
+    "longtimescope": lambda: [datasets.longtimescope_row(number) for number in range(2)],
+    "videomme_v2": lambda: [datasets.videomme_v2_row(1, place) for place in range(1, 5)],
+    "videomme": lambda: [{"videoID": "a", "question": "?", "options": ["A. x", "B. y"], "answer": "A"}],
+    "longvideobench": lambda: [{"video_path": "a.mp4", "question": "?", "candidates": ["x", "y"], "correct_choice": 0}],
+}
+LONE_SURROGATES = st.text(st.characters(), max_size=4)
+LETTERED = st.text("AB.()\n:12 ", max_size=9)
+SCALARS = st.none() | st.booleans() | st.integers(0, 5) | LETTERED
+JSON = st.recursive(
+    SCALARS | st.integers(-(10**30), 10**30) | st.floats() | LONE_SURROGATES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def paths_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path to each value inside a row."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from paths_of(inner, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+def load_or_refuse(name: str, home: Path, **options: Any) -> str:
+    """Load a dataset; any error but an InputError of one line fails the test. Say which it was."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".* videos are missing")
+        try:
+            bench = load(name, home, **options)
+        except InputError as error:
+            assert "\n" not in str(error)
+            return "refused"
+        else:
+            for case in bench:
+                assert ak.Question.from_json(json.loads(json.dumps(case.question.to_json()))) == case.question
+            return "loaded"
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(sorted(ROWS)), st.data())
+def test_a_damaged_row_loads_or_is_refused(
+    tiny: Path, tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    home = tmp_path_factory.getbasetemp() / f"fuzz_{name}"
+    if not home.exists():
+        LAYOUTS[name](home, tiny)
+    rows: Any = ROWS[name]()
+    for _ in range(data.draw(st.integers(0, 2))):  # whole rows, fields, and what is inside them
+        rows = replaced(rows, data.draw(st.sampled_from(list(paths_of(rows))[1:])), data.draw(SCALARS | JSON))
+    event(load_or_refuse(name, home, rows=rows))
+
+
+def test_the_damage_leaves_some_rows_intact(name: str, home: Path) -> None:
+    """Else the fuzz would only see refusals: one field at a time, at least one may be anything."""
+    rows: Any = ROWS[name]()
+    told = Counter(
+        load_or_refuse(name, home, rows=replaced(rows, path, value))
+        for path in list(paths_of(rows))[1:]
+        for value in (None, "x", 3, "(A) x")
+    )
+    assert told["loaded"] >= 5 and told["refused"] >= 5
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(sorted(set(ROWS) - {"longvideobench", "videomme"})), st.data())
+def test_a_damaged_file_loads_or_is_refused(
+    tiny: Path, tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    home = tmp_path_factory.getbasetemp() / f"damaged_{name}"
+    if not home.exists():
+        LAYOUTS[name](home, tiny)
+    path = sorted(path for path in home.rglob("*.json*") if "subtitle" not in path.parts)[0]
+    intact = path.read_bytes()
+    place, length = data.draw(st.integers(0, len(intact))), data.draw(st.sampled_from([0, 1, 5, len(intact)]))
+    try:
+        path.write_bytes(intact[:place] + data.draw(st.binary(max_size=4)) + intact[place + length :])
+        load_or_refuse(name, home)
+        assert isinstance(DATASETS[name].is_in(home), bool)
+    finally:
+        path.write_bytes(intact)
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+@pytest.mark.parametrize("null", [None, math.nan])
+def test_what_is_not_needed_may_be_null(tiny: Path, tmp_path: Path, name: str, null: Any) -> None:
+    LAYOUTS[name](tmp_path, tiny)
+    needed = {"video", "video_id", "video_idx", "videoID", "video_path", "key", "qa", "question", "input"}
+    needed |= {"options", "option", "candidates", "type" if name == "mlvu" else "", "question_type"}
+    rows = [{field: value if field in needed else null for field, value in row.items()} for row in ROWS[name]()]
+    options: dict[str, Any] = {"split": "full"} if name == "egoschema" else {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".* videos are missing")
+        bench = load(name, tmp_path, rows=rows, **options)
+    if name != "lvbench":  # its answers are inside `qa`
+        assert {case.question.answer for case in bench} <= {None}
+    assert len({case.question.id for case in bench}) == len(bench)

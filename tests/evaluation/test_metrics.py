@@ -1,0 +1,380 @@
+"""The official metrics of multiple-choice benchmarks, against numbers computed by hand."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import atlaskit as ak
+from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Case
+from atlaskit.environment.question import Kind, Question
+from atlaskit.errors import InputError
+from atlaskit.evaluation.intervals import interval, interval_of_group_means
+from atlaskit.evaluation.metrics import METRICS, Measure, Scored
+from atlaskit.evaluation.metrics.choices import CHOICES, STRUCTURES, logic_score, mlvu, videomme_v2
+
+
+def scored(right: bool, video: str = "v", *, category: str = "", kind: Kind = "choice", **facts: Any) -> Scored:
+    """Return a question that is answered right, or wrong."""
+    if kind != "choice":
+        return Scored(Question("?", kind=kind, answer="yes", category=category), video, facts, "yes" if right else "no")
+    return Scored(Question("?", ("a", "b"), answer=1, category=category), video, facts, 1 if right else 0)
+
+
+def values(measures: Sequence[Measure]) -> dict[str, float]:
+    """Return each number of a metric, by its name, without the work of an interval."""
+    return {measure.name: number(measure) for measure in measures}
+
+
+def number(measure: Measure) -> float:
+    if measure.groups:
+        return interval_of_group_means(measure.values, measure.videos, measure.groups, draws=1).mean
+    return interval(measure.values, measure.videos, are_shares=measure.are_shares, draws=1).mean
+
+
+def test_lvbench_counts_a_question_in_each_of_its_types() -> None:
+    rows = [
+        scored(True, "v0", question_type=("reasoning",)),
+        scored(False, "v0", question_type=("reasoning", "temporal grounding")),
+        scored(True, "v1", question_type=("temporal grounding", "reasoning")),
+        scored(True, "v1", question_type=("entity recognition", "entity recognition")),
+        scored(False, "v2", question_type=()),
+    ]
+    assert values(METRICS["LVBench"](rows)) == pytest.approx(
+        {
+            "accuracy": 3 / 5,
+            "accuracy: entity recognition": 1.0,
+            "accuracy: reasoning": 2 / 3,
+            "accuracy: temporal grounding": 1 / 2,
+        }
+    )
+    sizes = {measure.name: len(measure.values) for measure in METRICS["LVBench"](rows)}
+    assert sizes == {
+        "accuracy": 5,
+        "accuracy: entity recognition": 1,
+        "accuracy: reasoning": 3,
+        "accuracy: temporal grounding": 2,
+    }
+
+
+def test_mlvu_averages_in_two_ways() -> None:
+    rows = [
+        *(scored(index < 6, f"p{index}", category="plotQA") for index in range(8)),
+        *(scored(index < 1, f"c{index}", category="count") for index in range(4)),
+        *(scored(True, f"t{index}", category="topic_reasoning") for index in range(2)),
+        scored(False, "s", category="summary", kind="summary"),
+        scored(True, "o", category="subPlot", kind="open"),
+    ]
+    assert values(mlvu(rows)) == pytest.approx(
+        {
+            "M-Avg, mean of categories": (6 / 8 + 1 / 4 + 1) / 3,
+            "M-Avg, pooled": 9 / 14,
+            "accuracy: count": 1 / 4,
+            "accuracy: plotQA": 6 / 8,
+            "accuracy: topic_reasoning": 1.0,
+        }
+    )
+    with pytest.raises(InputError, match="questions with choices, and none of these has any"):
+        mlvu(rows[-2:])
+
+
+def test_the_groups_of_a_dataset_come_in_their_order() -> None:
+    by_duration = [
+        scored(right, duration=name) for right, name in zip((1, 0, 1), ("long", "short", "medium"), strict=True)
+    ]
+    assert list(values(METRICS["Video-MME"](by_duration)).items()) == [
+        ("accuracy", pytest.approx(2 / 3)),
+        ("accuracy: short", 0.0),
+        ("accuracy: medium", 1.0),
+        ("accuracy: long", 1.0),
+    ]
+    by_group = [scored(right, duration_group=s) for right, s in zip((1, 0, 1, 1), (3600, 15, 15, None), strict=True)]
+    assert list(values(METRICS["LongVideoBench"](by_group)).items()) == [
+        ("accuracy", 3 / 4),
+        ("accuracy: duration_group 15", 1 / 2),
+        ("accuracy: duration_group 3600", 1.0),
+    ]
+    typed = [
+        scored(True, type="QA", length=36000),
+        scored(False, type="OCR", length=600),
+        scored(True, type="", length=600),
+    ]
+    assert list(values(METRICS["LongTimeScope"](typed)).items()) == [
+        ("accuracy", pytest.approx(2 / 3)),
+        ("accuracy: OCR", 0.0),
+        ("accuracy: QA", 1.0),
+        ("accuracy: length 600", 1 / 2),
+        ("accuracy: length 36000", 1.0),
+    ]
+    assert values(METRICS["EgoSchema"]([scored(True), scored(False, "w")])) == {"accuracy": 1 / 2}
+
+
+def group(
+    rights: Sequence[int], name: str = "g", kind: str = "logic", structure: str = "[1,2,3,4]", **facts: Any
+) -> list[Scored]:
+    """Return the questions of a group of Video-MME-v2."""
+    shared = {"group": name, "group_type": kind, "group_structure": structure, "level": 1, "second_head": "", **facts}
+    return [scored(bool(right), name, place=place, **shared) for place, right in enumerate(rights, 1)]
+
+
+@pytest.mark.parametrize(
+    ("structure", "rights", "score"),
+    [
+        ("[1,2,3,4]", "0000", 0),
+        ("[1,2,3,4]", "0111", 0),
+        ("[1,2,3,4]", "1000", 6.25),
+        ("[1,2,3,4]", "1011", 6.25),
+        ("[1,2,3,4]", "1101", 25),
+        ("[1,2,3,4]", "1110", 56.25),
+        ("[1,2,3,4]", "1111", 100),
+        ("[1,[2,3],4]", "0111", 0),
+        ("[1,[2,3],4]", "1001", 100 / 12),
+        ("[1,[2,3],4]", "1010", 400 / 12),  # of a bracket, either question counts
+        ("[1,[2,3],4]", "1100", 400 / 12),
+        ("[1,[2,3],4]", "1011", 400 / 12),  # and the next step only after both
+        ("[1,[2,3],4]", "1101", 400 / 12),
+        ("[1,[2,3],4]", "1110", 700 / 12),
+        ("[1,[2,3],4]", "1111", 100),
+        ("[[1,2],3,4]", "0011", 0),
+        ("[[1,2],3,4]", "0100", 10),
+        ("[[1,2],3,4]", "1000", 10),
+        ("[[1,2],3,4]", "0111", 10),
+        ("[[1,2],3,4]", "1011", 10),
+        ("[[1,2],3,4]", "1100", 20),
+        ("[[1,2],3,4]", "1101", 20),
+        ("[[1,2],3,4]", "1110", 50),
+        ("[[1,2],3,4]", "1111", 100),
+    ],
+)
+def test_a_logic_group_scores_its_longest_prefix(structure: str, rights: str, score: float) -> None:
+    digits = [int(digit) for digit in rights]
+    assert logic_score(structure, [bool(digit) for digit in digits]) == pytest.approx(score)
+    assert values(videomme_v2(group(digits, structure=structure)))["group score (%)"] == pytest.approx(score)
+
+
+@pytest.mark.parametrize(("count", "score"), [(0, 0), (1, 6.25), (2, 25), (3, 56.25), (4, 100)])
+def test_a_relevance_group_scores_by_its_count(count: int, score: float) -> None:
+    for rights in set(itertools.permutations([1] * count + [0] * (4 - count))):
+        found = values(videomme_v2(group(rights, kind="relevance", structure="")))
+        assert found["group score (%)"] == score and found["accuracy"] == count / 4
+
+
+def test_the_questions_of_a_group_may_come_in_any_order() -> None:
+    rows = [*group((1, 0, 1, 1), "a"), *group((1, 1, 1, 0), "b")]
+    for order in ((7, 0, 6, 1, 5, 2, 4, 3), tuple(reversed(range(8)))):
+        assert values(videomme_v2([rows[index] for index in order]))["group score (%)"] == (6.25 + 56.25) / 2
+
+
+def test_group_scores_are_given_for_each_part() -> None:
+    rows = [
+        *group((1, 1, 0, 0), "a", "relevance", level=1, second_head="Action"),
+        *group((0, 1, 1, 1), "b", "relevance", level=2, second_head="Sound"),
+        *group((0, 1, 1, 1), "c", "logic", level=2, second_head="Action"),
+        *group((1, 1, 1, 1), "d", "logic", level=None),
+    ]
+    assert values(videomme_v2(rows)) == pytest.approx(
+        {
+            "accuracy": 12 / 16,
+            "group score (%)": (25 + 56.25 + 0 + 100) / 4,
+            "group score (%): relevance": (25 + 56.25) / 2,
+            "group score (%): logic": 50,
+            "group score (%): level 1": 25,
+            "group score (%): level 2": 56.25 / 2,
+            "group score (%): Action": 25 / 2,
+            "group score (%): Sound": 56.25,
+        }
+    )
+    shares = {measure.name: measure.are_shares for measure in videomme_v2(rows)}
+    assert shares.pop("accuracy") is True and set(shares.values()) == {False}
+
+
+def test_an_incomplete_or_unknown_group_is_left_out_and_counted() -> None:
+    whole = group((1, 1, 1, 1), "whole")
+    broken = [
+        group((0, 0, 0), "three"),
+        group((0, 0, 0, 0, 0), "five"),
+        [*group((0, 0, 0), "twice"), group((0, 0, 0), "twice")[0]],
+        group((0, 0, 0, 0), "unknown", structure="[[1,2],[3,4]]"),
+        group((0, 0, 0, 0), "untyped", kind=""),
+    ]
+    rows = [*whole, *itertools.chain(*broken)]
+    with pytest.warns(UserWarning, match="5 of 6 groups are left out of the group scores"):
+        found = values(videomme_v2(rows))
+    assert found["group score (%)"] == 100 and found["accuracy"] == 4 / len(rows)
+    with pytest.warns(UserWarning, match="1 of 1 groups"):
+        assert values(videomme_v2(broken[0])) == {"accuracy": 0.0}
+
+
+ROWS = st.lists(
+    st.builds(
+        lambda right, video, kind, number: scored(
+            right,
+            f"v{video}",
+            category=kind,
+            question_type=(kind, "all"),
+            type=kind,
+            duration=kind,
+            duration_group=number,
+            length=number,
+        ),
+        st.booleans(),
+        st.integers(0, 4),
+        st.sampled_from(["plotQA", "count", "order"]),
+        st.sampled_from([15, 600]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+GROUPS = st.lists(
+    st.tuples(
+        st.lists(st.booleans(), min_size=4, max_size=4),
+        st.sampled_from(["logic", "relevance"]),
+        st.sampled_from(sorted(STRUCTURES)),
+        st.integers(1, 3),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@st.composite
+def of_a_dataset(draw: st.DrawFn) -> tuple[str, list[Scored]]:
+    name = draw(st.sampled_from(sorted(CHOICES)))
+    if name != "Video-MME-v2":
+        return name, draw(ROWS)
+    made = [group(rights, f"g{n}", kind, of, level=level) for n, (rights, kind, of, level) in enumerate(draw(GROUPS))]
+    return name, list(itertools.chain(*made))
+
+
+@settings(max_examples=60)
+@given(of_a_dataset(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_no_number(data: tuple[str, list[Scored]], random: Any) -> None:
+    name, rows = data
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    assert values(METRICS[name](shuffled)) == pytest.approx(values(METRICS[name](rows)))
+
+
+def answered(row: Scored, right: bool) -> Scored:
+    return replace(row, prediction=1 if right else None)
+
+
+@settings(max_examples=60)
+@given(of_a_dataset())
+def test_all_right_is_the_most_and_all_wrong_is_nothing(data: tuple[str, list[Scored]]) -> None:
+    name, rows = data
+    best = values(METRICS[name]([answered(row, True) for row in rows]))
+    assert best == {metric: 100.0 if "%" in metric else 1.0 for metric in best}
+    assert set(values(METRICS[name]([answered(row, False) for row in rows])).values()) == {0.0}
+
+
+@settings(max_examples=60)
+@given(of_a_dataset(), st.data())
+def test_one_more_right_answer_lowers_no_number(data: tuple[str, list[Scored]], draw: st.DataObject) -> None:
+    name, rows = data
+    index = draw.draw(st.integers(0, len(rows) - 1))
+    more = [answered(row, True) if place == index else row for place, row in enumerate(rows)]
+    before, after = values(METRICS[name](rows)), values(METRICS[name](more))
+    assert before.keys() == after.keys()
+    assert all(after[metric] >= before[metric] - 1e-12 for metric in before)
+
+
+@settings(max_examples=25)
+@given(of_a_dataset())
+def test_the_number_lies_in_its_interval(data: tuple[str, list[Scored]]) -> None:
+    name, rows = data
+    for measure in METRICS[name](rows)[:2]:
+        mean, low, high = measure.interval()
+        assert mean == number(measure)
+        if len(set(measure.videos)) == 1:
+            assert np.isnan(low) and np.isnan(high)
+        else:
+            assert 0 <= low <= mean + 1e-9 and mean - 1e-9 <= high <= (1 if measure.are_shares else 100) + 1e-9
+
+
+def test_a_mean_of_group_means_has_its_own_interval() -> None:
+    """A group of one value counts as much as one of 100: its video decides half of the number."""
+    of_one = [1.0, *([0.0, 1.0] * 50)]
+    clusters, groups = [f"v{n}" for n in range(101)], ["rare", *["common"] * 100]
+    mean, low, high = interval_of_group_means(of_one, clusters, groups)
+    assert mean == pytest.approx((1 + 0.5) / 2)
+    plain = interval(of_one, clusters)
+    assert plain.mean == pytest.approx(51 / 101) and high - low > 1.5 * (plain.high - plain.low)
+    equal = interval_of_group_means(of_one, clusters, ["one"] * 101)
+    assert equal == pytest.approx(plain), "with one group it is the plain mean"
+    assert interval_of_group_means([1.0] * 4, [*"abcd"], [*"xxyy"]) == interval([1.0] * 4, [*"abcd"])
+    with pytest.raises(InputError, match="no rows"):
+        interval_of_group_means([], [], [])
+    with pytest.raises(InputError, match="level must be"):
+        interval_of_group_means([1.0, 0.0], [*"ab"], [*"xy"], level=1)
+
+
+def test_the_interval_of_group_means_covers_the_truth() -> None:
+    """In 95 % of simulated benchmarks, give or take four, of 40 videos and three categories."""
+    rng, covered, trials = np.random.default_rng(0), 0, 200
+    shares, sizes = np.array([0.9, 0.5, 0.2]), np.array([0.7, 0.2, 0.1])
+    for trial in range(trials):
+        category = rng.choice(3, size=(40, 6), p=sizes)
+        clusters = np.repeat(np.arange(40), 6)
+        drawn = (rng.random((40, 6)) < shares[category]).astype(float)
+        bounds = interval_of_group_means(
+            drawn.ravel(), clusters.astype(str).tolist(), category.ravel().astype(str).tolist(), seed=trial, draws=500
+        )
+        covered += bounds.low <= shares.mean() <= bounds.high
+    assert 0.91 <= covered / trials <= 0.99
+
+
+def benchmark() -> Benchmark:
+    questions = [Question("?", ("a", "b"), answer=1, id=f"q{n}") for n in range(4)]
+    facts = [{"question_type": ("x", "y")}, {"question_type": ("x",)}, {"question_type": ()}, {"question_type": ("y",)}]
+    cases = [
+        Case(question, f"v{n % 2}", _closed, fact)
+        for n, (question, fact) in enumerate(zip(questions, facts, strict=True))
+    ]
+    return Benchmark("a part", tuple(cases), dataset="LVBench")
+
+
+def _closed() -> Any:
+    raise AssertionError("no metric opens a video")
+
+
+def table(predictions: Sequence[int | None]) -> pd.DataFrame:
+    column = pd.Series(list(predictions), dtype=object)
+    return pd.DataFrame({"id": [f"q{n}" for n in range(len(predictions))], "prediction": column})
+
+
+def test_official_joins_the_rows_with_the_questions() -> None:
+    found = ak.metrics.official(table([1, 0, None, 1]), benchmark())
+    assert list(found.columns) == ["metric", "value", "low", "high", "n"]
+    assert found.set_index("metric")["value"].to_dict() == {"accuracy": 0.5, "accuracy: x": 0.5, "accuracy: y": 1.0}
+    assert found["n"].tolist() == [4, 2, 2]
+    overall = found.iloc[0]
+    assert 0 <= overall["low"] <= 0.5 <= overall["high"] <= 1
+    by_name = ak.metrics.official(table([1, 0, None, 1]), replace(benchmark(), name="LVBench", dataset=""))
+    assert by_name.equals(found), "a benchmark made by hand counts by its name"
+    assert ak.metrics.official(table([1]), benchmark())["n"].tolist() == [1, 1, 1], (
+        "questions without a row are left out"
+    )
+
+
+def test_official_rejects_what_it_cannot_score() -> None:
+    with pytest.raises(InputError, match=r"AtlasWorld has no metric of its own; use ak\.statistics\.accuracy"):
+        ak.metrics.official(table([1]), replace(benchmark(), name="AtlasWorld", dataset=""))
+    with pytest.raises(InputError, match=r"'q4' is no question of a part"):
+        ak.metrics.official(table([1] * 5), benchmark())
+
+
+def test_a_metric_never_warns_of_whole_groups() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        videomme_v2(group((1, 0, 1, 0), "a") + group((1, 1, 1, 1), "b", "relevance"))

@@ -1,0 +1,211 @@
+"""Tiny folders of published datasets, in their exact layouts, and a model that answers them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Unpack
+
+from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.models.usage import Usage
+
+
+class ConstantModel:
+    """A model that always makes the same choice, and says the same words."""
+
+    def __init__(self, choice: int) -> None:
+        self.choice, self.name, self.parameters = choice, "always the same", dict[str, Any]()
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        choice = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
+        try:
+            valid = request.schema.model_validate(choice)
+        except ValueError:
+            valid = request.schema.model_validate({"reasoning": "", "answer": "A dog runs past a cat."})
+        return Reply(valid, valid.model_dump_json(), Usage(calls=1))
+
+
+def put(clip: Path, *targets: Path) -> None:
+    """Copy a video to each of some places."""
+    for target in targets:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(clip, target)
+
+
+def write_json(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def lvbench_question(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "uid": str(number),
+        "question": f"What happens at {number}?\n(A) A dog barks\n(B) It rains\n(C) Nobody speaks\n(D) All of it",
+        "answer": "ABCD"[number % 4],
+        "question_type": [["entity recognition"], ["reasoning", "event understanding"]][number % 2],
+        "time_reference": f"00:0{number % 10}-00:1{number % 10}",
+        **changes,
+    }
+
+
+def lvbench_row(number: int, **changes: Any) -> dict[str, Any]:
+    """Return a video with two questions."""
+    return {
+        "key": f"Cm73ma6Ib{number}",
+        "type": ("cartoon", "sport")[number % 2],
+        "video_info": {"resolution": {"width": 640}, "fps": 25.0, "duration_minutes": 61.5},
+        "qa": [lvbench_question(2 * number), lvbench_question(2 * number + 1)],
+        **changes,
+    }
+
+
+def make_lvbench(home: Path, clip: Path) -> None:
+    write_lines(home / "video_info.meta.jsonl", map(lvbench_row, range(3)))
+    put(clip, *(home / "all_videos" / f"Cm73ma6Ib{number}.mp4" for number in range(3)))
+
+
+def mlvu_row(number: int, kind: str = "plotQA", **changes: Any) -> dict[str, Any]:
+    return {
+        "video": f"{kind}_{number}.mp4",
+        "duration": 480.25,
+        "question": f"What does the man do, {number}?",
+        "candidates": ["Run", "Sleep", "Eat", "Sing"],
+        "answer": ["Run", "Sleep", "Eat", "Sing"][number % 4],
+        "question_type": kind,
+        **changes,
+    }
+
+
+MLVU_FILES = {"1_plotQA": "plotQA", "2_needle": "findNeedle", "4_count": "count"}
+OPEN_FILES = {"8_sub_scene": "subPlot", "9_summary": "summary"}
+
+
+def make_mlvu(home: Path, clip: Path) -> None:
+    for file, kind in MLVU_FILES.items():
+        rows = [mlvu_row(number, kind) for number in range(3)]
+        write_json(home / "MLVU" / "json" / f"{file}.json", rows)
+        put(clip, *(home / "MLVU" / "video" / file / row["video"] for row in rows))
+    for file, kind in OPEN_FILES.items():
+        row = mlvu_row(0, kind, answer="A dog runs. Then a cat sleeps.", scoring_points=["a dog"])
+        del row["candidates"]
+        write_json(home / "MLVU" / "json" / f"{file}.json", [row])
+        put(clip, home / "MLVU" / "video" / file / row["video"])
+
+
+def egoschema_row(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "question_idx": str(number),
+        "question": f"What is C doing overall, {number}?",
+        "video_idx": f"0074f737-11cb-497d-8d07-77c3a812739{number}",
+        "option": [f"{letter}. C does {thing}." for letter, thing in zip("ABCDE", "uvwxy", strict=True)],
+        "answer": str(number % 5),
+        **changes,
+    }
+
+
+def make_egoschema(home: Path, clip: Path) -> None:
+    """The rows are JSON here, so that no test needs pyarrow; one test writes Parquet."""
+    rows = [egoschema_row(number) for number in range(4)]
+    write_json(home / "subset.json", rows[:3])
+    write_json(home / "mc.json", [{**row, "answer": None} for row in rows])
+    put(clip, *(home / "videos" / f"{row['video_idx']}.mp4" for row in rows))
+
+
+def longtimescope_row(number: int, **changes: Any) -> dict[str, Any]:
+    options = "\n".join(f"{letter}: thing {letter.lower()}" for letter in "ABCDEF")
+    return {
+        "id": number,
+        "video": f"videos/needle_{number}.mp4",
+        "length": (600, 36000)[number % 2],
+        "type": ("QA", "OCR", "temporal")[number % 3],
+        "input": f"Answer the question based on the given video. Only give me the answer.\n"
+        f"Question: What does the golden retriever do, {number}?\n{options}",
+        "answer": "ABCDEF"[number % 6],
+        **changes,
+    }
+
+
+def make_longtimescope(home: Path, clip: Path) -> None:
+    rows = [longtimescope_row(number) for number in range(4)]
+    write_lines(home / "test.jsonl", rows)
+    put(clip, *(home / row["video"] for row in rows))
+
+
+STRUCTURES = ("[1,2,3,4]", "[1,[2,3],4]", "[[1,2],3,4]")
+
+
+def videomme_v2_row(group: int, place: int, **changes: Any) -> dict[str, Any]:
+    """Return one question of a group; only the last one of a group tells what it is."""
+    is_last = place == 4
+    return {
+        "video_id": f"{group:03d}",
+        "url": "https://example.org/watch",
+        "question_id": f"{group:03d}-{place}",
+        "question": f"Which of these, {group} and {place}?",
+        "options": "\n".join(f"{letter}. thing {letter.lower()}" for letter in "ABCDEFGH"),
+        "answer": "ABCDEFGH"[place],
+        "group_type": "relevance" if group % 2 else "logic",
+        "group_structure": STRUCTURES[group % 3],
+        "level": group % 3 + 1 if is_last else None,
+        "second_head": "Action & Motion" if is_last else None,
+        "third_head": "Counting" if is_last else None,
+        **changes,
+    }
+
+
+def make_videomme_v2(home: Path, clip: Path) -> None:
+    rows = [videomme_v2_row(group, place) for group in range(1, 4) for place in range(1, 5)]
+    write_json(home / "test.json", rows)
+    put(clip, *(home / "data" / f"{group:03d}.mp4" for group in range(1, 4)))
+    words = [
+        {"text": word, "start_time": number / 2, "end_time": number / 2 + 0.4} for number, word in enumerate("abc")
+    ]
+    (home / "subtitle").mkdir()
+    write_lines(home / "subtitle" / "001.jsonl", words)
+
+
+def make_longvideobench(home: Path, clip: Path) -> None:
+    row = {
+        "video_id": "v0",
+        "id": "v0_0",
+        "question": "What is shown?",
+        "candidates": ["A star", "A heart"],
+        "correct_choice": 1,
+        "video_path": "v0.mp4",
+        "question_category": "S2O",
+        "duration_group": 15,
+    }
+    write_json(home / "lvb_val.json", [row, {**row, "id": "v1_0", "video_path": "v1.mp4", "video_id": "v1"}])
+    put(clip, home / "videos" / "v0.mp4", home / "videos" / "v1.mp4")
+
+
+def make_videomme(home: Path, clip: Path) -> None:
+    row = {
+        "videoID": "fFjv93ACGo0",
+        "duration": "short",
+        "question_id": "001-1",
+        "question": "Which is it?",
+        "options": ["A. Apples.", "B. Candles."],
+        "answer": "B",
+    }
+    write_json(home / "test.json", [row, {**row, "question_id": "002-1", "videoID": "fFjv93ACGo1"}])
+    put(clip, home / "data" / "fFjv93ACGo0.mp4", home / "data" / "fFjv93ACGo1.mp4")
+
+
+LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
+    "longvideobench": make_longvideobench,
+    "videomme": make_videomme,
+    "videomme_v2": make_videomme_v2,
+    "lvbench": make_lvbench,
+    "mlvu": make_mlvu,
+    "egoschema": make_egoschema,
+    "longtimescope": make_longtimescope,
+}
+"""What writes the folder of each dataset of the registry, with all its videos."""

@@ -1,0 +1,92 @@
+"""Words with times, one a row as JSON (Video-MME-v2), become lines, and none is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atlaskit.errors import SubtitleError
+from atlaskit.video.subtitles import Line, read_subtitles
+from atlaskit.video.subtitles.jsons import LONGEST_S, PAUSE_S
+
+
+def word(text: Any, start_s: Any, end_s: Any) -> dict[str, Any]:
+    return {"text": text, "start_time": start_s, "end_time": end_s}
+
+
+def read(
+    folder: Path, words: list[Any], *, name: str = "words.jsonl", duration_s: float | None = None
+) -> tuple[Line, ...]:
+    path = folder / name
+    path.write_text("\n".join(map(json.dumps, words)), encoding="utf-8")
+    return read_subtitles(path, duration_s=duration_s).lines
+
+
+def test_words_are_joined_until_a_sentence_ends_or_someone_pauses(tmp_path: Path) -> None:
+    words = [
+        word("Hello", 0.0, 0.4),
+        word("there.", 0.5, 0.9),
+        word("Then", 1.0, 1.2),
+        word("silence", 1.3, 1.6),
+        word("ends", 1.6 + PAUSE_S, 3.0),
+    ]
+    expected = (Line(0.0, 0.9, "Hello there."), Line(1.0, 1.6, "Then silence"), Line(2.6, 3.0, "ends"))
+    assert read(tmp_path, words) == expected
+    assert read(tmp_path, words, name="words.json") == expected, "the content tells the format"
+
+
+def test_a_line_lasts_no_longer_than_a_few_seconds(tmp_path: Path) -> None:
+    words = [word("la", second * 0.9, second * 0.9 + 0.8) for second in range(20)]
+    lines = read(tmp_path, words)
+    assert max(line.end_s - line.start_s for line in lines) <= LONGEST_S
+    assert min(line.end_s - line.start_s for line in lines[:-1]) > LONGEST_S - 2
+    (single,) = read(tmp_path, [word("laaa", 1.0, 20.0)])
+    assert (single.start_s, single.end_s) == (1.0, 20.0), "one word is not cut"
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("abc.?", min_size=1, max_size=6), st.floats(0, 3, width=16), st.floats(0.125, 8, width=16)),
+        max_size=30,
+    )
+)
+def test_no_word_is_lost_and_each_is_shown_at_its_time(tmp_path: Path, drawn: list[tuple[str, float, float]]) -> None:
+    words, clock_s = [], 0.0
+    for text, pause_s, length_s in drawn:
+        words.append(word(text, clock_s + pause_s, clock_s + pause_s + length_s))
+        clock_s += pause_s + length_s
+    lines = read(tmp_path, words)
+    assert " ".join(line.text for line in lines).split() == [text for text, _, _ in drawn]
+    for line in lines:
+        assert line.end_s - line.start_s <= LONGEST_S or " " not in line.text
+    for each in words:
+        assert any(
+            line.start_s <= each["start_time"] and each["end_time"] <= line.end_s and each["text"] in line.text.split()
+            for line in lines
+        )
+
+
+def test_odd_rows_are_read(tmp_path: Path) -> None:
+    words = [word("one", "0.5", "0.9"), word("untimed", None, None), None, 3, word("", 2, 3), word("end", 1.0, 1.25)]
+    assert read(tmp_path, words) == (Line(0.5, 1.25, "one untimed end"),)
+    assert read(tmp_path, [word("alone", 1, 2)]) == (Line(1.0, 2.0, "alone"),)
+    assert read(tmp_path, [{"word": "w", "start": 1, "end": 2}] * 2) == (Line(1.0, 2.0, "w w"),)
+    path = tmp_path / "crlf.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(json.dumps(each).encode() for each in words[:1] * 2) + b"\r\n\r\n")
+    assert len(read_subtitles(path).lines) == 1
+
+
+def test_a_file_without_words_is_a_video_without_speech(tmp_path: Path) -> None:
+    assert read(tmp_path, []) == ()
+
+
+def test_a_cut_off_file_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_text(json.dumps(word("one", 0, 1)) + "\n" + json.dumps(word("two", 1, 2))[:-4] + "\n")
+    with pytest.raises(SubtitleError, match=r"cut\.jsonl cannot be read: row 2 is not valid JSON"):
+        read_subtitles(path)
