@@ -33,6 +33,7 @@ class BaselineSettings(TypedDict, total=False):
     """The keywords that every baseline takes. They mean what they mean for `ask`."""
 
     kind: Kind | None
+    several: bool
     sample: int
     refresh: bool
     replay: bool
@@ -50,16 +51,17 @@ class BaselineRun:
         vlm: Model | str,
         *,
         kind: Kind | None = None,
+        several: bool = False,
         sample: int = 0,
         refresh: bool = False,
         replay: bool = False,
         cache: Cache | None = None,
     ) -> None:
         """Set up the run; raise InputError for a question or settings that break a rule."""
-        self.sample, self.question = sample, as_question(question, choices, kind)
+        self.sample, self.question = sample, as_question(question, choices, kind, several)
         self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
         self.video = video = as_video(video, cache)
-        warn_if_unsuitable(vlm.name, preset_for(vlm), video)
+        warn_if_unsuitable(vlm.name, preset_for(vlm), video, self.question)
         self.cache = (cache or default_cache()).watched()
         self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))
         remember_video(video, self.cache)
