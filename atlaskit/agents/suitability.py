@@ -1,4 +1,4 @@
-"""Warns if a model is asked what it was not taught: nano knows AtlasWorlds only, and one interval."""
+"""Warns if a model is asked what it was not taught: nano knows AtlasWorlds, and one interval."""
 
 from __future__ import annotations
 

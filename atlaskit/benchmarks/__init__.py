@@ -2,9 +2,24 @@
 
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import seeds
+from atlaskit.benchmarks.datasets.cgbench import cgbench
+from atlaskit.benchmarks.datasets.charades import charades
+from atlaskit.benchmarks.datasets.extremewhen import extremewhen
 from atlaskit.benchmarks.datasets.longvideobench import longvideobench
+from atlaskit.benchmarks.datasets.qvhighlights import qvhighlights
 from atlaskit.benchmarks.datasets.videomme import videomme
 from atlaskit.benchmarks.lengths import standard_and_long
 from atlaskit.benchmarks.tenhour import ten_hour
 
-__all__ = ["atlasworld", "longvideobench", "seeds", "standard_and_long", "ten_hour", "videomme"]
+__all__ = [
+    "atlasworld",
+    "cgbench",
+    "charades",
+    "extremewhen",
+    "longvideobench",
+    "qvhighlights",
+    "seeds",
+    "standard_and_long",
+    "ten_hour",
+    "videomme",
+]

@@ -103,7 +103,9 @@ def _towards(env: AtlasEnv, goal: Span, middle_s: float) -> dict[str, int] | Non
     if env.question.several:  # a cell that is longer than the goal covers what no interval holds
         in_goal = [index for index in in_goal if grid.resolution_s < 1.5 * (goal[1] - goal[0])]
     nearer = as_action(deeper, grid.cell_at(middle_s).index)
-    if env.question.kind != "when" or env.question.several or nearer not in legal:  # a coarse cell would give a coarse interval
+    if (
+        env.question.kind != "when" or env.question.several or nearer not in legal
+    ):  # a coarse cell would give a coarse interval
         for index in in_goal:
             if (add := as_action("add_to_scratchpad", index)) in legal:
                 return add

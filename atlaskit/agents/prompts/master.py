@@ -194,7 +194,5 @@ class GlanceCall:
         )
         cells, duration_s = self.observation.legal.add, self.observation.state.rules.duration_s
         question = self.question
-        schema = decision_schema(
-            question.kind, len(question.choices), duration_s, cells, has_several=question.several
-        )
+        schema = decision_schema(question.kind, len(question.choices), duration_s, cells, has_several=question.several)
         return Request("master", "decision", messages, schema, self)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.errors import InputError, printable
+from atlaskit.evaluation.metrics.grounding import GROUNDING
 from atlaskit.evaluation.metrics.measure import Measure, Metric, Scored
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METRICS", "Measure", "Metric", "Scored", "official"]
 
-METRICS: dict[str, Metric] = {}
+METRICS: dict[str, Metric] = {**GROUNDING}
 """The official metric of each benchmark, by `Benchmark.name`."""
 
 
