@@ -84,7 +84,7 @@ def _goals(env: AtlasEnv) -> tuple[Span, ...]:
 
 
 def _cells_within(env: AtlasEnv, span: Span) -> Iterator[Span]:
-    """Yield the cells whose middles lie in an interval, at the first depth with two in its length."""
+    """Yield the cells with their middles in an interval, at the first depth at which two fit in."""
     rules, k = env.atlas.rules, env.atlas.k
     deepest = min(rules.max_depth, sub_second_depth(rules.duration_s, k))
     depths = range(deepest + 1)
@@ -103,9 +103,8 @@ def _towards(env: AtlasEnv, goal: Span, middle_s: float) -> dict[str, int] | Non
     if env.question.several:  # a cell that is longer than the goal covers what no interval holds
         in_goal = [index for index in in_goal if grid.resolution_s < 1.5 * (goal[1] - goal[0])]
     nearer = as_action(deeper, grid.cell_at(middle_s).index)
-    if (
-        env.question.kind != "when" or env.question.several or nearer not in legal
-    ):  # a coarse cell would give a coarse interval
+    is_one_interval = env.question.kind == "when" and not env.question.several
+    if not is_one_interval or nearer not in legal:  # a coarse cell would give a coarse interval
         for index in in_goal:
             if (add := as_action("add_to_scratchpad", index)) in legal:
                 return add

@@ -38,7 +38,7 @@ class Preset:
     only_atlasworlds: bool = False
     """Whether the model knows no videos but the kit's synthetic ones."""
     only_one_interval: bool = False
-    """Whether the model was taught to answer when-questions with one interval, never with several."""
+    """Whether the model was taught to answer when-questions with one interval alone."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""

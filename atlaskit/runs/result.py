@@ -105,7 +105,7 @@ class Result:
 
     @property
     def interval(self) -> Span | None:
-        """The predicted interval of a when-question, in seconds; None if there is not exactly one."""
+        """The predicted interval of a when-question, in seconds; None unless there is just one."""
         return self.intervals[0] if len(self.intervals) == 1 else None
 
     @property

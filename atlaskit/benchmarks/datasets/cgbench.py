@@ -67,10 +67,10 @@ class CGBenchRow(Row):
             return index if index < len(self.choices) else None
         return self.choices.index(self.answer) if self.answer in self.choices else None
 
-    def facts(self, task: str, has_subtitles: bool) -> dict[str, Any]:
+    def facts(self, qid: str, task: str, has_subtitles: bool) -> dict[str, Any]:
         """Return the facts of a case of the row."""
         return {
-            "qid": self.qid,
+            "qid": qid,
             "task": task,
             "domain": self.domain,
             "duration_s": self.duration,
@@ -125,8 +125,9 @@ def cgbench(
             missing[row.video_uid] = None
             continue
         lines = find_inside(home / SUBTITLES, f"{row.video_uid}.srt") if subtitles else None
-        for of_task, question in _questions(location, row, task, row.qid or f"{row.video_uid}-{number}"):
-            facts = row.facts(of_task, lines is not None)
+        qid = row.qid or f"{row.video_uid}-{number}"
+        for of_task, question in _questions(location, row, task, qid):
+            facts = row.facts(qid, of_task, lines is not None)
             cases.append(Case(question, row.video_uid, LazyVideo(path, lines), facts))
     return build_benchmark(NAMES[split], cases, missing)
 

@@ -6,6 +6,7 @@ A question without an answer scores 0 in each. All values lie in [0, 1], where p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from atlaskit.environment.question import Spans, spans_of
 from atlaskit.environment.scoring import intervals_iou, temporal_iou
@@ -25,10 +26,7 @@ MOST_WINDOWS = 10
 
 def single_interval(scored: Sequence[Scored]) -> list[Measure]:
     """Return mIoU and R@0.3, 0.5 and 0.7 (ExtremeWhenBench, Charades-STA)."""
-    recalls = [
-        _measure(f"R@{threshold}", scored, lambda each, least=threshold: float(_iou(each) >= least))
-        for threshold in RECALLS
-    ]
+    recalls = [_measure(f"R@{least}", scored, partial(_reaches, _iou, least)) for least in RECALLS]
     return [_measure("mIoU", scored, _iou), *recalls]
 
 
@@ -40,15 +38,9 @@ def windows(scored: Sequence[Scored]) -> list[Measure]:
     true window that it fits best. The average precision of a question is that of its own windows:
     each prediction, in turn, takes the free true window that it fits best.
     """
-    firsts = [
-        _measure(f"R1@{threshold}", scored, lambda each, least=threshold: float(_first_iou(each) >= least))
-        for threshold in FIRST_RECALLS
-    ]
+    firsts = [_measure(f"R1@{least}", scored, partial(_reaches, _first_iou, least)) for least in FIRST_RECALLS]
     averages = {"mAP": PRECISIONS, "mAP@0.5": (0.5,), "mAP@0.75": (0.75,)}
-    precisions = [
-        _measure(name, scored, lambda each, among=thresholds: _mean([_average_precision(each, t) for t in among]))
-        for name, thresholds in averages.items()
-    ]
+    precisions = [_measure(name, scored, partial(_average_precision, among)) for name, among in averages.items()]
     return [*firsts, *precisions]
 
 
@@ -90,6 +82,10 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
+def _reaches(iou: Callable[[Scored], float], least: float, scored: Scored) -> float:
+    return float(iou(scored) >= least)
+
+
 def _iou(scored: Scored) -> float:
     """Return the IoU of the times that truth and prediction cover; 0 without an answer."""
     return intervals_iou(spans_of(scored.question.answer), spans_of(scored.prediction))
@@ -101,14 +97,23 @@ def _first_iou(scored: Scored) -> float:
     return max((temporal_iou(truth, span) for span in first for truth in spans_of(scored.question.answer)), default=0.0)
 
 
-def _average_precision(scored: Scored, threshold: float) -> float:
-    """Return the interpolated average precision of the predicted windows at one threshold."""
-    truth = spans_of(scored.question.answer)
-    hits = _hits(truth, spans_of(scored.prediction)[:MOST_WINDOWS], threshold)
+def _average_precision(thresholds: Sequence[float], scored: Scored) -> float:
+    """Return the average precision of the predicted windows, as a mean over thresholds."""
+    truth, predicted = spans_of(scored.question.answer), spans_of(scored.prediction)[:MOST_WINDOWS]
+    return _mean([_area(_hits(truth, predicted, threshold), len(truth)) for threshold in thresholds])
+
+
+def _area(hits: Sequence[bool], wanted: int) -> float:
+    """Return the area under precision over recall, the precision being interpolated.
+
+    Args:
+        hits: Which predictions are right, in the order of their rank.
+        wanted: How many there are to find.
+    """
     found, points = 0, list[tuple[float, float]]()  # recall and precision after each prediction
     for number, is_hit in enumerate(hits, start=1):
         found += is_hit
-        points.append((found / len(truth), found / number))
+        points.append((found / wanted, found / number))
     area = reached = 0.0
     for place, (recall, _) in enumerate(points):
         area += (recall - reached) * max(precision for _, precision in points[place:])
@@ -121,11 +126,9 @@ def _hits(truth: Spans, predicted: Spans, threshold: float) -> list[bool]:
     free, hits = set(range(len(truth))), list[bool]()
     for span in predicted:
         ious = {index: temporal_iou(truth[index], span) for index in sorted(free)}
-        best = max(ious, key=ious.__getitem__, default=None)
-        is_hit = best is not None and ious[best] >= threshold
-        if is_hit:
-            free.discard(best)  # type: ignore[arg-type]  # a hit has a window
-        hits.append(is_hit)
+        taken = [index for index in ious if ious[index] == max(ious.values()) >= threshold][:1]
+        free.difference_update(taken)
+        hits.append(bool(taken))
     return hits
 
 

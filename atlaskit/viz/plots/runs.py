@@ -122,7 +122,7 @@ def _worker_patches(workers: Iterable[int]) -> list[Patch]:
 
 
 def _draw_intervals(ax: Axes, result: Result) -> list[Patch]:
-    """Draw each interval of the ground truth and of the answer; return one of each, for a legend."""
+    """Draw all intervals of the truth and of the answer; return one of each for a legend."""
     truth = [
         ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="ground truth")
         for start_s, end_s in result.question.evidence_s
