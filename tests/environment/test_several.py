@@ -17,7 +17,7 @@ from atlaskit.errors import InputError
 
 TWO = ((1.0, 2.5), (4.0, 5.0))
 
-# Multiples of a quarter: sums and differences of such floats are exact, so equal sets score exactly 1.
+# Sums and differences of multiples of a quarter are exact, so equal sets score exactly 1.
 TIMES = st.integers(0, 80).map(lambda quarters: quarters / 4)
 SPANS = st.tuples(TIMES, TIMES).map(lambda ends: (min(ends), max(ends)))
 LISTS = st.lists(SPANS, max_size=6)
