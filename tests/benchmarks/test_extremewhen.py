@@ -141,9 +141,8 @@ def test_a_damaged_row_loads_or_is_an_input_error(home: Path, damages: list[dict
         bench = ak.benchmarks.extremewhen(home, rows=[row(0, **damage) for damage in damages])
     except InputError:
         return
-    assert all(
-        case.question.answer is None or case.question.score(case.question.answer) in (0.0, 1.0) for case in bench
-    )
+    answered = (case.question for case in bench if case.question.answer is not None)
+    assert all(0.0 <= question.score(question.answer) <= 1.0 for question in answered)
 
 
 def test_an_evaluation_is_scored_by_the_official_metric(home: Path, tmp_path: Path) -> None:
