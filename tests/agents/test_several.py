@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,13 @@ def test_tables_keep_several_intervals(world: World, recurring: Question, tmp_pa
     (sample, _) = tables.samples(rows, cases)
     assert sample["target"] == sample["resps"][0][0] == recurring.in_words(recurring.answer)  # type: ignore[arg-type]
     assert ak.statistics.recall_at(rows).mean == 1.0
+
+
+def test_a_wrong_answer_is_diagnosed_by_the_places_of_all_intervals(world: World, shared_cache: Cache) -> None:
+    cases = world.cases(drawn=True, several=True)
+    (failure,) = ak.diagnosis.failures(cases, vlm=partial(Oracle, miss=1.0), cache=shared_cache, **SMALL)
+    assert failure.row()["truth"].count("–") == len(failure.result.question.positions_s) == 3
+    assert len((*failure.diagnosis.unseen, *failure.diagnosis.overlooked)) == 3 and failure.diagnosis.mode
 
 
 def test_a_ten_hour_variant_moves_every_interval(world: World) -> None:

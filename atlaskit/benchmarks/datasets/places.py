@@ -35,6 +35,13 @@ class VideoPlaces:
         """Return the folders that exist, then those one level below them."""
         if not self._opened:
             present = [folder for name in self.folders if (folder := self.home / name).is_dir()]
-            below = [inner for folder in present for inner in sorted(folder.iterdir()) if inner.is_dir()]
-            self._opened.extend(dict.fromkeys([*present, *below]))
+            self._opened.extend(dict.fromkeys([*present, *(inner for folder in present for inner in _below(folder))]))
         return self._opened
+
+
+def _below(folder: Path) -> list[Path]:
+    """Return the folders in a folder; none if it cannot be read."""
+    try:
+        return [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    except OSError:
+        return []
