@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from dataclasses import replace
@@ -26,12 +27,16 @@ from atlaskit.agents.verbalize import ANSWER_FORMS, question_text
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, ModelWarning
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.runner import evaluate
+from atlaskit.models.answers import find_answer
+from atlaskit.models.completion import Completion
 from atlaskit.models.protocol import Request
 from atlaskit.models.schema import json_schema
+from atlaskit.models.usage import Usage
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz import plots
@@ -83,6 +88,21 @@ def test_the_schema_takes_one_to_sixteen_intervals_in_the_video() -> None:
         answer((1, 2), supporting=["B"])
     one = json_schema(schemas.decision_schema("when", 0, 60.0, ("A",)))
     assert "intervals" not in one["properties"] and "start_s" in one["properties"]
+
+
+def test_the_words_and_the_schema_must_not_change() -> None:
+    """Cached replies are found by them, as by those of every other question."""
+    question = Question("When?", kind="when", several=True)
+    schema = json_schema(schemas.decision_schema("when", 0, 60.0, ("A",), has_several=True))
+    frozen = hashlib.sha256(canonical_json([question_text(question), schema]).encode()).hexdigest()
+    assert frozen[:16] == "a8f07befd33277d2"
+
+
+def test_a_model_without_a_grammar_may_leave_out_the_list_of_one() -> None:
+    schema = schemas.decision_schema("when", 0, 60.0, (), has_several=True)
+    text = 'Here: {"reasoning": "r", "intervals": {"start_s": "1.5", "end_s": 2}}'
+    found = find_answer(Completion(text, "", Usage()), schema)
+    assert prediction(Question("When?", kind="when", several=True), found.answer) == ((1.5, 2.0),)
 
 
 def test_the_oracle_finds_every_interval_and_a_replay_repeats_it(
