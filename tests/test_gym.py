@@ -305,6 +305,27 @@ def test_a_when_question_is_answered_by_the_evidence(world: World, shared_cache:
     assert reward == temporal_iou(env.question.answer, env.prediction)  # type: ignore[arg-type]
 
 
+def test_a_question_of_several_intervals_is_answered_by_the_cells(world: World, shared_cache: Cache) -> None:
+    (question,) = world.several
+    env = reset(DiscreteAtlasEnv(world.drawn, question, k=4, cell=16, cache=shared_cache))
+    assert env.reset()[1]["several"] is True and env.prediction is None
+    for cell in (9, 2, 10):
+        do(env, "add_to_scratchpad", cell)
+    cells = env.state.grid.cells
+    reward = do(env, "finished")[1]
+    assert env.prediction == ((cells[2].start_s, cells[2].end_s), (cells[9].start_s, cells[10].end_s))
+    assert reward == question.score(env.prediction)
+    assert do(reset(env), "finished")[1:3] == (0.0, True) and env.prediction is None
+
+
+@pytest.mark.parametrize("traversal", ["dfs", "bfs"])
+def test_the_greedy_policy_covers_several_intervals(world: World, shared_cache: Cache, traversal: str) -> None:
+    env = AtlasEnv(world.drawn, world.several[0], k=4, cell=16, traversal=traversal, max_steps=80, cache=shared_cache)
+    score, steps = rollout(env, greedy_policy)
+    assert score > 0.7 and steps < 80
+    assert len(env.prediction) == 3  # type: ignore[arg-type]
+
+
 def test_an_episode_is_truncated_unless_its_last_step_answers(world: World, shared_cache: Cache) -> None:
     env = reset(env_of(world, shared_cache, max_steps=3))
     assert [do(env, kind)[2:4] for kind in ("zoom", "backtrack", "zoom")] == [(False, False)] * 2 + [(False, True)]

@@ -12,8 +12,9 @@ from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
 from atlaskit.environment.observation import Observation
-from atlaskit.environment.question import Answered, Question
+from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.render import Sheet
+from atlaskit.environment.scoring import merged
 from atlaskit.errors import IllegalAction
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
 
@@ -115,13 +116,21 @@ class Master:
 
 
 def prediction(question: Question, answer: Any) -> Answered:
-    """Return what a validated decision predicts: a choice's index, an interval, a number or words.
+    """Return what a validated decision predicts: a choice's index, interval(s), a number or words.
 
     The ends of an interval are sorted, because no schema can force a model to give the start first.
+    Several intervals are in order of time, and one where they overlap or touch.
     """
+    if question.several:
+        return merged(map(_ordered, answer.intervals))
     if question.kind == "when":
-        return min(answer.start_s, answer.end_s), max(answer.start_s, answer.end_s)
+        return _ordered(answer)
     return answer.answer.strip() if isinstance(answer.answer, str) else int(answer.answer)
+
+
+def _ordered(interval: Any) -> Span:
+    """Return the interval of a reply, its earlier end first."""
+    return min(interval.start_s, interval.end_s), max(interval.start_s, interval.end_s)
 
 
 def cited_cells(answer: Any) -> list[int]:

@@ -42,6 +42,8 @@ MOST_CITED = 64
 """Labels or cells cited in one list."""
 MOST_INTERVALS = 4
 """Intervals that one review may name."""
+MOST_ANSWERED = 16
+"""Intervals that one answer to a when-question may have."""
 MOST_COUNTED = 10_000
 """The largest answer to a count question."""
 
@@ -206,7 +208,12 @@ def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[
 
 
 def decision_schema(
-    kind: Kind, n_choices: int, duration_s: float, frames: tuple[int, ...] | tuple[str, ...]
+    kind: Kind,
+    n_choices: int,
+    duration_s: float,
+    frames: tuple[int, ...] | tuple[str, ...],
+    *,
+    has_several: bool = False,
 ) -> ParametricSchema:
     """Return the schema of the decision on a question of some kind.
 
@@ -216,18 +223,25 @@ def decision_schema(
         duration_s: The video's duration, which bounds the interval that answers a when-question.
         frames: The frames an answer can cite: labels of evidence, or indices of cells. If there
             are none, the schema has no fields for citations.
+        has_several: Whether a when-question asks for one or more intervals.
     """
-    shape = _decision_shape(kind, n_choices, duration_s, bool(frames))
+    shape = _decision_shape(kind, n_choices, duration_s, bool(frames), has_several)
     return ParametricSchema(shape, (("frames", frames),) if frames else ())
 
 
 @cached_shape
-def _decision_shape(kind: Kind, n_choices: int, duration_s: float, can_cite: bool) -> type[BaseModel]:
+def _decision_shape(
+    kind: Kind, n_choices: int, duration_s: float, can_cite: bool, has_several: bool
+) -> type[BaseModel]:
     def cited(*names: str) -> dict[str, Any]:
         return {name: several(among("frames"), 0, MOST_CITED) for name in names} if can_cite else {}
 
     if kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]
+        if has_several:
+            interval = reply_model("AnsweredInterval", [_has_a_span], start_s=second, end_s=second)
+            intervals = several(interval, 1, MOST_ANSWERED)
+            return reply_model("IntervalsAnswer", reasoning=Text, **cited("supporting"), intervals=intervals)
         return reply_model(
             "WhenAnswer", [_has_a_span], reasoning=Text, **cited("supporting"), start_s=second, end_s=second
         )

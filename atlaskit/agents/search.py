@@ -43,6 +43,7 @@ def ask(
     *,
     vlm: Model | str,
     kind: Kind | None = None,
+    several: bool = False,
     workers: int = 4,
     traversal: Literal["auto", "dfs", "bfs", "beam"] | Strategy = "auto",
     steps: int | None = None,
@@ -81,6 +82,8 @@ def ask(
         vlm: The model that plays the master and the workers; or the words that name it: what vLLM
             serves on this machine ("nano", a hub id, a folder), or an address and a name.
         kind: The form of the answer, if not that implied by `choices`: "when", "count", "summary".
+        several: Whether a question of kind "when" asks for one or more intervals, not for exactly
+            one. A `Question` says so itself.
         workers: The most regions explored in a round.
         traversal: Which regions are explored, and how: "dfs", "bfs", "beam", a function of the form
             that `strategies` describes, or "auto", for the master's choice from the question alone.
@@ -115,7 +118,8 @@ def ask(
             result does not depend on it, but for the decoded frames counted in `result.spent`.
 
     Warns:
-        ModelWarning: If the model is nano, and the video is no AtlasWorld.
+        ModelWarning: If the model is nano, and the video is no AtlasWorld, or the answer may have
+            several intervals.
 
     Raises:
         InputError: If an argument breaks a rule.
@@ -123,7 +127,7 @@ def ask(
             says so.
         Unrecorded: If a replay needs a reply that is not in the cache.
     """
-    asked = as_question(question, choices, kind)
+    asked = as_question(question, choices, kind, several)
     store = cache or default_cache()
     vlm = as_model(vlm, store, is_replay=replay)
     preset = preset_for(vlm)
@@ -139,7 +143,7 @@ def ask(
         raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
     strategy = resolve_strategy(traversal)
     video = as_video(video, store)
-    warn_if_unsuitable(vlm.name, preset, video)
+    warn_if_unsuitable(vlm.name, preset, video, asked)
     observer = RunObserver(video, store, show, on_event)
     return _answer(video, asked, vlm, limits, grids, mode, store, strategy, budget, threads or workers, observer)
 

@@ -1,10 +1,11 @@
-"""Warns if a model that knows one kind of video is used on another: nano knows AtlasWorlds only."""
+"""Warns if a model is asked what it was not taught: nano knows AtlasWorlds, and one interval."""
 
 from __future__ import annotations
 
 import re
 import warnings
 
+from atlaskit.environment.question import Question
 from atlaskit.errors import ModelWarning, printable
 from atlaskit.models.presets import Preset
 from atlaskit.video.playlist import Playlist
@@ -31,12 +32,22 @@ def is_atlasworld(video: Video) -> bool:
     return bool(is_marked) or (video.size, round(video.fps, 3)) == USUAL_FORMAT
 
 
-def warn_if_unsuitable(model_name: str, preset: Preset, video: Video) -> None:
-    """Warn, once for each line of code that asks, if the model does not know this kind of video."""
+def warn_if_unsuitable(model_name: str, preset: Preset, video: Video, question: Question) -> None:
+    """Warn, once for each line of code that asks, if the model was not taught what it is asked.
+
+    That is another kind of video, or an answer of several intervals.
+    """
     if preset.only_atlasworlds and not is_atlasworld(video):
         warnings.warn(
             f"{printable(model_name, 60)} knows only AtlasWorlds, the synthetic videos of this kit, and is used on "
             f"another video: its answers mean nothing there. Name another model.",
+            ModelWarning,
+            stacklevel=3,
+        )
+    if preset.only_one_interval and question.several:
+        warnings.warn(
+            f"{printable(model_name, 60)} was taught to answer with one interval, and is asked for several: its "
+            f"answers mean little. Name another model, or ask for one interval.",
             ModelWarning,
             stacklevel=3,
         )

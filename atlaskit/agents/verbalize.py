@@ -31,6 +31,8 @@ MOST_GAPS = 8
 ANSWER_FORMS = {
     "open": "Answer in a few words, no more than needed.",
     "when": "The answer is an interval in seconds from the start of the video.",
+    "when, several": "Name every stretch of the video that answers: one interval for each, in seconds from the "
+    "start of the video, in order of time. A stretch without a break is one interval.",
     "count": "The answer is a whole number. Count each occurrence once, also where several frames show it.",
     "summary": "The answer is a summary: what happens, in order of time, in a few plain sentences.",
 }
@@ -39,7 +41,8 @@ ANSWER_FORMS = {
 
 def question_text(question: Question) -> str:
     """Return the question with the form of its answer, or its choices."""
-    form = [ANSWER_FORMS[question.kind]] if question.kind in ANSWER_FORMS else []
+    name = "when, several" if question.several else question.kind
+    form = [ANSWER_FORMS[name]] if name in ANSWER_FORMS else []
     choices = [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
     return "\n".join([f"The question: {question.text}", *form, *choices])
 

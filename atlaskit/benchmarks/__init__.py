@@ -2,11 +2,15 @@
 
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import seeds
+from atlaskit.benchmarks.datasets.cgbench import cgbench
+from atlaskit.benchmarks.datasets.charades import charades
 from atlaskit.benchmarks.datasets.egoschema import egoschema
+from atlaskit.benchmarks.datasets.extremewhen import extremewhen
 from atlaskit.benchmarks.datasets.longtimescope import longtimescope
 from atlaskit.benchmarks.datasets.longvideobench import longvideobench
 from atlaskit.benchmarks.datasets.lvbench import lvbench
 from atlaskit.benchmarks.datasets.mlvu import mlvu
+from atlaskit.benchmarks.datasets.qvhighlights import qvhighlights
 from atlaskit.benchmarks.datasets.videomme import videomme
 from atlaskit.benchmarks.datasets.videomme_v2 import videomme_v2
 from atlaskit.benchmarks.lengths import standard_and_long
@@ -14,11 +18,15 @@ from atlaskit.benchmarks.tenhour import ten_hour
 
 __all__ = [
     "atlasworld",
+    "cgbench",
+    "charades",
     "egoschema",
+    "extremewhen",
     "longtimescope",
     "longvideobench",
     "lvbench",
     "mlvu",
+    "qvhighlights",
     "seeds",
     "standard_and_long",
     "ten_hour",

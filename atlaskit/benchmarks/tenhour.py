@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.environment.question import Question, Span
+from atlaskit.environment.question import Question, Span, spans_of
 from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
@@ -120,10 +120,11 @@ def _with_positions(case: Case, video: Video) -> Question:
 
 
 def _shift(question: Question, offset_s: float) -> Question:
-    """Return the question with its positions, and an interval as answer, `offset_s` later."""
+    """Return the question with its positions, and the intervals of its answer, `offset_s` later."""
 
     def shift(span: Span) -> Span:
         return span[0] + offset_s, span[1] + offset_s
 
-    answer = shift(question.answer) if isinstance(question.answer, tuple) else question.answer
+    spans = tuple(map(shift, spans_of(question.answer)))
+    answer = question.answer if not spans else spans if question.several else spans[0]
     return replace(question, positions_s=tuple(map(shift, question.positions_s)), answer=answer)

@@ -40,6 +40,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     kinds = parser.add_mutually_exclusive_group()
     for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"the answer is {wanted}")
+    parser.add_argument("--several", action="store_true", help="with --when: the answer is one or more intervals")
     _add_subtitle_options(parser)
     add_model_options(parser, f"the model served at {LOCAL_SERVER}")
     parser.add_argument("--workers", type=int, default=4, help="regions explored in each round (default 4)")
@@ -102,7 +103,7 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
 
 def _ask(options: argparse.Namespace) -> int:
     kind: Kind = options.kind or ("choice" if options.choice else "open")
-    question = Question(options.question, tuple(options.choice), kind)
+    question = Question(options.question, tuple(options.choice), kind, several=options.several)
     budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
     if options.movie:
         movie.check_path(options.movie)  # before any model call is paid

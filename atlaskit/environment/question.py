@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from atlaskit.environment.scoring import rouge_l, temporal_iou, token_f1
+from atlaskit.environment.scoring import intervals_iou, rouge_l, token_f1
 from atlaskit.errors import InputError
 
 Kind = Literal["choice", "open", "when", "count", "summary"]
 Span = tuple[float, float]
 """A half-open interval in seconds, `[start_s, end_s)`."""
-Answered = int | Span | str
-"""Value of an answer: the index of a choice, a count, an interval, or text."""
+Spans = tuple[Span, ...]
+"""Several half-open intervals in seconds."""
+Answered = int | Span | Spans | str
+"""Value of an answer: the index of a choice, a count, an interval or several, or text."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,12 @@ class Question:
     |---|---|---|
     | choice | the index of one of `choices` | 1 for the true index, else 0 |
     | open | text | token F1 with the true text, as in SQuAD |
-    | when | an interval in seconds (temporal grounding) | temporal IoU with the true interval |
+    | when | an interval in seconds (temporal grounding), or several | temporal IoU with the truth |
     | count | an integer | 1 for the true integer, else 0 |
     | summary | sentences in order of time | ROUGE-L F1 with the true sentences |
+
+    A when-question of several intervals has an answer `((s, e), (s, e), …)`. Its score is the IoU
+    of the times that truth and prediction cover.
 
     Raises:
         InputError: The text or a choice is empty, or the answer does not fit the kind. Two choices
@@ -51,12 +56,16 @@ class Question:
     """Intervals that hold the evidence; empty where they are not known."""
     misleading_subtitle: bool = field(default=False, kw_only=True)
     """Whether a subtitle line suggests a wrong answer."""
+    several: bool = field(default=False, kw_only=True)
+    """Whether a when-question asks for one or more intervals, and not for exactly one.
+
+    An answer of more than one interval makes it True."""
 
     def __post_init__(self) -> None:
         if isinstance(self.choices, str) or not isinstance(self.choices, Sequence):
             raise InputError(f"Choices must be a list of texts; got {self.choices!r:.80}.")
         object.__setattr__(self, "choices", tuple(self.choices))
-        object.__setattr__(self, "answer", _list_as_tuple(self.answer))
+        object.__setattr__(self, "answer", _lists_as_tuples(self.answer))
         for text in (self.text, *self.choices):
             if not isinstance(text, str):
                 raise InputError(f"Questions and choices must be texts; got {text!r:.80}.")
@@ -69,6 +78,7 @@ class Question:
         self._check_choices()
         if self.answer is not None:
             self._check_answer("answer", self.answer)
+        self._settle_several()
 
     def _check_choices(self) -> None:
         if self.kind != "choice" and self.choices:
@@ -77,6 +87,22 @@ class Question:
             raise InputError(f"A question of kind 'choice' needs at least two choices; got {len(self.choices)}.")
         if any(not choice.strip() for choice in self.choices):
             raise InputError(f"A choice is empty: {list(self.choices)}. Give each one a text.")
+
+    @property
+    def evidence_s(self) -> Spans:
+        """Where the evidence is known to lie: `positions_s`, or the true intervals themselves."""
+        return self.positions_s or spans_of(self.answer)
+
+    def _settle_several(self) -> None:
+        """Set `several` and the form of the answer: intervals if it is True, an interval if not."""
+        if self.kind != "when":
+            if self.several:
+                raise InputError(f"Only a question of kind 'when' has several intervals; this one is {self.kind!r}.")
+            return
+        spans = spans_of(self.answer)
+        object.__setattr__(self, "several", bool(self.several) or len(spans) > 1)
+        if spans:
+            object.__setattr__(self, "answer", spans if self.several else spans[0])
 
     def score(self, prediction: Answered | None) -> float:
         """Return the score of a prediction, in [0, 1].
@@ -92,13 +118,13 @@ class Question:
             raise InputError(f"The true answer to {self.text!r} is not known, so a prediction cannot be scored.")
         if prediction is None:
             return 0.0
-        prediction = _list_as_tuple(prediction)
+        prediction = _lists_as_tuples(prediction)
         if self.kind == "choice" and isinstance(prediction, str):
             return float(prediction == self.choices[int(self.answer)])  # type: ignore[arg-type]
         self._check_answer("prediction", prediction)
         match self.answer, prediction:
-            case tuple(truth), tuple(span):
-                return temporal_iou(truth, span)
+            case tuple(truth), tuple(given):
+                return intervals_iou(spans_of(truth), spans_of(given))
             case str(truth), str(text):
                 return rouge_l(truth, text) if self.kind == "summary" else token_f1(truth, text)
         return float(prediction == self.answer)
@@ -124,10 +150,13 @@ class Question:
         return replace(self, kind="open", choices=(), answer=text)
 
     def in_words(self, answered: Answered) -> str:
-        """Return an answer as text: a choice by its text, an interval as "1.00–2.50 s"."""
+        """Return an answer as text: a choice by its text, an interval as "1.00–2.50 s".
+
+        Several intervals are separated by commas.
+        """
         match answered:
-            case tuple((start_s, end_s)):
-                return f"{start_s:.2f}–{end_s:.2f} s"
+            case tuple():
+                return ", ".join(f"{start_s:.2f}–{end_s:.2f} s" for start_s, end_s in spans_of(answered))
             case int(index) if self.kind == "choice":
                 return self.choices[index]
         return str(answered)
@@ -139,14 +168,14 @@ class Question:
                 return
             case "count", int(number) if not isinstance(value, bool) and number >= 0:
                 return
-            case "when", (float() | int() as start_s, float() | int() as end_s) if 0 <= start_s <= end_s < math.inf:
+            case "when", tuple() if value and all(map(_is_interval, spans_of(value))):
                 return
             case "open" | "summary", str(text) if _is_text(text) and (role == "prediction" or text.strip()):
                 return
         form = {
             "choice": f"the index of one of {len(self.choices)} choices",
             "count": "an integer of at least 0",
-            "when": "an interval (start_s, end_s) in seconds",
+            "when": "an interval (start_s, end_s) in seconds, or a list of such intervals",
         }.get(self.kind, "text")
         raise InputError(f"The {role} to a question of kind {self.kind!r} must be {form}; got {value!r}.")
 
@@ -157,10 +186,11 @@ class Question:
             "text": self.text,
             "kind": self.kind,
             "choices": list(self.choices),
-            "answer": list(self.answer) if isinstance(self.answer, tuple) else self.answer,
+            "answer": _tuples_as_lists(self.answer),
             "category": self.category,
             "positions_s": [list(span) for span in self.positions_s],
             "misleading_subtitle": self.misleading_subtitle,
+            **({"several": True} if self.several else {}),  # earlier records have no such field
         }
 
     @classmethod
@@ -180,32 +210,62 @@ class Question:
                 category=row["category"],
                 positions_s=tuple((float(a), float(b)) for a, b in row["positions_s"]),
                 misleading_subtitle=bool(row["misleading_subtitle"]),
+                several=bool(row.get("several", False)),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"A row is not a question ({error!r}): {str(row)[:200]}.") from error
 
 
-def as_question(question: str | Question, choices: Sequence[str] | None, kind: Kind | None) -> Question:
+def as_question(
+    question: str | Question, choices: Sequence[str] | None, kind: Kind | None, several: bool = False
+) -> Question:
     """Return a `Question`, made from a text where one is given.
 
     Args:
         question: A question, or its text.
         choices: Choices for a text; None if there are none.
         kind: Kind for a text; None means "choice" with choices, "open" without.
+        several: For a text of kind "when", whether it asks for one or more intervals.
 
     Raises:
-        InputError: A `Question` comes together with choices or a kind.
+        InputError: A `Question` comes together with choices, a kind, or `several`.
     """
     if not isinstance(question, Question):
-        return Question(question, () if choices is None else choices, kind or ("choice" if choices else "open"))  # type: ignore[arg-type]
+        kind = kind or ("choice" if choices else "open")
+        return Question(question, () if choices is None else choices, kind, several=several)  # type: ignore[arg-type]
     if choices is not None or kind is not None:
         raise InputError("A Question carries its own choices and kind: leave `choices` and `kind` out.")
+    if several:
+        raise InputError("A Question says itself whether it asks for several intervals: leave `several` out.")
     return question
 
 
-def _list_as_tuple(answer: Any) -> Any:
-    """Return an interval that came as a list as a tuple; return any other value unchanged."""
-    return tuple(answer) if isinstance(answer, list) else answer
+def spans_of(answered: Any) -> Spans:
+    """Return the intervals of an answer to a when-question; none for any other value."""
+    if not isinstance(answered, tuple) or not answered:
+        return ()
+    return answered if isinstance(answered[0], tuple) else (answered,)
+
+
+def _is_interval(span: Any) -> bool:
+    match span:
+        case (float() | int() as start_s, float() | int() as end_s):
+            return bool(0 <= start_s <= end_s < math.inf)
+    return False
+
+
+def _lists_as_tuples(answer: Any) -> Any:
+    """Return intervals that came as lists as tuples; return any other value unchanged."""
+    if not isinstance(answer, list | tuple):
+        return answer
+    return tuple(tuple(span) if isinstance(span, list) else span for span in answer)
+
+
+def _tuples_as_lists(answer: Any) -> Any:
+    """Return intervals as JSON holds them; return any other value unchanged."""
+    if not isinstance(answer, tuple):
+        return answer
+    return [list(span) if isinstance(span, tuple) else span for span in answer]
 
 
 def _is_text(text: str) -> bool:

@@ -1,10 +1,14 @@
-"""Scores in [0, 1] of a prediction against the truth: temporal IoU, token F1 and ROUGE-L."""
+"""Scores in [0, 1] of a prediction against the truth: temporal IoU, token F1 and ROUGE-L.
+
+An interval is a pair `(start_s, end_s)` in seconds.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 ARTICLES = {"a", "an", "the"}
 
@@ -14,6 +18,43 @@ def temporal_iou(a: tuple[float, float], b: tuple[float, float]) -> float:
     overlap = max(0.0, min(a[1], b[1]) - max(a[0], b[0]))
     union = (a[1] - a[0]) + (b[1] - b[0]) - overlap
     return overlap / union if union > 0 else 0.0
+
+
+def merged(spans: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return intervals in order of time; those that overlap or touch become one."""
+    joined = list[tuple[float, float]]()
+    for start_s, end_s in sorted(spans):
+        if joined and start_s <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end_s)
+        else:
+            joined.append((start_s, end_s))
+    return tuple(joined)
+
+
+def intervals_iou(a: Iterable[tuple[float, float]], b: Iterable[tuple[float, float]]) -> float:
+    """Return the intersection over union of the times that two lists of intervals cover.
+
+    For one interval each, it is `temporal_iou`.
+    """
+    a, b = merged(a), merged(b)
+    overlap = math.fsum(_overlaps(a, b))
+    union = _total(a) + _total(b) - overlap
+    return overlap / union if union > 0 else 0.0
+
+
+def _total(spans: Iterable[tuple[float, float]]) -> float:
+    return math.fsum(end_s - start_s for start_s, end_s in spans)
+
+
+def _overlaps(a: Sequence[tuple[float, float]], b: Sequence[tuple[float, float]]) -> Iterator[float]:
+    """Yield the lengths of the overlaps of two lists of intervals, both merged."""
+    i = j = 0
+    while i < len(a) and j < len(b):
+        yield max(0.0, min(a[i][1], b[j][1]) - max(a[i][0], b[j][0]))
+        if a[i][1] <= b[j][1]:
+            i += 1
+        else:
+            j += 1
 
 
 def token_f1(truth: str, prediction: str) -> float:

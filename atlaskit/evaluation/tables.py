@@ -31,7 +31,7 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
         InputError: If the file has another suffix or cannot be written.
     """
     target = check_path(path)
-    plain = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, a pair or text
+    plain = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, a pair, pairs or text
     with _writing(target):
         if target.suffix == ".csv":
             plain.to_csv(target, index=False)
@@ -91,8 +91,14 @@ def load(path: str | Path) -> pd.DataFrame:
         predictions = [json.loads(text) for text in rows["prediction"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{source} is not a saved evaluation: {reason(error)}.") from error
-    restored = [tuple(value) if isinstance(value, list) else value for value in predictions]
-    return rows.assign(prediction=prediction_column(restored))
+    return rows.assign(prediction=prediction_column([_as_answered(value) for value in predictions]))
+
+
+def _as_answered(value: Any) -> Any:
+    """Return a prediction as it was before JSON made lists of its interval or intervals."""
+    if not isinstance(value, list):
+        return value
+    return tuple(tuple(span) if isinstance(span, list) else span for span in value)
 
 
 def prediction_column(predictions: list[Any]) -> Any:

@@ -17,6 +17,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import State, Traversal
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question
+from atlaskit.environment.scoring import merged
 from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.gym.actions import ACTIONS, KINDS, action_space, is_in, legal_actions, masks
@@ -38,7 +39,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     **Action** `{"kind", "cell", "answer"}`, integers: the index of one of `KINDS`; the cell it
     names; and, for finished, the index of the choice or the count. Numbers that a kind does not use
     are ignored. A when-question is answered by the evidence: by the interval from the start of its
-    first cell to the end of its last.
+    first cell to the end of its last; one of several intervals by the cells themselves, which are
+    one interval where they touch.
 
     **End of an episode.** With depth-first traversal, finished ends the episode (*terminated*).
     With breadth-first traversal, finished moves on to the region that was marked first, and ends
@@ -163,10 +165,12 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     @property
     def prediction(self) -> Answered | None:
-        """The number given with finished, or the interval of the evidence; None before that."""
+        """The number given with finished, or what the evidence covers; None before that."""
         items = self.state.scratchpad.items
         if self.question.kind != "when":
             return self._answer
+        if self.question.several:
+            return merged((i.start_s, i.end_s) for i in items) or None
         return (min(i.start_s for i in items), max(i.end_s for i in items)) if items else None
 
     def legal_actions(self) -> list[dict[str, int]]:
@@ -221,6 +225,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             "answer_mask": (np.arange(self.n_answers) < self._n_possible_answers).astype(np.int8),
             "question": self.question.text,
             "question_kind": self.question.kind,
+            "several": self.question.several,
             "choices": self.question.choices,
             "subtitles": tuple((line.start_s, line.end_s, line.text) for line in self.observation.subtitles),
             "depth": self.state.depth,

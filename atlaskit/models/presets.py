@@ -37,6 +37,8 @@ class Preset:
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
     only_atlasworlds: bool = False
     """Whether the model knows no videos but the kit's synthetic ones."""
+    only_one_interval: bool = False
+    """Whether the model was taught to answer when-questions with one interval alone."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""
@@ -61,6 +63,7 @@ NANO = Preset(
     no_forcing=True,
     torchvision=False,
     only_atlasworlds=True,
+    only_one_interval=True,
 )
 """The model that comes with the kit. It was trained on this grid of square cells alone, and has
 tokens of its own that span what a JSON schema fixes and what it leaves open

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock
-from atlaskit.environment.question import Answered, Question, Span
+from atlaskit.environment.question import Answered, Question, Span, Spans, spans_of
 from atlaskit.environment.render import Sheet
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.call_log import Call
@@ -106,8 +106,13 @@ class Result:
 
     @property
     def interval(self) -> Span | None:
-        """The predicted interval of a when-question, in seconds; None for other questions."""
-        return self.prediction if isinstance(self.prediction, tuple) else None
+        """The predicted interval of a when-question, in seconds; None unless there is just one."""
+        return self.intervals[0] if len(self.intervals) == 1 else None
+
+    @property
+    def intervals(self) -> Spans:
+        """The predicted intervals of a when-question, in seconds; none for other questions."""
+        return spans_of(self.prediction)
 
     @property
     def answer(self) -> str | None:

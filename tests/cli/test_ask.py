@@ -65,6 +65,16 @@ def test_ask_a_question_without_choices(film: World, in_tmp: Path, kind: str) ->
     assert result["settings"]["traversal"] == "bfs"
 
 
+def test_several_intervals_can_be_asked_for(film: World, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with loopback() as server:
+        arguments = ["ask", str(film_path(film)), "When?", "--several", "--cell", "32", "--calls", "9"]
+        arguments += ["--model", server.url, "loop", "--save", "result.json"]
+        assert main(arguments) == 2 and "Only a question of kind 'when'" in capsys.readouterr().err
+        assert main([*arguments, "--when"]) == 0
+    result = json.loads(Path("result.json").read_text())
+    assert result["question"]["several"] is True and isinstance(result["prediction"][0], list)
+
+
 def test_the_shape_of_cells_is_an_option(film: World, in_tmp: Path) -> None:
     film_file = str(film_path(film))
     for given, size in (([], (192, 192)), (["--fit", "native"], (192, 96)), (["--fit", "stretch"], (192, 192))):

@@ -22,7 +22,7 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.nano.teacher import teacher
-from atlaskit.nano.teacher.answers import answer_probe, to_json
+from atlaskit.nano.teacher.answers import answer_decision, answer_probe, to_json
 from atlaskit.nano.teacher.goal import Goal, describe, goal_of, parse_description, parse_goal, up_to_object
 from atlaskit.nano.teacher.judge_evidence import judge_evidence
 from atlaskit.nano.teacher.labels import ATTRIBUTES, VALUES, CellContent, content_at, encode
@@ -229,6 +229,13 @@ def test_replies_write_times_as_prompts_do(hundredths: list[int]) -> None:
     text = to_json(schema.model_validate(answer))
     assert text.endswith(f'"start_s":{start_s:.2f},"end_s":{end_s:.2f}}}')
     assert schema.model_validate_json(text).model_dump() == answer
+
+
+def test_a_question_of_several_intervals_gets_one_in_the_form_of_several() -> None:
+    question = Question("When is the red star on screen?", kind="when", several=True)
+    answer = answer_decision(question, goal_of(question), [], labelled=True)
+    valid = decision_schema("when", 0, 60.0, ("A",), has_several=True).model_validate(answer)
+    assert [(each.start_s, each.end_s) for each in valid.intervals] == [(0.0, 1.0)]
 
 
 TEXT = "What text is on screen while the red star is visible?"

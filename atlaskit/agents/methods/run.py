@@ -41,6 +41,7 @@ class MethodSettings(TypedDict, total=False):
     """The keywords that every method but Video-RLM takes. They mean what they mean for `ask`."""
 
     kind: Kind | None
+    several: bool
     budget: Budget | None
     sample: int
     refresh: bool
@@ -63,6 +64,7 @@ class MethodRun:
         vlm: Model | str,
         *,
         kind: Kind | None = None,
+        several: bool = False,
         budget: Budget | None = None,
         sample: int = 0,
         refresh: bool = False,
@@ -70,12 +72,12 @@ class MethodRun:
         cache: Cache | None = None,
     ) -> None:
         """Set up the run; raise InputError for a question or settings that break a rule."""
-        self.sample, self.question = sample, as_question(question, choices, kind)
+        self.sample, self.question = sample, as_question(question, choices, kind, several)
         if budget is not None and not isinstance(budget, Budget):
             raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
         self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
         self.video = video = as_video(video, cache)
-        warn_if_unsuitable(vlm.name, preset_for(vlm), video)
+        warn_if_unsuitable(vlm.name, preset_for(vlm), video, self.question)
         self.cache = (cache or default_cache()).watched()
         self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))
         remember_video(video, self.cache)

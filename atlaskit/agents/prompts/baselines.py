@@ -93,4 +93,4 @@ class TextCall:
 
 def _decision_without_citations(question: Question, duration_s: float) -> ParametricSchema:
     """Return the schema of a decision that cites no frames."""
-    return decision_schema(question.kind, len(question.choices), duration_s, ())
+    return decision_schema(question.kind, len(question.choices), duration_s, (), has_several=question.several)

@@ -167,7 +167,9 @@ class DecisionCall:
             evidence_text(self.sheet.scratchpad, self.left_out),
         )
         question, labels = self.question, self.sheet.scratchpad.labels
-        schema = decision_schema(question.kind, len(question.choices), self.duration_s, labels)
+        schema = decision_schema(
+            question.kind, len(question.choices), self.duration_s, labels, has_several=question.several
+        )
         return Request("master", "decision", messages, schema, self)
 
 
@@ -191,5 +193,6 @@ class GlanceCall:
             question_text(self.question),
         )
         cells, duration_s = self.observation.legal.add, self.observation.state.rules.duration_s
-        schema = decision_schema(self.question.kind, len(self.question.choices), duration_s, cells)
+        question = self.question
+        schema = decision_schema(question.kind, len(question.choices), duration_s, cells, has_several=question.several)
         return Request("master", "decision", messages, schema, self)

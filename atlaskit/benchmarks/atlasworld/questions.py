@@ -9,12 +9,13 @@ which have no choices and are written only on demand. This module does not know 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
+from atlaskit.agents.schemas import MOST_ANSWERED
 from atlaskit.benchmarks.atlasworld import question_writers as write
 from atlaskit.benchmarks.atlasworld.askable import Askable
 from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent
-from atlaskit.environment.question import Question
+from atlaskit.environment.question import Question, Span, with_article
 from atlaskit.errors import InputError
 
 WRITERS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
@@ -32,6 +33,8 @@ WRITERS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
 }
 CATEGORIES = tuple(WRITERS)[:8]
 """The categories of questions if the caller names none."""
+RECURRING = "WHENS"
+"""The category of the questions of `write_recurring`."""
 MAX_TRIES = 30
 """Number of drafts of a category that may repeat known questions before it counts as used up."""
 
@@ -74,6 +77,34 @@ def write_questions(
             elif len(questions) < count:
                 questions[question.text] = question
     return tuple(questions.values())
+
+
+def write_recurring(script: Script, names: Collection[str]) -> tuple[Question, ...]:
+    """Return a when-question of several intervals about each object that appears again.
+
+    An object that appears more often than an answer can have intervals is left out. No draw is
+    made, so these questions change none that `write_questions` draws.
+
+    Args:
+        script: The script to ask about.
+        names: The objects that may be asked about.
+    """
+    spans: dict[str, list[Span]] = {}
+    for event in script.events:
+        if event.name in names:
+            spans.setdefault(event.name, []).append((event.start_s, event.end_s))
+    recurring = {name: tuple(of_name) for name, of_name in spans.items() if 1 < len(of_name) <= MOST_ANSWERED}
+    return tuple(
+        Question(
+            f"When is {with_article(name)} on screen, each time that it appears?",
+            kind="when",
+            answer=of_name,
+            id=f"atlasworld-{script.seed}-several-{number:03d}",
+            category=RECURRING,
+            positions_s=of_name,
+        )
+        for number, (name, of_name) in enumerate(recurring.items())
+    )
 
 
 def _new_question(askable: Askable, category: str, rng: random.Random, known: dict[str, Question]) -> Question | None:

@@ -13,7 +13,7 @@ from typing import Any
 from atlaskit.benchmarks.atlasworld.clip import Clip
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S, write_script
 from atlaskit.benchmarks.atlasworld.long_timeline import CLIP_S, OWN_CLIPS, write_long_timeline
-from atlaskit.benchmarks.atlasworld.questions import write_questions
+from atlaskit.benchmarks.atlasworld.questions import write_questions, write_recurring
 from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent, check_picture
 from atlaskit.benchmarks.case import Case
 from atlaskit.environment.question import Question, Span
@@ -63,15 +63,26 @@ class World:
         """
         return self._join([clip.stand_in() for clip in self.clips])
 
-    def cases(self, *, drawn: bool = False) -> tuple[Case, ...]:
+    @cached_property
+    def several(self) -> tuple[Question, ...]:
+        """When-questions of several intervals: each object of its own clips that appears again.
+
+        They are not among `questions`, which a seed must always give alike.
+        """
+        own = self.clips[:OWN_CLIPS] if len(self.order) > 1 else self.clips
+        return write_recurring(self.script, {event.name for clip in own for event in clip.script.events})
+
+    def cases(self, *, drawn: bool = False, several: bool = False) -> tuple[Case, ...]:
         """Return the world's questions as cases for `evaluate`.
 
         Args:
             drawn: Whether the cases open `drawn` instead of `video`.
+            several: Whether the questions are those of several intervals, and not `questions`.
         """
         facts = {"duration_s": self.script.duration_s, "seed": self.script.seed}
         opened = partial(_open, self, drawn=drawn)
-        return tuple(Case(question, self.name, opened, facts, self) for question in self.questions)
+        asked = self.several if several else self.questions
+        return tuple(Case(question, self.name, opened, facts, self) for question in asked)
 
     def question(self, text: str) -> Question:
         """Return the world's own question with this text, with its answer.
@@ -80,6 +91,9 @@ class World:
             InputError: The world has no such question.
         """
         for question in self.questions:
+            if question.text == text:
+                return question
+        for question in self.several:
             if question.text == text:
                 return question
         raise InputError(

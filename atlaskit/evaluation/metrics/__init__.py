@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation.metrics.choices import CHOICES
+from atlaskit.evaluation.metrics.grounding import GROUNDING
 from atlaskit.evaluation.metrics.measure import Measure, Metric, Scored
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METRICS", "Measure", "Metric", "Scored", "official"]
 
-METRICS: dict[str, Metric] = {**CHOICES}
+METRICS: dict[str, Metric] = {**CHOICES, **GROUNDING}
 """The official metric of each dataset, by `Benchmark.dataset`."""
 
 

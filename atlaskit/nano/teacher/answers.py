@@ -106,6 +106,7 @@ def answer_decision(
         return {"reasoning": reasoning, "weighed": weighed, "answer": choice}
     if question.kind == "when":
         start_s, end_s = judgement.span_s or (0.0, 1.0)
-        return {"reasoning": reasoning, **cited, "start_s": round(start_s, 2), "end_s": round(end_s, 2)}
+        interval = {"start_s": round(start_s, 2), "end_s": round(end_s, 2)}
+        return {"reasoning": reasoning, **cited, **({"intervals": [interval]} if question.several else interval)}
     answer: Any = NUMBERS.index(words or "zero") if question.kind == "count" else (words or "Nothing.")
     return {"reasoning": reasoning, **cited, "answer": answer}

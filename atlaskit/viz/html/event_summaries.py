@@ -58,7 +58,10 @@ def _report(data: dict[str, Any]) -> str:
 
 def _decision(data: dict[str, Any]) -> str:
     answer = data["answer"]
-    words = answer["answer"] if "answer" in answer else span_text((answer["start_s"], answer["end_s"]))
+    if "answer" in answer:
+        words = answer["answer"]
+    else:
+        words = spans_text([(each["start_s"], each["end_s"]) for each in answer.get("intervals", [answer])])
     return f"answered {words}: {answer.get('reasoning', '')}"
 
 

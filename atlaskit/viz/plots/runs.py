@@ -11,7 +11,7 @@ from atlaskit.environment.notation import clock
 from atlaskit.errors import printable
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.viz.palette import DEAD, DEAD_BEFORE, FOUND, GRID_LINE, REFERENCE_LINE, SCORED, TRUTH, categorical
+from atlaskit.viz.palette import DEAD, DEAD_BEFORE, FOUND, GRID_LINE, INK, REFERENCE_LINE, SCORED, TRUTH, categorical
 from atlaskit.viz.plots.style import SMALL_PT, legend_below, set_title, styled_axes
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
 
     The bar of a row is the region, its dots are evidence frames, its text lists the worker's
     actions. With many visits, a row has those of one round: colours tell the workers. The top row
-    has the evidence by label; the ground truth, where known, is green. The bottom row has the dead
-    zones.
+    has the evidence by label; the ground truth, where known, is green, and the intervals that
+    answer a when-question are hatched. The bottom row has the dead zones.
     """
     reports, duration_s = result.trace.of("report"), result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_LABELLED_ROWS
@@ -42,10 +42,9 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     names = ["evidence", *dict.fromkeys(visits), "dead zones"]
     row_in = 0.3 if is_by_visit else 0.2 if len(names) <= MAX_LABELLED_ROWS else 0.14
     with styled_axes(ax, (WIDTH_IN, 1.1 + row_in * len(names))) as ax:
-        for start_s, end_s in result.question.positions_s:
-            ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="ground truth")
+        marks = _draw_intervals(ax, result)
         workers = [] if is_by_visit else sorted({report.worker or 0 for report in reports})
-        legend_below(ax, [*ax.patches[:1], *_worker_patches(workers)])
+        legend_below(ax, [*marks, *_worker_patches(workers)])
         evidence = ((item.timestamp_s, item.label) for item in result.evidence)
         for times_s, label in _merge_close_labels(evidence, min_gap_s=0.02 * duration_s):
             ax.plot(times_s, [0] * len(times_s), "o", ms=5, color="black")
@@ -69,18 +68,18 @@ def rounds(result: Result, ax: Axes | None = None) -> Axes:
     them are the regions that workers explored: blue with the labels of the evidence found there,
     dark where all of it became a dead zone, white otherwise. Dead zones stay grey in the rows that
     follow. At the right are the number of evidence frames after the round and the review's
-    conclusion. The ground truth, where known, is green.
+    conclusion. The ground truth, where known, is green, and the intervals that answer a
+    when-question are hatched.
     """
     duration_s, numbers = result.sheet.video.duration_s, range(1, result.rounds + 1)
     is_labelled = result.rounds <= MAX_LABELLED_ROWS
     with styled_axes(ax, (WIDTH_IN, 1.2 + (0.42 if is_labelled else 0.14) * max(1, result.rounds))) as ax:
-        for start_s, end_s in result.question.positions_s:
-            ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0)
+        marks = _draw_intervals(ax, result)
         for number in numbers:
             _draw_round(ax, number, result)
         _draw_round_axes(ax, [_conclusion(number, result) for number in numbers], 8 if is_labelled else SMALL_PT)
         _draw_time_axis(ax, duration_s)
-        legend_below(ax, _round_legend(has_truth=bool(result.question.positions_s)))
+        legend_below(ax, [*_round_legend(), *marks])
         set_title(ax, printable(result.question.text, 300), is_narrow=True)  # the right is taken
     return ax
 
@@ -122,7 +121,20 @@ def _worker_patches(workers: Iterable[int]) -> list[Patch]:
     return [Patch(color=categorical(worker), label=f"worker {worker}") for worker in workers]
 
 
-def _round_legend(has_truth: bool) -> list[Patch]:
+def _draw_intervals(ax: Axes, result: Result) -> list[Patch]:
+    """Draw all intervals of the truth and of the answer; return one of each for a legend."""
+    truth = [
+        ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="ground truth")
+        for start_s, end_s in result.question.evidence_s
+    ]
+    answered = [
+        ax.axvspan(start_s, end_s, facecolor="none", edgecolor=INK, hatch="////", lw=0.6, label="answer")
+        for start_s, end_s in result.intervals
+    ]
+    return [*truth[:1], *answered[:1]]
+
+
+def _round_legend() -> list[Patch]:
     from matplotlib.patches import Patch
 
     colours = {
@@ -131,8 +143,7 @@ def _round_legend(has_truth: bool) -> list[Patch]:
         "explored: dead zone": DEAD,
         "earlier dead zone": DEAD_BEFORE,
     }
-    patches = [Patch(color=colour, label=label) for label, colour in colours.items()]
-    return [*patches, Patch(color=TRUTH, alpha=0.3, lw=0, label="ground truth")] if has_truth else patches
+    return [Patch(color=colour, label=label) for label, colour in colours.items()]
 
 
 def _draw_round_axes(ax: Axes, conclusions: Sequence[str], fontsize: float) -> None:

@@ -6,13 +6,15 @@ the video, its duration follows from the grids that the trace names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.question import Answered, Question
+from atlaskit.environment.question import Answered, Question, Span
+from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.events import Event, EventData, ReportData, StartData, StepData, data_of
@@ -141,13 +143,19 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
         return None
     try:
         if question.kind == "when":
-            prediction: Any = (min(answer["start_s"], answer["end_s"]), max(answer["start_s"], answer["end_s"]))
+            spans = merged(map(_span, answer["intervals"] if question.several else [answer]))
+            prediction: Any = spans if question.several else spans[0]
         else:
             prediction = answer["answer"].strip() if isinstance(answer["answer"], str) else answer["answer"]
         Question(question.text, question.choices, question.kind, prediction)  # raises for an answer of another kind
-    except (KeyError, TypeError, InputError):
+    except (KeyError, TypeError, IndexError, InputError):
         return None
     return prediction  # type: ignore[no-any-return]
+
+
+def _span(interval: Mapping[str, float]) -> Span:
+    """Return the interval of a decision, its earlier end first."""
+    return min(interval["start_s"], interval["end_s"]), max(interval["start_s"], interval["end_s"])
 
 
 def _evidence(trace: Trace) -> tuple[Evidence, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from atlaskit.agents.schemas import MOST_CITED
+from atlaskit.agents.schemas import MOST_ANSWERED, MOST_CITED
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 from atlaskit.benchmarks.atlasworld.question_writers import summary_of
-from atlaskit.environment.question import Answered, Question
+from atlaskit.environment.question import Answered, Question, spans_of
 
 COUNT_CATEGORIES = ("COUNT", "TALLY")
 
@@ -28,8 +28,10 @@ def decision_reply(
     reasoning = f"{len(found)} of {len(perception.targets(question))} wanted events are in the evidence."
     answer = answer_from(perception, question, found)
     supporting = {"supporting": cited} if can_cite else {}
-    if isinstance(answer, tuple):
-        return {"reasoning": reasoning, **supporting, "start_s": answer[0], "end_s": answer[1]}
+    if question.kind == "when":
+        intervals = [{"start_s": start_s, "end_s": end_s} for start_s, end_s in spans_of(answer)]
+        given = {"intervals": intervals[:MOST_ANSWERED]} if question.several else intervals[0]
+        return {"reasoning": reasoning, **supporting, **given}
     if question.kind != "choice":
         return {"reasoning": reasoning, **supporting, "answer": answer}
     contradicting = {"contradicting": list[Any]()} if can_cite else {}
@@ -46,6 +48,8 @@ def answer_from(perception: Perception, question: Question, found: Mapping[str, 
         return summary_of(names if is_right else reversed(names)) if names else "Nothing appears."
     if is_right and truth.category in COUNT_CATEGORIES:
         return _choice_of(perception, question, str(len(found))) if question.choices else len(found)
+    if is_right and question.several and names:
+        return tuple((event.start_s, event.end_s) for event in targets if event.id in found)
     if is_right and targets[0].id in found:
         return _true_answer(question, truth)
     if truth.category == "SSS" and names and question.choices:

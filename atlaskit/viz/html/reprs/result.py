@@ -113,10 +113,12 @@ def _path_timeline(result: Result) -> Html:
 
 
 def _path_lanes(result: Result) -> list[Lane]:
-    reports, truth = result.trace.of("report"), result.question.positions_s
+    reports, truth = result.trace.of("report"), result.question.evidence_s
     rounds = max((event.round for event in reports), default=0)
     rounds_per_lane = max(1, -(-rounds // MAX_ROUND_LANES))
     lanes = [Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])]
+    if result.intervals:
+        lanes.append(Lane("answer", outlined=result.intervals))
     if truth:
         lanes.append(Lane("ground truth", truth, colour=TRUTH))
     for first in range(1, rounds + 1, rounds_per_lane):

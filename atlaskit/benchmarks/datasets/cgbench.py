@@ -1,0 +1,150 @@
+"""CG-Bench (Chen et al., 2025): choices and the clues that settle them, from a local folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
+from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
+from atlaskit.benchmarks.datasets.places import VideoPlaces
+from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
+
+FILES = {"mini": "cgbench_mini.json", "full": "cgbench.json"}
+NAMES = {"mini": "CG-Bench mini", "full": "CG-Bench"}
+"""Names of the benchmark, by split."""
+TASKS = ("choice", "clues", "both")
+FOLDERS = ("cg_videos_720p", "cg_videos", "videos")
+SUBTITLES = "cg_subtitles"
+LETTER = re.compile(r"\(?([A-Za-z])[).:]*")
+
+
+class CGBenchRow(Row):
+    """One question as published: `answer` is the text of the choice whose letter is `right_answer`.
+
+    Needed are the video's id, the question and its choices; the other fields may be absent.
+    """
+
+    marks = (frozenset({"video_uid"}), frozenset({"question"}), frozenset({"choices"}))
+
+    qid: str = ""
+    video_uid: Annotated[str, Field(min_length=1)]
+    question: str
+    choices: tuple[str, ...]
+    answer: str | None = None
+    right_answer: str | None = None
+    clue_intervals: tuple[Interval, ...] = ()
+    domain: str = ""
+    sub_category: str = ""
+    duration: float | None = None
+
+    @model_validator(mode="after")
+    def _check_answer(self) -> CGBenchRow:
+        if self.right_answer and self.answer_index is None:
+            raise ValueError(
+                f"right_answer must be the letter of one of {len(self.choices)} choices; got {self.right_answer!r:.40}"
+            )
+        return self
+
+    @property
+    def key(self) -> str:
+        """The question's id, or what identifies it without one."""
+        return self.qid or f"{self.video_uid} {self.question}"
+
+    @property
+    def answer_index(self) -> int | None:
+        """Index of the right choice, by its letter or else its text; None if it is not known."""
+        if match := LETTER.fullmatch((self.right_answer or "").strip()):
+            index = ord(match[1].upper()) - ord("A")
+            return index if index < len(self.choices) else None
+        return self.choices.index(self.answer) if self.answer in self.choices else None
+
+    def facts(self, qid: str, task: str, has_subtitles: bool) -> dict[str, Any]:
+        """Return the facts of a case of the row."""
+        return {
+            "qid": qid,
+            "task": task,
+            "domain": self.domain,
+            "duration_s": self.duration,
+            "clues": len(self.clue_intervals),
+            "oddity": oddity(self.clue_intervals, self.duration),
+            "subtitles": has_subtitles,
+        }
+
+
+def cgbench(
+    root: str | Path,
+    *,
+    split: Literal["mini", "full"] = "mini",
+    task: Literal["choice", "clues", "both"] = "choice",
+    subtitles: bool = True,
+    rows: Iterable[Mapping[str, Any]] | None = None,
+) -> Benchmark:
+    """Load CG-Bench from a folder.
+
+    The facts of a case are `qid`, `task`, `domain`, `duration_s`, `clues` (their number), `oddity`
+    (what is odd about them: reversed, empty, before the start, beyond the end) and `subtitles`
+    (whether the case uses subtitles and has them). The category is the dataset's `sub_category`.
+    The ends of reversed intervals are put in order; no question is left out. Videos without a file
+    are listed in `missing` and reported in a warning.
+
+    Args:
+        root: Folder with `cgbench_mini.json` or `cgbench.json`, `cg_videos_720p/` and
+            `cg_subtitles/`, which lacks some.
+        split: "mini" (3,000 questions) or "full".
+        task: "choice": the question with its choices. "clues": when the video shows what answers
+            it, one or more intervals. "both": each question twice, which acc.@IoU needs.
+        subtitles: Whether the videos get their subtitles.
+        rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's file.
+
+    Raises:
+        InputError: The folder has another layout, or a row is invalid (the message names its file
+            and number).
+    """
+    home = Path(root)
+    if split not in FILES:
+        raise InputError(f'split must be "mini" or "full"; got {split!r:.40}.')
+    if task not in TASKS:
+        raise InputError(f'task must be "choice", "clues" or "both"; got {task!r:.40}.')
+    if rows is None and not (home / FILES[split]).is_file():
+        raise InputError(f"{home} holds no {FILES[split]}; pass the folder of CG-Bench.")
+    places = VideoPlaces(home, FOLDERS)
+    cases, missing = list[Case](), dict[str, None]()
+    source = [home / FILES[split]] if rows is None else rows
+    for number, (location, row) in enumerate(read_rows(source, CGBenchRow, dataset="CG-Bench")):
+        path = places.find(row.video_uid)
+        if path is None:
+            missing[row.video_uid] = None
+            continue
+        lines = find_inside(home / SUBTITLES, f"{row.video_uid}.srt") if subtitles else None
+        qid = row.qid or f"{row.video_uid}-{number}"
+        for of_task, question in _questions(location, row, task, qid):
+            facts = row.facts(qid, of_task, lines is not None)
+            cases.append(Case(question, row.video_uid, LazyVideo(path, lines), facts))
+    return build_benchmark(NAMES[split], cases, missing)
+
+
+def _questions(location: str, row: CGBenchRow, task: str, qid: str) -> Iterator[tuple[str, Question]]:
+    """Yield the questions of a row, each after its task."""
+    spans = in_order(row.clue_intervals)
+    shared = {"category": row.sub_category, "positions_s": spans}
+    if task in ("choice", "both"):
+        fields = {"answer": row.answer_index, "id": qid, **shared}
+        yield "choice", question_from_row(location, row.question, row.choices, **fields)
+    if task in ("clues", "both"):
+        fields = {"kind": "when", "several": True, "answer": spans or None, "id": f"{qid}-clues", **shared}
+        yield "clues", question_from_row(location, _clue_text(row), (), **fields)
+
+
+def _clue_text(row: CGBenchRow) -> str:
+    """Return the question of where a row's clues are; the choices say what must be told apart."""
+    choices = "\n".join(f"- {choice}" for choice in row.choices)
+    return f"When does the video show what settles this question: {row.question}\nIts possible answers:\n{choices}"

@@ -1,0 +1,103 @@
+"""Charades-STA (Gao et al., 2017): the moment that a sentence describes, from a local folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.datasets.files import LazyVideo
+from atlaskit.benchmarks.datasets.lines import read_lines
+from atlaskit.benchmarks.datasets.moments import Seconds, in_order, oddity, when_shown
+from atlaskit.benchmarks.datasets.places import VideoPlaces
+from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.errors import InputError
+
+NAME = "Charades-STA"
+FOLDERS = ("Charades_v1_480", "Charades_v1", "rgb_videos_30fps_480", "videos", "")
+ANNOTATIONS = ("", "sta_annotation", "annotations")
+LINE = re.compile(r"\s*(\S+)\s+(\S+)\s+(\S+?)\s*##(.*)", re.DOTALL)
+
+
+class CharadesRow(Row):
+    """One sentence as published, read from a line "vid start end##sentence"."""
+
+    vid: Annotated[str, Field(min_length=1)]
+    start: Seconds
+    end: Seconds
+    sentence: str
+
+    @property
+    def key(self) -> str:
+        """What identifies the sentence: it has no id."""
+        return f"{self.vid} {self.start} {self.end} {self.sentence}"
+
+
+def charades(
+    root: str | Path,
+    *,
+    split: Literal["test", "train"] = "test",
+    subtitles: bool = True,
+    rows: Iterable[Mapping[str, Any]] | None = None,
+) -> Benchmark:
+    """Load Charades-STA from a folder.
+
+    A question asks for the one interval that a sentence describes; its id is the split and the
+    number of the sentence, from 0. The facts of a case are `sentence`, `oddity` (what is odd about
+    the interval: reversed, empty, before the start) and `subtitles` (False: there are none). The
+    ends of a reversed interval are put in order; no question is left out. Videos without a file are
+    listed in `missing` and reported in a warning.
+
+    Args:
+        root: Folder with `charades_sta_test.txt` (or train) and `Charades_v1_480/` or `videos/`.
+        split: "test" or "train".
+        subtitles: Accepted as for every dataset; this one has no subtitles.
+        rows: Rows with the fields `vid`, `start`, `end` (seconds) and `sentence`, used instead of
+            the folder's file.
+
+    Raises:
+        InputError: The folder has another layout, or a line is invalid (the message names its file
+            and number).
+    """
+    home = Path(root)
+    if split not in ("test", "train"):
+        raise InputError(f'split must be "test" or "train"; got {split!r:.40}.')
+    if rows is None:
+        located = read_lines(_row_file(home, split), parse_line, CharadesRow, dataset=NAME)
+    else:
+        located = read_rows(rows, CharadesRow, dataset=NAME)
+    places = VideoPlaces(home, FOLDERS)
+    cases, missing = list[Case](), dict[str, None]()
+    for number, (location, row) in enumerate(located):
+        path = places.find(row.vid)
+        if path is None:
+            missing[row.vid] = None
+            continue
+        published = (row.start, row.end)
+        (span,) = in_order([published])
+        fields = {"kind": "when", "answer": span, "id": f"{split}-{number}", "positions_s": (span,)}
+        question = question_from_row(location, when_shown(row.sentence), (), **fields)
+        facts = {"sentence": row.sentence, "oddity": oddity([published]), "subtitles": False}
+        cases.append(Case(question, row.vid, LazyVideo(path, None), facts))
+    return build_benchmark(NAME, cases, missing)
+
+
+def parse_line(line: str) -> dict[str, str]:
+    """Return the fields of a line; raise ValueError if it has another form."""
+    match = LINE.fullmatch(line)
+    if match is None:
+        raise ValueError("each line must read “video start end##sentence”")
+    return {"vid": match[1], "start": match[2], "end": match[3], "sentence": match[4].strip()}
+
+
+def _row_file(home: Path, split: str) -> Path:
+    name = f"charades_sta_{split}.txt"
+    found = next((path for folder in ANNOTATIONS if (path := home / folder / name).is_file()), None)
+    if found is None:
+        raise InputError(f"{home} holds no {name}; pass the folder of {NAME}.")
+    return found

@@ -1,0 +1,126 @@
+"""ExtremeWhenBench (Seo and Kim, 2026), when-questions about hours of video, from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
+from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
+from atlaskit.benchmarks.datasets.places import VideoPlaces
+from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.errors import InputError
+
+NAME = "ExtremeWhenBench"
+FOLDERS = {
+    "lvbench": ("lvbench/all_videos", "lvbench"),
+    "mlvu": ("mlvu", "mlvu/video"),
+    "videomme": ("videomme/data", "videomme"),
+}
+"""Where the videos of each source lie, by the source's name in lower case without punctuation."""
+ANYWHERE = ("videos", "")
+"""Where videos of all sources lie if one's folder does not keep the sources apart."""
+SUBTITLES = ("subtitle", "subtitles")
+"""Folders of a source that may hold subtitles."""
+
+
+class ExtremeWhenRow(Row):
+    """One question as published.
+
+    Needed are the video's id, the question and, in one row of a file at least, the interval.
+    """
+
+    marks = (frozenset({"correct_interval"}), frozenset({"question"}), frozenset({"video_id"}))
+
+    qid: str = ""
+    video_id: Annotated[str, Field(min_length=1)]
+    source_corpus: str = ""
+    question: str
+    correct_interval: Interval | None = None
+    video_duration_s: float | None = None
+    event_summary: str = ""
+    category: str = ""
+
+    @property
+    def key(self) -> str:
+        """The question's id, or what identifies it without one."""
+        return self.qid or f"{self.video_id} {self.question} {self.correct_interval}"
+
+    @property
+    def source(self) -> str:
+        """The source of the video as `FOLDERS` writes it."""
+        return "".join(filter(str.isalnum, self.source_corpus)).lower()
+
+    def facts(self, has_subtitles: bool) -> dict[str, Any]:
+        """Return the facts of the row's case."""
+        return {
+            "source_corpus": self.source_corpus,
+            "duration_s": self.video_duration_s,
+            "event_summary": self.event_summary,
+            "oddity": oddity(filter(None, [self.correct_interval]), self.video_duration_s),
+            "subtitles": has_subtitles,
+        }
+
+
+def extremewhen(
+    root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None
+) -> Benchmark:
+    """Load ExtremeWhenBench from a folder.
+
+    The dataset has annotations only; its videos are those of LVBench, MLVU and Video-MME. Every
+    question asks for one interval. The facts of a case are `source_corpus`, `duration_s`,
+    `event_summary`, `oddity` (what is odd about the interval: reversed, empty, before the start,
+    beyond the end) and `subtitles` (whether the case uses subtitles and has them). The ends of a
+    reversed interval are put in order; no question is left out. Videos without a file are listed in
+    `missing` and reported in a warning.
+
+    Args:
+        root: Folder with a Parquet or JSON file of the rows, and the videos in
+            `lvbench/all_videos/`, `mlvu/`, `videomme/data/` or `videos/`, or one level below.
+        subtitles: Whether the videos get their subtitles, where the folder of their source has
+            `subtitle/ID.srt`.
+        rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
+
+    Raises:
+        InputError: The folder has another layout, or a row is invalid (the message names its file
+            and number).
+    """
+    home = Path(root)
+    places = {source: VideoPlaces(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()}
+    everywhere = VideoPlaces(home, (*(folder for folders in FOLDERS.values() for folder in folders), *ANYWHERE))
+    cases, missing = list[Case](), dict[str, None]()
+    source = _row_files(home) if rows is None else rows
+    for location, row in read_rows(source, ExtremeWhenRow, dataset=NAME):
+        path = places.get(row.source, everywhere).find(row.video_id)
+        if path is None:
+            missing[row.video_id] = None
+            continue
+        lines = _find_subtitles(home, row) if subtitles else None
+        spans = in_order(filter(None, [row.correct_interval]))
+        fields = {
+            "kind": "when",
+            "answer": spans[0] if spans else None,
+            "id": row.qid or f"{row.video_id}-{len(cases)}",
+            "category": row.category,
+            "positions_s": spans,
+        }
+        question = question_from_row(location, row.question, (), **fields)
+        cases.append(Case(question, row.video_id, LazyVideo(path, lines), row.facts(lines is not None)))
+    return build_benchmark(NAME, cases, missing)
+
+
+def _find_subtitles(home: Path, row: ExtremeWhenRow) -> Path | None:
+    folders = (home / row.source / name for name in SUBTITLES) if row.source in FOLDERS else ()
+    return next(filter(None, (find_inside(folder, f"{row.video_id}.srt") for folder in folders)), None)
+
+
+def _row_files(home: Path) -> list[Path]:
+    files = [*sorted(home.rglob("*.parquet")), *sorted(home.glob("*.json"))]
+    if not files:
+        raise InputError(f"{home} holds no Parquet or JSON file with questions; pass the folder of {NAME}.")
+    return files

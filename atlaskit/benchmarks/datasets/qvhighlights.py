@@ -1,0 +1,105 @@
+"""QVHighlights (Lei et al., 2021): the windows that show a sentence, from a local folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.datasets.files import LazyVideo
+from atlaskit.benchmarks.datasets.lines import parse_json, read_lines
+from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity, when_shown
+from atlaskit.benchmarks.datasets.places import VideoPlaces
+from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.errors import InputError
+
+NAME = "QVHighlights"
+SPLITS = ("val", "train", "test")
+FOLDERS = ("videos", "qvhighlights_videos", "qvhilights_videos", "")
+
+
+class QVHighlightsRow(Row):
+    """One sentence as published; the test split has no windows."""
+
+    qid: str = ""
+    query: str
+    vid: Annotated[str, Field(min_length=1)]
+    duration: float | None = None
+    relevant_windows: tuple[Interval, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The sentence's id, or what identifies it without one."""
+        return self.qid or f"{self.vid} {self.query}"
+
+
+def qvhighlights(
+    root: str | Path,
+    *,
+    split: Literal["val", "train", "test"] = "val",
+    subtitles: bool = True,
+    rows: Iterable[Mapping[str, Any]] | None = None,
+) -> Benchmark:
+    """Load QVHighlights from a folder.
+
+    A question asks for every window of the video that shows what a sentence says. The facts of a
+    case are `query`, `duration_s`, `windows` (their number), `oddity` (what is odd about them:
+    reversed, empty, before the start, beyond the end) and `subtitles` (False: there are none). The
+    ends of reversed windows are put in order; no question is left out. Videos without a file are
+    listed in `missing` and reported in a warning.
+
+    Args:
+        root: Folder with `highlight_val_release.jsonl` (or train, test) and `videos/`.
+        split: "val", "train", or "test", whose windows are not published.
+        subtitles: Accepted as for every dataset; this one has no subtitles.
+        rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's file.
+
+    Raises:
+        InputError: The folder has another layout, or a row is invalid (the message names its file
+            and line).
+    """
+    home = Path(root)
+    if split not in SPLITS:
+        raise InputError(f"split must be one of {', '.join(SPLITS)}; got {split!r:.40}.")
+    if rows is None:
+        file = _row_file(home, split)
+        located = read_lines(file, parse_json, QVHighlightsRow, dataset=NAME)
+    else:
+        located = read_rows(rows, QVHighlightsRow, dataset=NAME)
+    places = VideoPlaces(home, FOLDERS)
+    cases, missing = list[Case](), dict[str, None]()
+    for location, row in located:
+        path = places.find(row.vid)
+        if path is None:
+            missing[row.vid] = None
+            continue
+        windows = in_order(row.relevant_windows)
+        fields = {
+            "kind": "when",
+            "several": True,
+            "answer": windows or None,
+            "id": row.qid or f"{row.vid}-{len(cases)}",
+            "positions_s": windows,
+        }
+        question = question_from_row(location, when_shown(row.query), (), **fields)
+        facts = {
+            "query": row.query,
+            "duration_s": row.duration,
+            "windows": len(windows),
+            "oddity": oddity(row.relevant_windows, row.duration),
+            "subtitles": False,
+        }
+        cases.append(Case(question, row.vid, LazyVideo(path, None), facts))
+    return build_benchmark(NAME, cases, missing)
+
+
+def _row_file(home: Path, split: str) -> Path:
+    name = f"highlight_{split}_release.jsonl"
+    found = next((path for path in (home / name, home / "data" / name) if path.is_file()), None)
+    if found is None:
+        raise InputError(f"{home} holds no {name}; pass the folder of {NAME}.")
+    return found

@@ -1,0 +1,230 @@
+"""A question of several intervals through prompts, schemas, methods, cache, tables and displays."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import matplotlib.pyplot as plt
+import pytest
+from pydantic import ValidationError
+from support.model_doubles import Babbler, Counting, Overruled
+from support.searches import RecordingOracle, text_of
+from support.stand_ins import Flat
+
+import atlaskit as ak
+from atlaskit.agents import schemas
+from atlaskit.agents.baselines import METHODS
+from atlaskit.agents.master import prediction
+from atlaskit.agents.search import ask
+from atlaskit.agents.verbalize import ANSWER_FORMS, question_text
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.tenhour import ten_hour
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import canonical_json
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError, ModelWarning
+from atlaskit.evaluation import tables
+from atlaskit.evaluation.runner import evaluate
+from atlaskit.models.answers import find_answer
+from atlaskit.models.completion import Completion
+from atlaskit.models.protocol import Request
+from atlaskit.models.schema import json_schema
+from atlaskit.models.usage import Usage
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.viz import plots
+from atlaskit.viz.html.event_summaries import event_summary
+from atlaskit.viz.html.reprs import result as result_repr
+from atlaskit.viz.walk.source import open_run
+
+matplotlib.use("Agg")
+SMALL: dict[str, Any] = {"cell": 32}
+GIVEN = [{"start_s": 30.0, "end_s": 20.0}, {"start_s": 1.0, "end_s": 2.0}, {"start_s": 20.5, "end_s": 41.0}]
+
+
+@pytest.fixture(scope="module")
+def recurring(world: World) -> Question:
+    (question,) = world.several
+    return question
+
+
+@pytest.fixture(scope="module")
+def found(world: World, recurring: Question, shared_cache: Cache) -> Result:
+    return ask(world.drawn, recurring, vlm=Oracle(world), cache=shared_cache, **SMALL)
+
+
+def scripted(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+    return {**answer, "intervals": GIVEN}
+
+
+def test_only_the_new_question_gets_the_new_words() -> None:
+    one, several = Question("When?", kind="when"), Question("When?", kind="when", several=True)
+    assert question_text(one) == f"The question: When?\n{ANSWER_FORMS['when']}"
+    assert question_text(several) == f"The question: When?\n{ANSWER_FORMS['when, several']}"
+
+
+def test_the_schema_takes_one_to_sixteen_intervals_in_the_video() -> None:
+    schema = schemas.decision_schema("when", 0, 60.0, ("A",), has_several=True)
+
+    def answer(*spans: tuple[float, float], **more: Any) -> Any:
+        intervals = [{"start_s": start_s, "end_s": end_s} for start_s, end_s in spans]
+        return schema.model_validate({"reasoning": "", "supporting": ["A"], "intervals": intervals, **more})
+
+    several = Question("When?", kind="when", several=True)
+    assert prediction(several, answer((5, 6), (3, 1), (2, 4))) == ((1.0, 4.0), (5.0, 6.0))
+    assert prediction(several, answer((1, 2))) == ((1.0, 2.0),)
+    assert len(answer(*((i, i + 1) for i in range(16))).intervals) == schemas.MOST_ANSWERED
+    for bad in ([], [(1, 1)], [(0, 61)], [(-1, 2)], [(i, i + 1) for i in range(17)]):
+        with pytest.raises(ValidationError):
+            answer(*bad)
+    with pytest.raises(ValidationError):
+        answer((1, 2), supporting=["B"])
+    one = json_schema(schemas.decision_schema("when", 0, 60.0, ("A",)))
+    assert "intervals" not in one["properties"] and "start_s" in one["properties"]
+
+
+def test_the_words_and_the_schema_must_not_change() -> None:
+    """Cached replies are found by them, as by those of every other question."""
+    question = Question("When?", kind="when", several=True)
+    schema = json_schema(schemas.decision_schema("when", 0, 60.0, ("A",), has_several=True))
+    frozen = hashlib.sha256(canonical_json([question_text(question), schema]).encode()).hexdigest()
+    assert frozen[:16] == "a8f07befd33277d2"
+
+
+def test_a_model_without_a_grammar_may_leave_out_the_list_of_one() -> None:
+    schema = schemas.decision_schema("when", 0, 60.0, (), has_several=True)
+    text = 'Here: {"reasoning": "r", "intervals": {"start_s": "1.5", "end_s": 2}}'
+    found = find_answer(Completion(text, "", Usage()), schema)
+    assert prediction(Question("When?", kind="when", several=True), found.answer) == ((1.5, 2.0),)
+
+
+def test_the_oracle_finds_every_interval_and_a_replay_repeats_it(
+    world: World, recurring: Question, found: Result, shared_cache: Cache
+) -> None:
+    assert isinstance(recurring.answer, tuple) and len(recurring.answer) == 3
+    assert found.prediction == recurring.answer and found.is_right and recurring.score(found.prediction) == 1.0
+    assert found.intervals == recurring.answer and found.interval is None and found.choice is None
+    assert found.answer == recurring.in_words(recurring.answer) and found.answer.count("–") == 3
+    counting = Counting(Oracle(world))
+    again = ask(world.drawn, recurring, vlm=counting, cache=shared_cache, **SMALL)
+    assert counting.calls == [] and again.to_json() == found.to_json()
+    assert json.loads(found.to_json())["prediction"] == [list(span) for span in recurring.answer]
+    clumsy = ask(world.drawn, recurring, vlm=Oracle(world, miss=0.6, seed=2), cache=shared_cache, **SMALL)
+    assert clumsy.prediction is None or set(clumsy.intervals) < set(recurring.answer)
+
+
+def test_the_words_reach_the_model_and_its_answer_is_put_in_order(world: World, cache: Cache) -> None:
+    oracle = RecordingOracle(world)
+    model = Overruled(oracle, decision=scripted)
+    result = ask(world.drawn, world.several[0], vlm=model, cache=cache, **SMALL)
+    (decision,) = [request for request in oracle.requests if request.step == "decision"]
+    assert ANSWER_FORMS["when, several"] in text_of(decision) and ANSWER_FORMS["when"] not in text_of(decision)
+    assert result.prediction == ((1.0, 2.0), (20.0, 41.0)) and not result.is_right
+
+
+@pytest.mark.parametrize("method", ["uniform", "captions", "subtitles", "blind", "composite"])
+def test_baselines_answer_with_several_intervals(method: str, world: World, cache: Cache) -> None:
+    model = Overruled(Babbler(2), decision=scripted)
+    settings: dict[str, Any] = {"captions": {"clip_s": 300.0}, "composite": {"cell": 32}}.get(method, {})
+    first = METHODS[method](world.drawn, "When?", vlm=model, kind="when", several=True, cache=cache, **settings)
+    assert first.prediction == ((1.0, 2.0), (20.0, 41.0)) and first.answer == "1.00–2.00 s, 20.00–41.00 s"
+    again = METHODS[method](
+        world.drawn, "When?", vlm=model, kind="when", several=True, cache=cache, replay=True, **settings
+    )
+    assert again.to_json() == first.to_json() and again.spent.calls == 0
+
+
+def test_a_saved_run_reads_back_its_intervals(found: Result, recurring: Question, tmp_path: Path) -> None:
+    found.save(tmp_path / "run.json")
+    for run in (tmp_path / "run.json", found.trace):
+        source = open_run(run)
+        assert source.question == recurring and source.answer == found.answer and source.is_right
+    (decision,) = found.trace.of("decision")
+    assert event_summary(decision).count("–") == 3
+    broken = {**(decision.data or {}), "answer": {"intervals": [{"start_s": 1.0}], "reasoning": ""}}
+    events = tuple(replace(each, data=broken) if each is decision else each for each in found.trace)
+    assert open_run(Trace(events)).answer is None
+
+
+def test_each_interval_is_drawn(found: Result, recurring: Question) -> None:
+    unplaced = replace(found, question=replace(recurring, positions_s=()))
+    for run in (found, unplaced):
+        for draw in (plots.path, plots.rounds):
+            patches = draw(run).patches
+            for label in ("ground truth", "answer"):
+                drawn = [patch for patch in patches if patch.get_label() == label]
+                spans = [patch.get_extents().transformed(patch.axes.transData.inverted()) for patch in drawn]  # type: ignore[union-attr]
+                times = [time_s for box in spans for time_s in (box.x0, box.x1)]
+                assert times == pytest.approx([time_s for span in found.intervals for time_s in span])
+            plt.close("all")
+        lanes = {lane.name: lane for lane in result_repr._path_lanes(run)}
+        assert lanes["answer"].outlined == lanes["ground truth"].filled == found.intervals
+    wrong = replace(found, prediction=((1.0, 2.0), (3.0, 4.0)))
+    assert found.answer and found.answer in result_repr.result(wrong), "the correct answer"
+    assert "1.00–2.00 s, 3.00–4.00 s" in str(wrong) and found.answer in str(wrong)
+
+
+def test_tables_keep_several_intervals(world: World, recurring: Question, tmp_path: Path) -> None:
+    cases = [*world.cases(drawn=True, several=True), *world.cases(drawn=True)[:1]]
+    rows = evaluate(cases, vlm=Oracle(world), cache=Cache(tmp_path / "cache"), progress=False, **SMALL)
+    assert rows["prediction"][0] == recurring.answer and rows["score"][0] == 1.0
+    for name in ("rows.csv", "rows.parquet"):
+        tables.save(rows, tmp_path / name)
+        assert tables.load(tmp_path / name)["prediction"].tolist() == rows["prediction"].tolist()
+        tables.save(rows[:1], tmp_path / name)
+        assert tables.load(tmp_path / name)["prediction"].tolist() == [recurring.answer]
+    (sample, _) = tables.samples(rows, cases)
+    assert sample["target"] == sample["resps"][0][0] == recurring.in_words(recurring.answer)  # type: ignore[arg-type]
+    assert ak.statistics.recall_at(rows).mean == 1.0
+
+
+def test_a_wrong_answer_is_diagnosed_by_the_places_of_all_intervals(world: World, shared_cache: Cache) -> None:
+    cases = world.cases(drawn=True, several=True)
+    (failure,) = ak.diagnosis.failures(cases, vlm=partial(Oracle, miss=1.0), cache=shared_cache, **SMALL)
+    assert failure.row()["truth"].count("–") == len(failure.result.question.positions_s) == 3
+    assert len((*failure.diagnosis.unseen, *failure.diagnosis.overlooked)) == 3 and failure.diagnosis.mode
+
+
+def test_a_ten_hour_variant_moves_every_interval(world: World) -> None:
+    case, other = world.cases(drawn=True, several=True)[0], replace(world.cases(drawn=True)[0], video="another")
+    (moved,) = ten_hour([case], among=[other], duration_s=1300.0, seed=3)
+    (at_start,) = ten_hour([case], among=[other], duration_s=1300.0, seed=1)
+    assert {moved.facts["offset_s"], at_start.facts["offset_s"]} == {0.0, 600.0}
+    for each in (moved, at_start):
+        shifted = tuple((a + each.facts["offset_s"], b + each.facts["offset_s"]) for a, b in case.question.positions_s)
+        assert each.question.answer == each.question.positions_s == shifted and each.question.several
+
+
+def test_the_questions_of_several_intervals_change_no_others(world: World, tmp_path: Path) -> None:
+    before = world.questions
+    assert all(case.question.several for case in world.cases(several=True)) and world.questions == before
+    assert not any(case.question.several for case in world.cases())
+    assert world.several[0].text not in {question.text for question in before}
+    ids = [question.id for question in (*world.several, *before)]
+    assert len(ids) == len(set(ids))
+    hour, long = (atlasworld(5, length_s, directory=tmp_path) for length_s in (3600, 36_000))
+    assert [(each.text, len(each.answer)) for each in hour.several] == [  # type: ignore[arg-type]
+        (each.text, len(each.answer))
+        for each in long.several  # type: ignore[arg-type]
+    ], "the clips that all worlds share repeat, and are not asked about"
+    with pytest.raises(InputError, match="one of this world's"):
+        world.question("When is a purple cow on screen?")
+
+
+def test_nano_is_told_that_it_was_taught_one_interval(world: World, shared_cache: Cache) -> None:
+    model = Babbler(1)
+    model.name = "nano@1"
+    with pytest.warns(ModelWarning, match="was taught to answer with one interval"):
+        METHODS["blind"](world.drawn, "When?", vlm=model, kind="when", several=True, cache=shared_cache)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        METHODS["blind"](world.drawn, "When?", vlm=model, kind="when", cache=shared_cache)
+        model.name = "other"
+        METHODS["blind"](Flat(), "When?", vlm=model, kind="when", several=True, cache=shared_cache)
