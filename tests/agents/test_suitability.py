@@ -62,7 +62,7 @@ def test_nano_on_another_video_warns_once(method: str, world: World, shared_cach
     assert len(told) == 1 and told[0].startswith("nano@1 knows only AtlasWorlds")
 
 
-FREE = ("retrieval",)
+FREE = ("retrieval", "videotree", "videoagent")
 """Methods whose calls want free words."""
 
 
