@@ -158,7 +158,7 @@ class Frames:
         except (ValueError, TypeError, RecursionError):
             return False
         are_frames = all(type(member) is int and member in allowed for member in members)
-        return is_disjoint and are_frames and all(map(self._is_time, times_s))
+        return isinstance(clusters, list) and is_disjoint and are_frames and all(map(self._is_time, times_s))
 
     def _is_time(self, value: object) -> bool:
         return type(value) is float and 0 <= value < self.video.duration_s
