@@ -8,7 +8,7 @@ from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Words
 from atlaskit.agents.verbalize import quote_line
 from atlaskit.environment.render import Frame
-from atlaskit.models.protocol import Request
+from atlaskit.models.protocol import Image, Request
 from atlaskit.video.subtitles import Line
 
 ONLOOKER = (
@@ -39,5 +39,5 @@ class StillCall:
     def request(self) -> Request:
         """Return the request to the model."""
         said = "\n".join(map(quote_line, self.subtitles))
-        parts = [self.frame, PUT_INTO_WORDS, *([f"Said at this moment:\n{said}"] if said else [])]
+        parts: list[str | Image] = [self.frame, PUT_INTO_WORDS, *([f"Said at this moment:\n{said}"] if said else [])]
         return Request("worker", "frame", brief(ONLOOKER, *parts), StillAnswer, self)

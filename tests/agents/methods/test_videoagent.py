@@ -88,7 +88,7 @@ def test_a_certain_answer_costs_five_frames_a_judgement_and_the_answer(brief_wor
 def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, cache: Cache) -> None:
     model = Noting(judging(brief_world, looks((4, "a star"), (0, "a red circle"))))
     result = look(brief_world, model, cache)
-    first, second = model.of(JudgeCall)
+    _, second = model.of(JudgeCall)
     picks = model.of(PickCall)
     assert [(pick.view.grid.start_s, pick.view.grid.end_s, pick.look_for) for pick in picks[:2]] == [
         (0.0, 12.0, "a red circle"),

@@ -87,7 +87,7 @@ def test_a_question_costs_its_frames_its_ratings_and_the_answer(brief_world: Wor
 
 
 def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World, cache: Cache) -> None:
-    """Not those that have the number of the frame's row: rows are in order of time, groups need not be."""
+    """A rating is of a row, and rows are in order of time."""
     model = Noting(rating(brief_world, 1, 3, 2, 1))
     tree(brief_world, model, cache, clusters=6, most_clusters=6)
     frames = Frames(brief_world.drawn, cache)
