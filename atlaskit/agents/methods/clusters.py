@@ -1,4 +1,4 @@
-"""`Frames`: the moments of a video in groups of frames that look alike, without any model.
+"""`SimilarFrames`: the moments of a video in groups of frames that look alike, without any model.
 
 A frame is described by a thumbnail of 16×9 pixels and a histogram of its colours. k-means divides
 all frames of a video, and Ward's method divides a group again. Groups are entries of the cache: a
@@ -49,7 +49,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Frames:
+class SimilarFrames:
     """The frames of a video that are compared with each other."""
 
     video: Video

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
-from atlaskit.agents.methods.clusters import MOST_FRAMES, Cluster, Frames
+from atlaskit.agents.methods.clusters import MOST_FRAMES, Cluster, SimilarFrames
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
 from atlaskit.agents.methods.stills import Album, Note, StillSettings, moments_of, rows_of
 from atlaskit.agents.prompts import RelevanceCall
@@ -98,7 +98,7 @@ def videotree(
     run = MethodRun(video, question, choices, vlm, **settings)
     check_writes_freely(run.vlm, "videotree")
     shown = StillSettings.of(run, size, fit, subtitles)
-    album, frames = Album(run, shown, threads), Frames(run.video, run.cache, most_frames)
+    album, frames = Album(run, shown, threads), SimilarFrames(run.video, run.cache, most_frames)
     own = {"clusters": clusters, "most_clusters": most_clusters, "enough": enough, "branches": branches}
     own |= {"most_frames": most_frames, "grow": grow, "context": context}
     run.begin("videotree", {**shown.recorded(), **own})
@@ -114,7 +114,7 @@ class Tree:
 
     run: MethodRun
     album: Album
-    frames: Frames
+    frames: SimilarFrames
     branches: int
 
     def broaden(self, count: int, most: int, enough: int) -> dict[Cluster, int]:

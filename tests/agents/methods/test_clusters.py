@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis.extra.numpy import arrays
 from support.stand_ins import Flat
 
-from atlaskit.agents.methods.clusters import MOST_FRAMES, THUMBNAIL, Cluster, Frames, descriptors
+from atlaskit.agents.methods.clusters import MOST_FRAMES, THUMBNAIL, Cluster, SimilarFrames, descriptors
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
 from atlaskit.errors import FrameError, InputError
@@ -60,7 +60,7 @@ def seconds(cluster: Cluster) -> set[int]:
 
 def test_frames_of_a_colour_are_a_group() -> None:
     video = Scenes()
-    clusters = Frames(video, Cache(None)).clusters(3)
+    clusters = SimilarFrames(video, Cache(None)).clusters(3)
     colours = [{video.colour(second) for second in each.members} for each in clusters]
     assert len(colours) == 3 and sorted(map(list, colours)) == [[0], [1], [2]]
     assert sorted(member for each in clusters for member in each.members) == list(range(24))
@@ -68,7 +68,7 @@ def test_frames_of_a_colour_are_a_group() -> None:
 
 
 def test_parts_divide_a_group_and_the_smallest_are_single_frames() -> None:
-    frames = Frames(Scenes(), Cache(None))
+    frames = SimilarFrames(Scenes(), Cache(None))
     (cluster, *_) = frames.clusters(3)
     parts = frames.parts(cluster, 4)
     assert len(parts) == 4 and sorted(m for part in parts for m in part.members) == list(cluster.members)
@@ -78,42 +78,42 @@ def test_parts_divide_a_group_and_the_smallest_are_single_frames() -> None:
 
 
 def test_a_video_of_one_picture_has_one_group() -> None:
-    (cluster,) = Frames(Flat(), Cache(None)).clusters(8)
+    (cluster,) = SimilarFrames(Flat(), Cache(None)).clusters(8)
     assert cluster.members == tuple(range(16))
-    assert len(Frames(Flat(), Cache(None)).parts(cluster, 4)) == 4
+    assert len(SimilarFrames(Flat(), Cache(None)).parts(cluster, 4)) == 4
 
 
 def test_frames_that_cannot_be_decoded_are_in_no_group() -> None:
     cache = Cache(None)
-    clusters = Frames(Scenes(broken=(4.0, 9.0)), cache).clusters(3)
+    clusters = SimilarFrames(Scenes(broken=(4.0, 9.0)), cache).clusters(3)
     assert {member for each in clusters for member in each.members} == set(range(24)) - {4, 5, 6, 7, 8}
-    assert Frames(Scenes(broken=(0.0, 24.0)), Cache(None)).clusters(3) == []
+    assert SimilarFrames(Scenes(broken=(0.0, 24.0)), Cache(None)).clusters(3) == []
     assert {kind_of(entry.key) for entry in cache.entries()} == {"features", "clusters"}
     passing = Cache(None)
-    Frames(Scenes(broken=(4.0, 9.0), is_lasting=False), passing).clusters(3)
+    SimilarFrames(Scenes(broken=(4.0, 9.0), is_lasting=False), passing).clusters(3)
     assert not list(passing.entries()), "a frame that could not be read this time is tried again"
 
 
 def test_ten_hours_cost_as_many_frames_as_one() -> None:
     hour, long = Scenes(3_600.0), Scenes(36_000.0)
     for video in (hour, long):
-        Frames(video, Cache(None), most=360).clusters(3)
+        SimilarFrames(video, Cache(None), most=360).clusters(3)
         assert video.asked == 360
-    assert long.keyframes == 360 and Frames(long, Cache(None)).count == MOST_FRAMES
+    assert long.keyframes == 360 and SimilarFrames(long, Cache(None)).count == MOST_FRAMES
     short = Scenes()
-    Frames(short, Cache(None)).clusters(3)
+    SimilarFrames(short, Cache(None)).clusters(3)
     assert short.keyframes == 0 and short.asked == 24, "one frame a second, exactly"
 
 
 def test_what_was_grouped_before_decodes_nothing_and_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, video = Cache(None), Scenes()
-    frames = Frames(video, cache)
+    frames = SimilarFrames(video, cache)
     clusters = frames.clusters(3)
     parts = frames.parts(clusters[0], 2)
     asked = video.asked
     cache.prune(kinds=["features"])
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    again = Frames(video, cache)
+    again = SimilarFrames(video, cache)
     assert again.clusters(3) == clusters and again.parts(clusters[0], 2) == parts and video.asked == asked
     with pytest.raises(InputError, match=r"scikit-learn, which is not installed: pip install 'atlaskit\[notebook\]'"):
         again.clusters(4)
@@ -121,7 +121,7 @@ def test_what_was_grouped_before_decodes_nothing_and_needs_no_library(monkeypatc
 
 def test_groups_are_the_same_on_any_number_of_threads() -> None:
     def grouped(_: int) -> tuple[list[Cluster], list[Cluster]]:
-        frames = Frames(Scenes(60.0), Cache(None))
+        frames = SimilarFrames(Scenes(60.0), Cache(None))
         clusters = frames.clusters(5)
         return clusters, frames.parts(clusters[0], 3)
 
@@ -149,20 +149,20 @@ FOREIGN = {
 @pytest.mark.parametrize("name", FOREIGN)
 def test_groups_of_a_foreign_cache_are_checked(name: str) -> None:
     cache, video = Cache(None), Scenes()
-    clusters = Frames(video, cache).clusters(3)
+    clusters = SimilarFrames(video, cache).clusters(3)
     (key,) = (entry.key for entry in cache.entries() if kind_of(entry.key) == "clusters")
     cache.put(key, FOREIGN[name])
-    assert Frames(video, cache).clusters(3) == clusters
+    assert SimilarFrames(video, cache).clusters(3) == clusters
 
 
 @pytest.mark.parametrize("entry", [b"\x00", b"[]", b"{}", b'{"times_s":[1.5],"pixels":"AAAA"}', b'{"times_s":3}'])
 def test_features_of_a_foreign_cache_are_checked(entry: bytes) -> None:
     cache, video = Cache(None), Scenes()
-    clusters = Frames(video, cache).clusters(3)
+    clusters = SimilarFrames(video, cache).clusters(3)
     keys = {kind_of(each.key): each.key for each in cache.entries()}
     cache.put(keys["features"], entry)
     cache.prune(kinds=["clusters"])
-    assert Frames(video, cache).clusters(3) == clusters
+    assert SimilarFrames(video, cache).clusters(3) == clusters
     assert json.loads(cache.get(keys["features"]) or b"")["times_s"][0] == 0.5
 
 

@@ -21,7 +21,7 @@ from atlaskit.agents.prompts.videoagent import judge_schema, pick_schema
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.models.errors import Refused
+from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.result import Result
@@ -31,14 +31,14 @@ from atlaskit.video.opening import open_video
 class Noting(ModelWrapper):
     """A model that notes the facts of each call, and refuses the calls of some steps."""
 
-    def __init__(self, model: Any, *refused: str) -> None:
+    def __init__(self, model: Any, *refused: str, error: type[Exception] = Refused) -> None:
         super().__init__(model)
-        self.refused, self.facts = refused, list[Any]()
+        self.refused, self.error, self.facts = refused, error, list[Any]()
 
     def complete(self, request: Request, **control: CallControl) -> Reply:  # type: ignore[override]
         assert len(request.images) <= 1
         if request.step in self.refused:
-            raise Refused("the call failed")
+            raise self.error("the call failed")
         self.facts.append(request.facts)
         return self.model.complete(request)
 
@@ -196,6 +196,14 @@ def test_a_failed_call_costs_what_it_asked_for(brief_world: World) -> None:
         assert steps(result) == left
     flaky = Flaky(wanted, rate=0.4, steps=("frame", "pick"))
     assert look(brief_world, flaky, Cache(None)).prediction is not None and flaky.failed
+
+
+def test_a_server_that_vanishes_later_costs_the_frames_and_not_the_run(brief_world: World, cache: Cache) -> None:
+    wanted = judging(brief_world, looks(*((segment, "x") for segment in range(5))))
+    result = look(brief_world, Noting(wanted, "pick", error=Unreachable), cache)
+    assert result.prediction is not None and steps(result) == {"frame": 5, "videoagent": 1}
+    with pytest.raises(Unreachable):
+        look(brief_world, Noting(wanted, "frame", "videoagent", "decision", error=Unreachable), Cache(None))
 
 
 def test_a_replay_elsewhere_needs_no_file(brief_world: World, tmp_path: Path) -> None:

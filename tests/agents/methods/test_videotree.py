@@ -14,7 +14,7 @@ from support.model_doubles import Babbler, Counting, Flaky, Overruled, Slow, Spi
 import atlaskit as ak
 from atlaskit.agents.baselines import blind, videoagent, videotree
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.methods.clusters import Cluster, Frames
+from atlaskit.agents.methods.clusters import Cluster, SimilarFrames
 from atlaskit.agents.prompts import RelevanceCall, StillCall, TextCall
 from atlaskit.agents.prompts.videotree import relevance_schema
 from atlaskit.benchmarks.atlasworld import World
@@ -90,7 +90,7 @@ def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World,
     """A rating is of a row, and rows are in order of time."""
     model = Noting(rating(brief_world, 1, 3, 2, 1))
     tree(brief_world, model, cache, clusters=6, most_clusters=6)
-    frames = Frames(brief_world.drawn, cache)
+    frames = SimilarFrames(brief_world.drawn, cache)
     groups = sorted(frames.clusters(6), key=lambda group: group.time_s)
     (call,) = model.of(RelevanceCall)
     rows = {still.frame.time_s: still for still in model.of(StillCall)}

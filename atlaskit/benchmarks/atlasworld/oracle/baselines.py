@@ -1,4 +1,4 @@
-"""The oracle's replies to the calls that methods share: frames, captions, records, text."""
+"""The oracle's replies to the calls that methods share: frames, captions, records, stills, text."""
 
 from __future__ import annotations
 
