@@ -13,10 +13,23 @@ from atlaskit.agents.methods.frames import composite, uniform
 from atlaskit.agents.methods.retrieval import retrieval
 from atlaskit.agents.methods.run import MethodSettings
 from atlaskit.agents.methods.text import blind, subtitles_only
+from atlaskit.agents.methods.videoagent import videoagent
+from atlaskit.agents.methods.videotree import videotree
 from atlaskit.agents.search import ask
 from atlaskit.runs.result import Result
 
-__all__ = ["METHODS", "blind", "captions", "composite", "retrieval", "settings_of", "subtitles_only", "uniform"]
+__all__ = [
+    "METHODS",
+    "blind",
+    "captions",
+    "composite",
+    "retrieval",
+    "settings_of",
+    "subtitles_only",
+    "uniform",
+    "videoagent",
+    "videotree",
+]
 
 METHODS: dict[str, Callable[..., Result]] = {
     "video-rlm": ask,
@@ -26,6 +39,8 @@ METHODS: dict[str, Callable[..., Result]] = {
     "subtitles": subtitles_only,
     "blind": blind,
     "retrieval": retrieval,
+    "videotree": videotree,
+    "videoagent": videoagent,
 }
 """All methods, by name."""
 

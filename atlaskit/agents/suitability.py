@@ -1,4 +1,4 @@
-"""Warns if a model is asked what it was not taught: nano knows AtlasWorlds, and one interval."""
+"""Which models suit a video, a question and a method: what nano was taught, and what not."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 import warnings
 
 from atlaskit.environment.question import Question
-from atlaskit.errors import ModelWarning, printable
-from atlaskit.models.presets import Preset
+from atlaskit.errors import InputError, ModelWarning, printable
+from atlaskit.models.presets import Preset, preset_for
+from atlaskit.models.protocol import Model
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import Video
 
@@ -50,4 +51,13 @@ def warn_if_unsuitable(model_name: str, preset: Preset, video: Video, question: 
             f"answers mean little. Name another model, or ask for one interval.",
             ModelWarning,
             stacklevel=3,
+        )
+
+
+def check_writes_freely(model: Model, method: str) -> None:
+    """Raise InputError if a method needs free words of a model that was taught fixed forms only."""
+    if not preset_for(model).writes_freely:
+        raise InputError(
+            f"{method} needs a model that writes free text, and {printable(model.name, 60)} was taught the calls of "
+            f"Video-RLM alone: name another model, or use video-rlm, uniform or composite."
         )

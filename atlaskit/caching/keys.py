@@ -33,6 +33,8 @@ VERSIONS = {
     "habits": 1,
     "answered": 1,
     "timing": 2,
+    "features": 1,
+    "clusters": 1,
 }
 """Version of each kind. Raise it when the code makes other entries: old ones are then unused."""
 
@@ -145,9 +147,17 @@ def sheet_key(video: str, items: Sequence[tuple[str, float, str]], cell: int | t
     return entry_key("sheet", tiles=VERSIONS["tile"], video=video, items=[list(i) for i in items], cell=cell, fit=fit)
 
 
-def still_key(video: str, time_s: float) -> str:
-    """Return the key of a still, by the fingerprint of the file and the time in it."""
-    return entry_key("still", video=video, time_us=_microseconds(time_s))
+def still_key(video: str, time_s: float, cell: tuple[int, int] | None = None, fit: str = "") -> str:
+    """Return the key of an image of one frame.
+
+    Args:
+        video: Fingerprint of the file.
+        time_s: Time in that file.
+        cell: (width, height) of the image in pixels; None for a still, which has the frame's own.
+        fit: How the frame fills the cell.
+    """
+    scaled = {} if cell is None else {"tiles": VERSIONS["tile"], "cell": list(cell), "fit": fit}
+    return entry_key("still", video=video, time_us=_microseconds(time_s), **scaled)
 
 
 def moments_key(video: str, *, start_s: float, end_s: float, k: int, sampling: str) -> str:
@@ -205,6 +215,30 @@ def habits_key(address: str, model: str) -> str:
 def answered_key(address: str, model: str) -> str:
     """Return the key of the name of the model that answered at an address, asked for a model."""
     return entry_key("answered", address=address, model=model)
+
+
+def features_key(video: str, *, frames: int, size: tuple[int, int]) -> str:
+    """Return the key of the tiny frames by which the moments of a video are compared.
+
+    Args:
+        video: Fingerprint of the video.
+        frames: How many equal parts of it have a frame each.
+        size: (width, height) of a tiny frame in pixels.
+    """
+    return entry_key("features", video=video, frames=frames, size=list(size))
+
+
+def clusters_key(features: str, *, count: int, of: Sequence[int] | None) -> str:
+    """Return the key of groups of similar frames.
+
+    Left out: the version of scikit-learn, so that a replay elsewhere has the groups of the run.
+
+    Args:
+        features: Key of the frames' features.
+        count: How many groups were wanted.
+        of: Indices of the frames that were divided; None for all of them.
+    """
+    return entry_key("clusters", features=features, count=count, of=None if of is None else list(of))
 
 
 def transcript_key(sound: str, *, model: str, parameters: Mapping[str, Any]) -> str:

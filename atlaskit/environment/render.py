@@ -1,4 +1,4 @@
-"""`view`, `View`, `Sheet` and `Still`: compose the images that agents see from tiles.
+"""`view`, `View`, `Sheet`, `Still` and `Frame`: compose the images that agents see from tiles.
 
 Each knows its key before anything is decoded. This module knows nothing of models: to them these
 are images with a key, a size and JPEG bytes.
@@ -59,14 +59,7 @@ class View(LazyImage):
     """Side of a model's image token in pixels; native cells are rounded to it."""
 
     def __post_init__(self) -> None:
-        if self.cell < 16:
-            raise InputError(f"A cell must be at least 16 pixels wide; got {self.cell}.")
-        if self.grid.k * self.cell > WIDEST_PX:
-            side = f"{self.grid.k} × {self.cell} = {self.grid.k * self.cell}"
-            raise InputError(f"A view is at most {WIDEST_PX} pixels wide; got {side}. Use fewer or smaller cells.")
-        if self.fit not in get_args(Fit):
-            raise InputError(f'fit is "native", "contain" or "stretch"; got {self.fit!r}.')
-        check_whole("patch", self.patch)
+        _check_cells(self.grid.k, self.cell, self.fit, self.patch)
         if self.labels not in ("none", "index", "time"):
             raise InputError(f'labels is "none", "index" or "time"; got {self.labels!r}.')
         if self.sampling not in SAMPLINGS:
@@ -253,6 +246,44 @@ class Still(LazyImage):
         return Image.fromarray(frame), {"unreadable": False, **({"passing": True} if video.is_stand_in else {})}
 
 
+@dataclass(frozen=True)
+class Frame(LazyImage):
+    """One frame in the size of a cell; hatched and marked "unreadable" if it cannot be decoded.
+
+    Raises:
+        InputError: The image would be too small or too large, the fit is unknown, or the time is
+            outside the video.
+    """
+
+    video: Video
+    time_s: float
+    cell: int = 320
+    """Width and height of the image in pixels; with fit "native", the longer of the two."""
+    fit: Fit = "contain"
+    cache: Cache = field(default_factory=default_cache, compare=False)
+    patch: int = PATCH_PX
+    """Side of a model's image token in pixels; native cells are rounded to it."""
+
+    def __post_init__(self) -> None:
+        _check_cells(1, self.cell, self.fit, self.patch)
+        self.video.check_time(self.time_s)
+
+    @property
+    def key(self) -> str:
+        """Hash of the file's fingerprint, the time in that file, and the size."""
+        video, time_s = self.video.locate(self.time_s)
+        return still_key(video.fingerprint, time_s, self.size, self.fit)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        return cell_size(self.video.size, self.cell, self.fit, 1, 1, self.patch)
+
+    def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
+        (tile,), is_passing = read_tiles(self.video, [self.time_s], self.size, self.fit, self.cache)
+        return tile or unreadable_tile(self.size), {"unreadable": tile is None, "passing": is_passing}
+
+
 def view(
     video: AnyVideo,
     *,
@@ -283,6 +314,18 @@ def view(
     video = as_video(video, cache)
     root = Grid(0.0, video.duration_s, k)
     return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache(), patch=patch)
+
+
+def _check_cells(k: int, cell: int, fit: str, patch: int) -> None:
+    """Raise InputError unless an image of k×k such cells can be made."""
+    if cell < 16:
+        raise InputError(f"A cell must be at least 16 pixels wide; got {cell}.")
+    if k * cell > WIDEST_PX:
+        side = f"{k} × {cell} = {k * cell}"
+        raise InputError(f"A view is at most {WIDEST_PX} pixels wide; got {side}. Use fewer or smaller cells.")
+    if fit not in get_args(Fit):
+        raise InputError(f'fit is "native", "contain" or "stretch"; got {fit!r}.')
+    check_whole("patch", patch)
 
 
 def _are_moments(found: bytes, grid: Grid) -> bool:

@@ -39,6 +39,8 @@ class Preset:
     """Whether the model knows no videos but the kit's synthetic ones."""
     only_one_interval: bool = False
     """Whether the model was taught to answer when-questions with one interval alone."""
+    writes_freely: bool = True
+    """Whether the model writes free text. nano was taught fixed forms only."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""
@@ -64,6 +66,7 @@ NANO = Preset(
     torchvision=False,
     only_atlasworlds=True,
     only_one_interval=True,
+    writes_freely=False,
 )
 """The model that comes with the kit. It was trained on this grid of square cells alone, and has
 tokens of its own that span what a JSON schema fixes and what it leaves open

@@ -22,9 +22,10 @@ from atlaskit.video.records import parse_lines
 
 OF_THIS_MACHINE = frozenset({"habits", "served"})
 """Kinds that tell of a machine, and are in no recording."""
-NOT_IN_MANIFESTS = IMAGES | OF_THIS_MACHINE | {"asked"}
-"""Kinds that a manifest leaves out beside those: images can be rendered again, and `export` renews
-an "asked" entry."""
+REMADE = IMAGES | {"features"}
+"""Kinds that can be made again from the video. A replay needs no features: it has the clusters."""
+NOT_IN_MANIFESTS = REMADE | OF_THIS_MACHINE | {"asked"}
+"""Kinds that a manifest leaves out: `export` renews an "asked" entry."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
@@ -131,7 +132,7 @@ def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
 
 def _all_keys(cache: Cache, images: bool) -> set[str]:
     """Return the keys of all current entries that a recording can hold."""
-    left_out = OF_THIS_MACHINE if images else OF_THIS_MACHINE | IMAGES
+    left_out = OF_THIS_MACHINE | REMADE - (IMAGES if images else set())
     keys = (entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out)
     return {key for key in keys if is_key(key) and not is_outdated(key)}
 

@@ -73,11 +73,11 @@ def is_valid(key: str, value: bytes) -> bool:
                 return isinstance(json.loads(value), str)
             case "readable":
                 return value in (b"0", b"1")
-            case "moments":
+            case "moments" | "clusters":
                 return isinstance(json.loads(value), list)
             case "timing":
                 return isinstance(json.loads(value), dict)
-            case _:  # "served" and "habits" describe the machine that made them
+            case _:  # "served" and "habits" describe the machine that made them; "features" are made again
                 return False
     except (ValueError, RecursionError):
         return False

@@ -30,6 +30,8 @@ RESTS_ON = {
     "subtitles": "none: the answer rests on the subtitles alone",
     "blind": "none: the answer rests on the question alone",
     "retrieval": "none: the answer rests on clips that a search for words found",
+    "videotree": "none: the answer rests on captions of frames that stand for groups of similar ones",
+    "videoagent": "none: the answer rests on captions of frames that were looked for",
 }
 """What the answer of a method rests on that never names a frame, by the method's name."""
 

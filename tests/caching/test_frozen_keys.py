@@ -14,7 +14,7 @@ from atlaskit.caching import keys
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.render import Frame, Sheet, Still, View
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.scaling import timing_key
 from atlaskit.models.cached import failure_key, reply_key
@@ -39,8 +39,12 @@ KEYS = {
     "served": "served:1:f0525aa262b2b5c105bf079f86882664626c833711915f361a6d44453215e101",
     "timing": "timing:2:a2c31e6ae2af5440e4ee3f898f6d88c577ae971c2decfb960ad4863bfc14fcc3",
     "transcript": "transcript:1:afe7b326dd89dac0e70b78c6f81d16420ce0f7911f0ff9cdb73bcb36a9a5133f",
+    "still, of a cell": "still:2:8ba0a390084bc3823c7d7018f0c94ac67544ed93eed50eec157dc2d06a697dc8",
+    "features": "features:1:1ec8eb012ce622b16e90dee60fc4f7a8fcfc551f98cb6bf6e5f50383f5a57e56",
+    "clusters": "clusters:1:638caeb425843d277d45968b11c14a18818dcd9990327c74016f0dfdafae91ef",
+    "clusters, of a group": "clusters:1:8af050b57f0b176168dd30690ba353ac82d553e4b5e67e571b0745c9b8507cba",
 }
-"""Written down by the version before the packages were rearranged."""
+"""Written down by the version before the packages were rearranged; the last four when they came."""
 REPLIES = {
     "blind decision": "3 48106c6209da23052debeac134207bbf826d283e3097ff82f88c5d6e3cc1f2d1",
     "captions caption": "20 8d715aa45eabd375c766c5eeb43c882e6788a80b60e49ca0f692202661ce5544",
@@ -102,6 +106,10 @@ def test_keys_of_entries_are_those_of_earlier_versions(tmp_path: Path, cache: Ca
         "view, two cells dead": View(video, root.expand(12), 320, "contain", "time", dead, "midpoint", cache).key,
         "sheet": Sheet(video, pad, 48, "contain", cache).key,
         "still": Still(video, 12.5, cache).key,
+        "still, of a cell": Frame(video, 12.5, 96, "native", cache).key,
+        "features": keys.features_key(FILE, frames=600, size=(16, 9)),
+        "clusters": keys.clusters_key("features:1:" + "cd" * 32, count=8, of=None),
+        "clusters, of a group": keys.clusters_key("features:1:" + "cd" * 32, count=4, of=(1, 2, 9)),
         "tile": keys.tile_key(FILE, 12.5, (48, 27)),
         "moments": keys.moments_key(FILE, start_s=0.0, end_s=9.375, k=8, sampling="keyframe"),
         "readable": keys.readable_key(FILE, 12.5),

@@ -15,7 +15,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
-from atlaskit.environment.render import Sheet, Still, View, view
+from atlaskit.environment.render import Frame, Sheet, Still, View, view
 from atlaskit.errors import InputError
 from atlaskit.video.readers import LETTERBOX
 
@@ -130,6 +130,32 @@ def test_a_still_shows_the_frame(world: World, cache: Cache) -> None:
     assert np.abs(np.asarray(still.image).astype(int) - frame).mean() < 4
     other = Still(world.drawn, 300.0, cache)
     assert np.abs(np.asarray(other.image).astype(int) - frame).mean() > 20
+
+
+def test_a_frame_shows_what_the_still_does_in_the_size_of_a_cell(world: World, cache: Cache) -> None:
+    for fit, size in {"native": (96, 54), "contain": (96, 96), "stretch": (96, 96)}.items():
+        frame = Frame(world.drawn, 12.0, 96, fit, cache, patch=2)  # type: ignore[arg-type]
+        assert frame.image.size == frame.size == size
+    still = np.asarray(Still(world.drawn, 12.0, cache).small((96, 54))).astype(int)
+    shown = Frame(world.drawn, 12.0, 96, "native", cache, patch=2)
+    assert np.abs(np.asarray(shown.image).astype(int) - still).mean() < 6
+    before = world.drawn.frames_decoded
+    assert shown.jpeg() and world.drawn.frames_decoded == before, "what was shown before decodes nothing"
+
+
+def test_a_frames_key_tells_it_from_others_and_an_unreadable_one_is_marked(cache: Cache) -> None:
+    video = Flat(broken=(4.0, 6.0))
+    base = Frame(video, 5.0, 64, "contain", cache)
+    variants = [base, dataclasses.replace(base, time_s=5.5), dataclasses.replace(base, cell=65)]
+    variants += [dataclasses.replace(base, fit="stretch"), dataclasses.replace(base, video=Flat((180, 320)))]
+    assert len({*(each.key for each in variants), Still(video, 5.0, cache).key}) == len(variants) + 1
+    assert video.asked == 0
+    hatched = np.asarray(dataclasses.replace(base, fit="stretch").image).std(axis=(0, 1)).max()
+    plain = np.asarray(Frame(video, 7.0, 64, "stretch", cache).image).std(axis=(0, 1)).max()
+    assert hatched > 10 and plain < 2
+    for wrong in ({"cell": 8}, {"cell": 9_000}, {"fit": "crop"}, {"time_s": 16.0}, {"patch": 0}):
+        with pytest.raises(InputError):
+            dataclasses.replace(base, **wrong)  # type: ignore[arg-type]
 
 
 def test_a_view_as_png_and_in_a_notebook(cache: Cache) -> None:

@@ -25,6 +25,8 @@ WORDS = {
     "subtitles": "subtitles alone",
     "blind": "question alone",
     "retrieval": "a search for words",
+    "videotree": "groups of similar ones",
+    "videoagent": "frames that were looked for",
 }
 
 

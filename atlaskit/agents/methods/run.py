@@ -141,10 +141,11 @@ class MethodRun:
         the budget is checked between groups, so that the outcome does not depend on timing.
 
         Raises:
-            Unreachable: If the first MAX_UNANSWERED calls fail because the server is unreachable.
+            Unreachable: If the first MAX_UNANSWERED calls of the run fail because the server is
+                unreachable.
         """
         group = len(items) if self.budget is None else threads
-        unreachable, has_reply = 0, False
+        unreachable, has_reply = 0, any(not call.failure for call in self.model.calls)
         with ThreadPoolExecutor(threads) as pool:
             for start in range(0, len(items), max(1, group)):
                 if self.is_over:

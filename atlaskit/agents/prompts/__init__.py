@@ -12,6 +12,9 @@ from atlaskit.agents.prompts.baselines import CaptionCall, FramesCall, TextCall
 from atlaskit.agents.prompts.clips import ClipCall, EvidenceCall
 from atlaskit.agents.prompts.controller import ControllerCall, Tool, Turn
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
+from atlaskit.agents.prompts.stills import StillCall
+from atlaskit.agents.prompts.videoagent import JudgeCall, PickCall
+from atlaskit.agents.prompts.videotree import RelevanceCall
 from atlaskit.agents.prompts.worker import StepCall, action_note, action_result
 
 __all__ = [
@@ -22,9 +25,13 @@ __all__ = [
     "EvidenceCall",
     "FramesCall",
     "GlanceCall",
+    "JudgeCall",
+    "PickCall",
     "ProbeCall",
+    "RelevanceCall",
     "ReviewCall",
     "StepCall",
+    "StillCall",
     "TaskCall",
     "TextCall",
     "Tool",

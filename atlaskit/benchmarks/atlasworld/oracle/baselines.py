@@ -1,10 +1,10 @@
-"""The oracle's replies to the calls that methods share: frames, captions, records, text."""
+"""The oracle's replies to the calls that methods share: frames, captions, records, stills, text."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from atlaskit.agents.prompts import CaptionCall, ClipCall, EvidenceCall, FramesCall, GlanceCall, TextCall
+from atlaskit.agents.prompts import CaptionCall, ClipCall, EvidenceCall, FramesCall, GlanceCall, StillCall, TextCall
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.answers import decision_reply
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
@@ -51,6 +51,17 @@ def clip_reply(perception: Perception, call: ClipCall) -> dict[str, Any]:
         "subjects": [{"name": event.shape, "appearance": event.colour} for event in noticed],
         "on_screen_text": " ".join(event.caption for event in noticed if event.caption)[:LONGEST_TEXT],
     }
+
+
+def still_reply(perception: Perception, call: StillCall) -> dict[str, Any]:
+    """Return a caption of one frame, without knowledge of the question."""
+    script, time_s = perception.world.script, call.frame.time_s
+    sentences = [f"The scene is {script.scene_at(time_s).name}."]
+    event = script.event_at(time_s)
+    if event is not None and not perception.chances.misses(None, "miss", event.id, time_s):
+        shows_text = f" The text on screen is {event.caption}." if event.caption else ""
+        sentences.append(f"{describe(event)}.{shows_text}")
+    return {"caption": " ".join(sentences)[:LONGEST_TEXT]}
 
 
 def _noticed(perception: Perception, view: View) -> list[WorldEvent]:

@@ -12,13 +12,17 @@ from atlaskit.agents.prompts import (
     EvidenceCall,
     FramesCall,
     GlanceCall,
+    JudgeCall,
+    PickCall,
     ProbeCall,
+    RelevanceCall,
     ReviewCall,
     StepCall,
+    StillCall,
     TaskCall,
     TextCall,
 )
-from atlaskit.benchmarks.atlasworld.oracle import baselines, master, worker
+from atlaskit.benchmarks.atlasworld.oracle import baselines, master, videoagent, videotree, worker
 from atlaskit.benchmarks.atlasworld.oracle.chances import Chances
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
@@ -38,6 +42,10 @@ REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
     TextCall: baselines.text_reply,
     ClipCall: baselines.clip_reply,
     EvidenceCall: baselines.evidence_reply,
+    StillCall: baselines.still_reply,
+    RelevanceCall: videotree.relevance_reply,
+    JudgeCall: videoagent.judge_reply,
+    PickCall: videoagent.pick_reply,
 }
 """The function that answers each call."""
 

@@ -1,0 +1,218 @@
+"""`SimilarFrames`: the moments of a video in groups of frames that look alike, without any model.
+
+A frame is described by a thumbnail of 16×9 pixels and a histogram of its colours. k-means divides
+all frames of a video, and Ward's method divides a group again. Groups are entries of the cache: a
+replay needs neither the frames nor scikit-learn, and has the groups of the run on any machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from atlaskit.caching.cache import Cache, Transient
+from atlaskit.caching.keys import canonical_json, clusters_key, features_key
+from atlaskit.errors import FrameError, InputError
+from atlaskit.video.video import Video
+
+THUMBNAIL = (16, 9)
+"""(width, height) in pixels of the frames that are compared."""
+LEVELS = 4
+"""Levels of each of the three colours in a histogram, which so has 64 counts."""
+MOST_FRAMES = 3_600
+"""Frames of a video that are compared: one a second in the first hour. A longer video has one for
+each of so many equal parts (every ten seconds of ten hours): the keyframe nearest the part's middle
+if there is one, so that the cost is bounded."""
+SEED = 0
+"""Seed of k-means."""
+STARTS = 4
+"""Starts of k-means, of which the best one counts."""
+
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A group of frames that look alike."""
+
+    time_s: float
+    """Time of the frame that is nearest the group's mean: the one to look at."""
+    members: tuple[int, ...]
+    """Indices of its frames among those of the video, in order of time."""
+
+
+@dataclass(frozen=True)
+class SimilarFrames:
+    """The frames of a video that are compared with each other."""
+
+    video: Video
+    cache: Cache
+    most: int = MOST_FRAMES
+
+    @property
+    def count(self) -> int:
+        """How many there are: one a second, but at most `most`."""
+        return max(1, min(self.most, math.ceil(self.video.duration_s)))
+
+    def clusters(self, count: int) -> list[Cluster]:
+        """Return up to `count` groups of all frames (k-means), in order of their times.
+
+        Raises:
+            InputError: If scikit-learn is needed and not installed.
+        """
+        return self._remembered(count, None)
+
+    def parts(self, cluster: Cluster, count: int) -> list[Cluster]:
+        """Return up to `count` groups of a group's frames (Ward), in order of their times.
+
+        Raises:
+            InputError: If scikit-learn is needed and not installed.
+        """
+        return self._remembered(count, cluster.members)
+
+    def _remembered(self, count: int, of: tuple[int, ...] | None) -> list[Cluster]:
+        allowed = set(range(self.count) if of is None else of)
+        key = clusters_key(self._key, count=count, of=of)
+        entry = self.cache.remember(key, lambda: self._divide(count, of), fits=lambda entry: self._fits(entry, allowed))
+        return [Cluster(time_s, tuple(members)) for time_s, members in json.loads(entry)]
+
+    def _divide(self, count: int, of: tuple[int, ...] | None) -> bytes:
+        times_s, pixels, is_passing = self._thumbnails
+        known = [index for index in range(self.count) if times_s[index] is not None]
+        chosen = known if of is None else sorted(set(of) & set(known))
+        clusters = []
+        if chosen:
+            rows = descriptors(pixels[chosen])
+            labels = k_means(rows, count) if of is None else ward(rows, count)
+            for label in sorted(set(labels.tolist())):
+                inside = np.flatnonzero(labels == label)
+                offsets = ((rows[inside] - rows[inside].mean(axis=0)) ** 2).sum(axis=1)
+                nearest = chosen[int(inside[int(offsets.argmin())])]
+                clusters.append([times_s[nearest], [chosen[int(each)] for each in inside]])
+        entry = canonical_json(sorted(clusters)).encode()
+        return Transient(entry) if is_passing else entry
+
+    @property
+    def _key(self) -> str:
+        return features_key(self.video.fingerprint, frames=self.count, size=THUMBNAIL)
+
+    @cached_property
+    def _thumbnails(self) -> tuple[list[float | None], np.ndarray, bool]:
+        """Time of each frame (None if it cannot be decoded), the pixels, and whether they change.
+
+        The last is true if a frame could not be read this time, or if the video stands in for
+        another: then nothing that is made of them may be cached.
+        """
+        entry = self.cache.remember(self._key, self._read, fits=lambda entry: self._parsed(entry) is not None)
+        parsed = self._parsed(entry)
+        assert parsed is not None
+        return *parsed, isinstance(entry, Transient)
+
+    def _read(self) -> bytes:
+        times_s, is_passing = self._times()
+        read = self.video.try_frames(times_s, THUMBNAIL)
+        lost = [frame for frame in read if isinstance(frame, FrameError)]
+        blank = np.zeros((THUMBNAIL[1], THUMBNAIL[0], 3), np.uint8)
+        pixels = np.stack([blank if isinstance(frame, FrameError) else frame for frame in read])
+        seen_s = [None if isinstance(each, FrameError) else at for at, each in zip(times_s, read, strict=True)]
+        entry = canonical_json({"times_s": seen_s, "pixels": base64.b64encode(pixels.tobytes()).decode()}).encode()
+        is_passing = is_passing or self.video.is_stand_in or not all(error.is_lasting for error in lost)
+        return Transient(entry) if is_passing else entry
+
+    def _times(self) -> tuple[list[float], bool]:
+        """Return the time of each frame, and whether keyframes could not be searched this time."""
+        part_s = self.video.duration_s / self.count
+        middles_s = [(number + 0.5) * part_s for number in range(self.count)]
+        if part_s <= 1:
+            return middles_s, False
+        try:
+            return [self.video.moment(at - part_s / 2, at + part_s / 2, "keyframe") for at in middles_s], False
+        except FrameError:
+            return middles_s, True
+
+    def _parsed(self, entry: bytes) -> tuple[list[float | None], np.ndarray] | None:
+        """Return the times and the pixels in an entry; None if a foreign cache holds another."""
+        try:
+            held = json.loads(entry)
+            times_s, pixels = held["times_s"], np.frombuffer(base64.b64decode(held["pixels"]), np.uint8)
+            shaped = pixels.reshape(self.count, THUMBNAIL[1], THUMBNAIL[0], 3)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
+        is_valid = isinstance(times_s, list) and len(times_s) == self.count
+        return (times_s, shaped) if is_valid and all(at is None or self._is_time(at) for at in times_s) else None
+
+    def _fits(self, entry: bytes, allowed: set[int]) -> bool:
+        """Return whether cached bytes are groups of such frames; a stranger's may be anything."""
+        try:
+            clusters: Any = json.loads(entry)
+            members = [member for _, members in clusters for member in members]
+            times_s = [time_s for time_s, _ in clusters]
+            is_disjoint = len(set(members)) == len(members) and all(members for _, members in clusters)
+        except (ValueError, TypeError, RecursionError):
+            return False
+        are_frames = all(type(member) is int and member in allowed for member in members)
+        return isinstance(clusters, list) and is_disjoint and are_frames and all(map(self._is_time, times_s))
+
+    def _is_time(self, value: object) -> bool:
+        return type(value) is float and 0 <= value < self.video.duration_s
+
+
+def descriptors(pixels: np.ndarray) -> np.ndarray:
+    """Return a row of numbers for each thumbnail; alike frames have near rows.
+
+    Args:
+        pixels: (n, height, width, 3), RGB, uint8.
+
+    Returns:
+        (n, d). The squared distance of two rows is the mean squared difference of the pixels, from
+        0 to 1, plus the squared Hellinger distance of the colour histograms, from 0 to 1.
+    """
+    n, size = len(pixels), pixels[0].size
+    levels = pixels.astype(int).reshape(n, -1, 3) * LEVELS // 256
+    codes = (levels[..., 0] * LEVELS + levels[..., 1]) * LEVELS + levels[..., 2]
+    counts = np.stack([np.bincount(row, minlength=LEVELS**3) for row in codes])
+    histograms = np.sqrt(counts / codes.shape[1] / 2)
+    return np.hstack([pixels.reshape(n, -1) / (255 * math.sqrt(size)), histograms])
+
+
+def k_means(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return the number of the group of each row, of at most `count` groups."""
+    sklearn_cluster = _scikit_learn()
+    count = min(count, len(np.unique(rows, axis=0)))
+    return _alone(sklearn_cluster.KMeans(count, n_init=STARTS, random_state=SEED), rows)
+
+
+def ward(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return the number of the group of each row, of at most `count` groups."""
+    if len(rows) <= count:
+        return np.arange(len(rows))
+    return _alone(_scikit_learn().AgglomerativeClustering(count, linkage="ward"), rows)
+
+
+def _alone(clustering: Any, rows: np.ndarray) -> np.ndarray:
+    """Return the labels that a clustering finds on one thread.
+
+    Several would add up rounding errors in an order that depends on their timing. The limit counts
+    for the whole process, hence the lock.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with _one_at_a_time, threadpool_limits(1):
+        return np.asarray(clustering.fit_predict(rows))
+
+
+def _scikit_learn() -> Any:
+    try:
+        from sklearn import cluster
+    except ImportError as error:
+        raise InputError(
+            "videotree groups frames with scikit-learn, which is not installed: pip install 'atlaskit[notebook]'."
+        ) from error
+    return cluster
