@@ -10,13 +10,27 @@ from collections.abc import Callable
 
 from atlaskit.agents.methods.captions import captions
 from atlaskit.agents.methods.frames import composite, uniform
+from atlaskit.agents.methods.mapreduce import mapreduce, mapreduce_clips
 from atlaskit.agents.methods.retrieval import retrieval
 from atlaskit.agents.methods.run import MethodSettings
 from atlaskit.agents.methods.text import blind, subtitles_only
+from atlaskit.agents.methods.worldmm import worldmm
 from atlaskit.agents.search import ask
 from atlaskit.runs.result import Result
 
-__all__ = ["METHODS", "blind", "captions", "composite", "retrieval", "settings_of", "subtitles_only", "uniform"]
+__all__ = [
+    "METHODS",
+    "blind",
+    "captions",
+    "composite",
+    "mapreduce",
+    "mapreduce_clips",
+    "retrieval",
+    "settings_of",
+    "subtitles_only",
+    "uniform",
+    "worldmm",
+]
 
 METHODS: dict[str, Callable[..., Result]] = {
     "video-rlm": ask,
@@ -26,6 +40,9 @@ METHODS: dict[str, Callable[..., Result]] = {
     "subtitles": subtitles_only,
     "blind": blind,
     "retrieval": retrieval,
+    "mapreduce": mapreduce,
+    "mapreduce-clips": mapreduce_clips,
+    "worldmm": worldmm,
 }
 """All methods, by name."""
 

@@ -30,6 +30,9 @@ RESTS_ON = {
     "subtitles": "none: the answer rests on the subtitles alone",
     "blind": "none: the answer rests on the question alone",
     "retrieval": "none: the answer rests on clips that a search for words found",
+    "mapreduce": "none: the answer rests on what was written down of chosen scenes",
+    "mapreduce-clips": "none: the answer rests on what was written down of chosen clips",
+    "worldmm": "none: the answer rests on what was recalled from summaries, facts and frames",
 }
 """What the answer of a method rests on that never names a frame, by the method's name."""
 

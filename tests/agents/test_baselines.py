@@ -26,6 +26,9 @@ SMALL = {
     "uniform": {"size": 32, "frames": 64},
     "captions": {"size": 32},
     "retrieval": {"size": 32},
+    "mapreduce": {"size": 32},
+    "mapreduce-clips": {"size": 32},
+    "worldmm": {"size": 32},
     "composite": {"cell": 32},
 }
 

@@ -25,6 +25,9 @@ WORDS = {
     "subtitles": "subtitles alone",
     "blind": "question alone",
     "retrieval": "a search for words",
+    "mapreduce": "chosen scenes",
+    "mapreduce-clips": "chosen clips",
+    "worldmm": "summaries, facts and frames",
 }
 
 

@@ -9,6 +9,7 @@ from atlaskit.agents.methods.clips import CLIP_S, ClipSettings, describe_clips, 
 from atlaskit.agents.methods.index import Index, query_of
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
 from atlaskit.agents.prompts import EvidenceCall
+from atlaskit.agents.suitability import check_writes_freely
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.tiles import Fit
@@ -56,13 +57,14 @@ def retrieval(
         settings: Keywords that mean what they mean for `ask`.
 
     Raises:
-        InputError: If an argument breaks a rule.
+        InputError: If an argument breaks a rule, or the model does not write free text.
         Unreachable: If the model never answers.
     """
     check_whole("top", top)
     if frames and top > MOST_IMAGES:
         raise InputError(f"top may be at most {MOST_IMAGES} with frames, one image a clip; got {top}.")
     run = MethodRun(video, question, choices, vlm, **settings)
+    check_writes_freely(run.vlm, "retrieval")
     shown = ClipSettings.of(run, clip_s, size, fit, subtitles)
     run.begin("retrieval", {**shown.recorded(), "top": top, "frames": frames})
     index = Index(describe_clips(run, shown, threads=threads))

@@ -11,20 +11,34 @@ must not change.
 from atlaskit.agents.prompts.baselines import CaptionCall, FramesCall, TextCall
 from atlaskit.agents.prompts.clips import ClipCall, EvidenceCall
 from atlaskit.agents.prompts.controller import ControllerCall, Tool, Turn
+from atlaskit.agents.prompts.mapreduce import GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
+from atlaskit.agents.prompts.scenes import CharactersCall, ContinuesCall, SceneCall
 from atlaskit.agents.prompts.worker import StepCall, action_note, action_result
+from atlaskit.agents.prompts.worldmm import ConsolidateCall, FactsCall, SummaryCall
 
 __all__ = [
     "CaptionCall",
+    "CharactersCall",
     "ClipCall",
+    "ConsolidateCall",
+    "ContinuesCall",
     "ControllerCall",
     "DecisionCall",
     "EvidenceCall",
+    "FactsCall",
     "FramesCall",
     "GlanceCall",
+    "GoalCall",
+    "MapCall",
+    "OverviewCall",
     "ProbeCall",
+    "ReduceCall",
     "ReviewCall",
+    "SceneCall",
+    "SceneLookCall",
     "StepCall",
+    "SummaryCall",
     "TaskCall",
     "TextCall",
     "Tool",

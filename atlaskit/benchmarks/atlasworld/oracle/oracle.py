@@ -7,18 +7,30 @@ from typing import Any, Unpack
 
 from atlaskit.agents.prompts import (
     CaptionCall,
+    CharactersCall,
     ClipCall,
+    ConsolidateCall,
+    ContinuesCall,
+    ControllerCall,
     DecisionCall,
     EvidenceCall,
+    FactsCall,
     FramesCall,
     GlanceCall,
+    GoalCall,
+    MapCall,
+    OverviewCall,
     ProbeCall,
+    ReduceCall,
     ReviewCall,
+    SceneCall,
+    SceneLookCall,
     StepCall,
+    SummaryCall,
     TaskCall,
     TextCall,
 )
-from atlaskit.benchmarks.atlasworld.oracle import baselines, master, worker
+from atlaskit.benchmarks.atlasworld.oracle import baselines, controllers, mapreduce, master, worker, worldmm
 from atlaskit.benchmarks.atlasworld.oracle.chances import Chances
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
@@ -38,6 +50,18 @@ REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
     TextCall: baselines.text_reply,
     ClipCall: baselines.clip_reply,
     EvidenceCall: baselines.evidence_reply,
+    ControllerCall: controllers.controller_reply,
+    ContinuesCall: mapreduce.continues_reply,
+    SceneCall: mapreduce.scene_reply,
+    CharactersCall: mapreduce.characters_reply,
+    MapCall: mapreduce.map_reply,
+    ReduceCall: mapreduce.reduce_reply,
+    GoalCall: mapreduce.goal_reply,
+    SceneLookCall: mapreduce.look_reply,
+    OverviewCall: mapreduce.overview_reply,
+    SummaryCall: worldmm.summary_reply,
+    FactsCall: worldmm.facts_reply,
+    ConsolidateCall: worldmm.consolidate_reply,
 }
 """The function that answers each call."""
 
