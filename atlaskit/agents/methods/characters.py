@@ -95,7 +95,7 @@ def _same(
 
 def _merged(one: Stretch, other: Stretch, same: Sequence[tuple[Character, Character]]) -> Stretch:
     """Return two stretches as one: a character of the second joins the first it is paired with."""
-    joins = {}
+    joins: dict[Character, Character] = {}
     for first, second in same:
         joins.setdefault(second, first)
     again: dict[Character, list[tuple[int, int]]] = {}

@@ -47,7 +47,7 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
     for number, earlier in enumerate(call.earlier):
         said = {event.id for event in described_in(perception, earlier)}
         for place, newer in enumerate(call.newer):
-            is_same = said <= {event.id for event in described_in(perception, newer)}
+            is_same = bool(said) and said <= {event.id for event in described_in(perception, newer)}
             if not is_same and earlier.partition(":")[0] == newer.partition(":")[0]:
                 is_same = perception.chances.draw(None, "consolidate", earlier, newer) < perception.chances.confuse
             if is_same:
