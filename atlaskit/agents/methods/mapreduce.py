@@ -1,4 +1,4 @@
-"""`mapreduce`: read all scenes in parallel, choose a few, look at them, and answer (MR. Video)."""
+"""`mapreduce`: reads all scenes in parallel, chooses a few, looks at them, and answers."""
 
 from __future__ import annotations
 

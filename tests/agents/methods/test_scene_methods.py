@@ -98,6 +98,14 @@ def test_no_reply_leads_outside_the_video(name: str, seed: int, kind: type[Babbl
     assert Trace.of_rows("it", result.trace.to_json()) == result.trace
 
 
+@pytest.mark.parametrize("name", STEPS)
+def test_the_oracle_knows_only_what_it_reads_and_sees(name: str, short: World) -> None:
+    blind = Oracle(short, miss=1)
+    for number in range(len(short.questions)):
+        result = ask_by(name, short, blind, Cache(None), number, subtitles=False)
+        assert result.reasoning.startswith("0 of ")
+
+
 @pytest.mark.parametrize("name", [*STEPS, "retrieval"])
 def test_a_model_of_fixed_forms_is_refused_before_any_call(name: str, short: World) -> None:
     class Forms(Babbler):

@@ -19,7 +19,7 @@ from atlaskit.agents.prompts.scenes import MOST_CHARACTERS, MOST_PAIRS
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import noticed_events, words_found
 from atlaskit.benchmarks.atlasworld.oracle.judgement import (
-    bears_on,
+    bearing_rows,
     described_in,
     is_about_many,
     seen_in,
@@ -69,20 +69,19 @@ def characters_reply(perception: Perception, call: CharactersCall) -> dict[str, 
 
 def map_reply(perception: Perception, call: MapCall) -> dict[str, Any]:
     """Return the scenes whose text or middle frame bears on the question."""
-    question, found, named = call.question, dict[str, Any](), list[int]()
-    shown = {label for sheet in call.sheets for of in seen_on(perception, question, sheet).values() for label in of}
+    question, found, named = call.question, dict[str, Any](), set[int]()
     for sheet in call.sheets:
-        found |= seen_on(perception, question, sheet)
-    for number, row in zip(call.scenes, call.rows, strict=True):
-        is_found = str(number) in shown
-        if bears_on(perception, question, row) and not perception.chances.misses(question, "miss map", row):
+        for id, labels in seen_on(perception, question, sheet).items():
+            found[id] = labels
+            named |= set(map(int, labels))
+    for place in bearing_rows(perception, question, call.rows):
+        row = call.rows[place]
+        if not perception.chances.misses(question, "miss map", row):
             found |= words_found(perception, question, row)
-            is_found = True
-        if is_found:
-            named.append(number)
+            named.add(call.scenes[place])
     surest = SUREST if found else 2 if named else 1
     reasoning = told(perception, found) or NOT_HERE
-    return {"reasoning": reasoning[:LONGEST_TEXT], "segments": named[:MOST_SEGMENTS], "confidence": surest}
+    return {"reasoning": reasoning[:LONGEST_TEXT], "segments": sorted(named)[:MOST_SEGMENTS], "confidence": surest}
 
 
 def reduce_reply(perception: Perception, call: ReduceCall) -> dict[str, Any]:
