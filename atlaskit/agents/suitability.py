@@ -1,7 +1,4 @@
-"""Warns if a model that knows one kind of video is used on another: nano knows AtlasWorlds only.
-
-`check_writes_freely` refuses a model that was taught fixed forms where a method needs free words.
-"""
+"""Which models suit a video and a method: nano knows AtlasWorlds only, and writes no free text."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Preset:
     only_atlasworlds: bool = False
     """Whether the model knows no videos but the kit's synthetic ones."""
     writes_freely: bool = True
-    """Whether the model writes free text. False: it was taught the calls of Video-RLM alone."""
+    """Whether the model writes free text. nano was taught fixed forms only."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""

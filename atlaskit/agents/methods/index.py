@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-import bm25s
 import numpy as np
 
 from atlaskit.environment.question import Question
@@ -53,7 +52,10 @@ class Index(Generic[Found]):
         return np.asarray(self._bm25.get_scores(tokens))
 
     @cached_property
-    def _bm25(self) -> bm25s.BM25 | None:
+    def _bm25(self) -> Any:
+        """The index; None without words."""
+        import bm25s  # loads scipy: only who searches waits for it
+
         tokens = [words(clip.words) for clip in self.clips]
         if not any(tokens):
             return None

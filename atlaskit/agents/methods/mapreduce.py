@@ -79,7 +79,7 @@ def mapreduce(
         settings: Keywords that mean what they mean for `ask`.
 
     Raises:
-        InputError: If an argument breaks a rule, or the model does not write free text.
+        InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
     """
     check_whole("longest", longest)
@@ -126,7 +126,7 @@ def mapreduce_clips(
         settings: Keywords that mean what they mean for `ask`.
 
     Raises:
-        InputError: If an argument breaks a rule, or the model does not write free text.
+        InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
     """
     check_whole("context", context)

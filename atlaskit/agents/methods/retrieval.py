@@ -57,7 +57,7 @@ def retrieval(
         settings: Keywords that mean what they mean for `ask`.
 
     Raises:
-        InputError: If an argument breaks a rule, or the model does not write free text.
+        InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
     """
     check_whole("top", top)

@@ -77,7 +77,7 @@ def worldmm(
         settings: Keywords that mean what they mean for `ask`.
 
     Raises:
-        InputError: If an argument breaks a rule, or the model does not write free text.
+        InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
     """
     check_whole("rounds", rounds)
