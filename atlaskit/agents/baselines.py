@@ -10,11 +10,13 @@ from collections.abc import Callable
 
 from atlaskit.agents.methods.captions import captions
 from atlaskit.agents.methods.frames import composite, uniform
+from atlaskit.agents.methods.mapreduce import mapreduce, mapreduce_clips
 from atlaskit.agents.methods.retrieval import retrieval
 from atlaskit.agents.methods.run import MethodSettings
 from atlaskit.agents.methods.text import blind, subtitles_only
 from atlaskit.agents.methods.videoagent import videoagent
 from atlaskit.agents.methods.videotree import videotree
+from atlaskit.agents.methods.worldmm import worldmm
 from atlaskit.agents.search import ask
 from atlaskit.runs.result import Result
 
@@ -23,12 +25,15 @@ __all__ = [
     "blind",
     "captions",
     "composite",
+    "mapreduce",
+    "mapreduce_clips",
     "retrieval",
     "settings_of",
     "subtitles_only",
     "uniform",
     "videoagent",
     "videotree",
+    "worldmm",
 ]
 
 METHODS: dict[str, Callable[..., Result]] = {
@@ -41,6 +46,9 @@ METHODS: dict[str, Callable[..., Result]] = {
     "retrieval": retrieval,
     "videotree": videotree,
     "videoagent": videoagent,
+    "mapreduce": mapreduce,
+    "mapreduce-clips": mapreduce_clips,
+    "worldmm": worldmm,
 }
 """All methods, by name."""
 

@@ -32,6 +32,9 @@ RESTS_ON = {
     "retrieval": "none: the answer rests on clips that a search for words found",
     "videotree": "none: the answer rests on captions of frames that stand for groups of similar ones",
     "videoagent": "none: the answer rests on captions of frames that were looked for",
+    "mapreduce": "none: the answer rests on what was written down of chosen scenes",
+    "mapreduce-clips": "none: the answer rests on what was written down of chosen clips",
+    "worldmm": "none: the answer rests on what was recalled from summaries, facts and frames",
 }
 """What the answer of a method rests on that never names a frame, by the method's name."""
 

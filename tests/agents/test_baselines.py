@@ -28,6 +28,9 @@ SMALL = {
     "retrieval": {"size": 32},
     "videotree": {"size": 32},
     "videoagent": {"size": 32},
+    "mapreduce": {"size": 32},
+    "mapreduce-clips": {"size": 32},
+    "worldmm": {"size": 32},
     "composite": {"cell": 32},
 }
 

@@ -27,6 +27,9 @@ WORDS = {
     "retrieval": "a search for words",
     "videotree": "groups of similar ones",
     "videoagent": "frames that were looked for",
+    "mapreduce": "chosen scenes",
+    "mapreduce-clips": "chosen clips",
+    "worldmm": "summaries, facts and frames",
 }
 
 

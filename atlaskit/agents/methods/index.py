@@ -1,4 +1,4 @@
-"""`Index`: search among the records of clips, by words (BM25)."""
+"""`Index`: search among the records of clips, or other texts about a video, by words (BM25)."""
 
 from __future__ import annotations
 
@@ -6,24 +6,35 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar
 
-import bm25s
 import numpy as np
 
-from atlaskit.agents.methods.clips import Clip
 from atlaskit.environment.question import Question
 
 WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
 """A word; in scripts that are written without spaces, a character."""
 
 
+class Searchable(Protocol):
+    """Something that is found by its words, such as a clip."""
+
+    @property
+    def words(self) -> str:
+        """The text to search."""
+
+
+Found = TypeVar("Found", bound=Searchable)
+
+
 @dataclass(frozen=True)
-class Index:
+class Index(Generic[Found]):
     """The clips of a video, searchable by caption, subjects, text on screen and speech."""
 
-    clips: Sequence[Clip]
+    clips: Sequence[Found]
+    """The clips, or other texts about the video."""
 
-    def search(self, query: str, k: int = 16) -> list[Clip]:
+    def search(self, query: str, k: int = 16) -> list[Found]:
         """Return up to `k` clips that share words with a query, best first.
 
         Args:
@@ -41,7 +52,10 @@ class Index:
         return np.asarray(self._bm25.get_scores(tokens))
 
     @cached_property
-    def _bm25(self) -> bm25s.BM25 | None:
+    def _bm25(self) -> Any:
+        """The index; None without words."""
+        import bm25s  # loads scipy: only who searches waits for it
+
         tokens = [words(clip.words) for clip in self.clips]
         if not any(tokens):
             return None

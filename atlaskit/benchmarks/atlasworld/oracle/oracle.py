@@ -7,22 +7,43 @@ from typing import Any, Unpack
 
 from atlaskit.agents.prompts import (
     CaptionCall,
+    CharactersCall,
     ClipCall,
+    ConsolidateCall,
+    ContinuesCall,
+    ControllerCall,
     DecisionCall,
     EvidenceCall,
+    FactsCall,
     FramesCall,
     GlanceCall,
+    GoalCall,
     JudgeCall,
+    MapCall,
+    OverviewCall,
     PickCall,
     ProbeCall,
+    ReduceCall,
     RelevanceCall,
     ReviewCall,
+    SceneCall,
+    SceneLookCall,
     StepCall,
     StillCall,
+    SummaryCall,
     TaskCall,
     TextCall,
 )
-from atlaskit.benchmarks.atlasworld.oracle import baselines, master, videoagent, videotree, worker
+from atlaskit.benchmarks.atlasworld.oracle import (
+    baselines,
+    controllers,
+    mapreduce,
+    master,
+    videoagent,
+    videotree,
+    worker,
+    worldmm,
+)
 from atlaskit.benchmarks.atlasworld.oracle.chances import Chances
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
@@ -46,6 +67,18 @@ REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
     RelevanceCall: videotree.relevance_reply,
     JudgeCall: videoagent.judge_reply,
     PickCall: videoagent.pick_reply,
+    ControllerCall: controllers.controller_reply,
+    ContinuesCall: mapreduce.continues_reply,
+    SceneCall: mapreduce.scene_reply,
+    CharactersCall: mapreduce.characters_reply,
+    MapCall: mapreduce.map_reply,
+    ReduceCall: mapreduce.reduce_reply,
+    GoalCall: mapreduce.goal_reply,
+    SceneLookCall: mapreduce.look_reply,
+    OverviewCall: mapreduce.overview_reply,
+    SummaryCall: worldmm.summary_reply,
+    FactsCall: worldmm.facts_reply,
+    ConsolidateCall: worldmm.consolidate_reply,
 }
 """The function that answers each call."""
 

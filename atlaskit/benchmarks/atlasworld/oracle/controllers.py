@@ -1,0 +1,21 @@
+"""The oracle as the controller of a method: each method has a policy of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from atlaskit.agents.prompts import ControllerCall
+from atlaskit.benchmarks.atlasworld.oracle import worldmm
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
+from atlaskit.errors import InputError
+
+POLICIES: dict[str, Callable[[Perception, ControllerCall], dict[str, Any]]] = {"worldmm": worldmm.turn_reply}
+"""The function that takes a method's turns, by the method's name."""
+
+
+def controller_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
+    """Return the next turn of a controller; raise InputError for a method that has no policy."""
+    if call.method not in POLICIES:
+        raise InputError(f"The oracle controls {', '.join(POLICIES)} alone; got {call.method!r:.80}.")
+    return POLICIES[call.method](perception, call)
