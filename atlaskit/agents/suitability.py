@@ -1,12 +1,13 @@
-"""Warns if a model that knows one kind of video is used on another: nano knows AtlasWorlds only."""
+"""Which models suit a video and a method: nano knows AtlasWorlds only, and writes no free text."""
 
 from __future__ import annotations
 
 import re
 import warnings
 
-from atlaskit.errors import ModelWarning, printable
-from atlaskit.models.presets import Preset
+from atlaskit.errors import InputError, ModelWarning, printable
+from atlaskit.models.presets import Preset, preset_for
+from atlaskit.models.protocol import Model
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import Video
 
@@ -39,4 +40,13 @@ def warn_if_unsuitable(model_name: str, preset: Preset, video: Video) -> None:
             f"another video: its answers mean nothing there. Name another model.",
             ModelWarning,
             stacklevel=3,
+        )
+
+
+def check_writes_freely(model: Model, method: str) -> None:
+    """Raise InputError if a method needs free words of a model that was taught fixed forms only."""
+    if not preset_for(model).writes_freely:
+        raise InputError(
+            f"{method} needs a model that writes free text, and {printable(model.name, 60)} was taught the calls of "
+            f"Video-RLM alone: name another model, or use video-rlm, uniform or composite."
         )

@@ -37,6 +37,8 @@ class Preset:
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
     only_atlasworlds: bool = False
     """Whether the model knows no videos but the kit's synthetic ones."""
+    writes_freely: bool = True
+    """Whether the model writes free text. nano was taught fixed forms only."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""
@@ -61,6 +63,7 @@ NANO = Preset(
     no_forcing=True,
     torchvision=False,
     only_atlasworlds=True,
+    writes_freely=False,
 )
 """The model that comes with the kit. It was trained on this grid of square cells alone, and has
 tokens of its own that span what a JSON schema fixes and what it leaves open
