@@ -48,7 +48,7 @@ def converse(
         clips: Number of clips of the video.
         tools: The tools, each with what runs it.
         turns: The most turns, the finishing one included.
-        keep_views: How many of the latest turns still show their sheets; None for all.
+        keep_views: How many of the latest turns that showed sheets still show them; None for all.
     """
     by_name = {tool.name: handle for tool, handle in tools.items()}
     taken, outcome = list[Turn](), Outcome("")
