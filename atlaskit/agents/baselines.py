@@ -9,14 +9,27 @@ import inspect
 from collections.abc import Callable
 
 from atlaskit.agents.methods.captions import captions
+from atlaskit.agents.methods.dvd import dvd
 from atlaskit.agents.methods.frames import composite, uniform
 from atlaskit.agents.methods.retrieval import retrieval
 from atlaskit.agents.methods.run import MethodSettings
 from atlaskit.agents.methods.text import blind, subtitles_only
+from atlaskit.agents.methods.videoarm import videoarm
 from atlaskit.agents.search import ask
 from atlaskit.runs.result import Result
 
-__all__ = ["METHODS", "blind", "captions", "composite", "retrieval", "settings_of", "subtitles_only", "uniform"]
+__all__ = [
+    "METHODS",
+    "blind",
+    "captions",
+    "composite",
+    "dvd",
+    "retrieval",
+    "settings_of",
+    "subtitles_only",
+    "uniform",
+    "videoarm",
+]
 
 METHODS: dict[str, Callable[..., Result]] = {
     "video-rlm": ask,
@@ -26,6 +39,8 @@ METHODS: dict[str, Callable[..., Result]] = {
     "subtitles": subtitles_only,
     "blind": blind,
     "retrieval": retrieval,
+    "dvd": dvd,
+    "videoarm": videoarm,
 }
 """All methods, by name."""
 

@@ -30,6 +30,8 @@ RESTS_ON = {
     "subtitles": "none: the answer rests on the subtitles alone",
     "blind": "none: the answer rests on the question alone",
     "retrieval": "none: the answer rests on clips that a search for words found",
+    "dvd": "none: the answer rests on records of clips, and on what was told of frames of some of them",
+    "videoarm": "none: the answer rests on notes of a look from coarse to fine, and on the frames seen last",
 }
 """What the answer of a method rests on that never names a frame, by the method's name."""
 

@@ -26,6 +26,8 @@ SMALL = {
     "uniform": {"size": 32, "frames": 64},
     "captions": {"size": 32},
     "retrieval": {"size": 32},
+    "dvd": {"size": 32},
+    "videoarm": {"size": 32},
     "composite": {"cell": 32},
 }
 
@@ -46,7 +48,7 @@ class Failing(Recorder):
     """A recorder whose calls of some kinds fail."""
 
     error: type[Exception] = Unreachable
-    steps: tuple[str, ...] = ("caption", "clip", "decision")
+    steps: tuple[str, ...] = ("caption", "clip", "videoarm", "decision")
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         if request.step in self.steps:

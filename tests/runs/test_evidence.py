@@ -25,6 +25,8 @@ WORDS = {
     "subtitles": "subtitles alone",
     "blind": "question alone",
     "retrieval": "a search for words",
+    "dvd": "records of clips",
+    "videoarm": "from coarse to fine",
 }
 
 

@@ -64,6 +64,15 @@ def converse(
     return tuple(taken)
 
 
-def notes_of(turns: tuple[Turn, ...]) -> str:
-    """Return what the tools of a conversation found, in the order in which they were used."""
-    return "\n\n".join(f"{turn.action['action']['action']}: {turn.told}" for turn in turns)
+def notes_of(turns: tuple[Turn, ...], thoughts: bool = False) -> str:
+    """Return what the tools of a conversation found, in the order in which they were used.
+
+    Args:
+        turns: The turns of the conversation.
+        thoughts: Whether to include what the controller thought before each action.
+    """
+    notes = []
+    for turn in turns:
+        thought = str(turn.action["thought"]).strip() if thoughts else ""
+        notes += [*([f"thought: {thought}"] if thought else []), f"{turn.action['action']['action']}: {turn.told}"]
+    return "\n\n".join(notes)

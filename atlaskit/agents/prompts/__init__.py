@@ -11,10 +11,14 @@ must not change.
 from atlaskit.agents.prompts.baselines import CaptionCall, FramesCall, TextCall
 from atlaskit.agents.prompts.clips import ClipCall, EvidenceCall
 from atlaskit.agents.prompts.controller import ControllerCall, Tool, Turn
+from atlaskit.agents.prompts.dvd import BrowseCall
+from atlaskit.agents.prompts.inspect import InspectCall
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
+from atlaskit.agents.prompts.videoarm import SnapshotCall
 from atlaskit.agents.prompts.worker import StepCall, action_note, action_result
 
 __all__ = [
+    "BrowseCall",
     "CaptionCall",
     "ClipCall",
     "ControllerCall",
@@ -22,8 +26,10 @@ __all__ = [
     "EvidenceCall",
     "FramesCall",
     "GlanceCall",
+    "InspectCall",
     "ProbeCall",
     "ReviewCall",
+    "SnapshotCall",
     "StepCall",
     "TaskCall",
     "TextCall",
