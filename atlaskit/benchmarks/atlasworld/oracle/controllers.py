@@ -21,6 +21,8 @@ from atlaskit.environment.render import View
 
 WORDS_OF_ALL = ("how many times", "appears first", "summarise")
 """Words of questions that no single moment answers."""
+CLIPS_BESIDE = 12
+"""Clips after an object, or before it, among which to look for the next one."""
 
 
 def browse_reply(perception: Perception, call: BrowseCall) -> dict[str, Any]:
@@ -84,6 +86,12 @@ def is_settled(perception: Perception, question: Question, found: Sequence[str])
     targets: list[WorldEvent] = perception.targets(question)
     needed = targets[:2] if "appears right " in question.text else targets[:1]
     return all(event.id in found for event in needed)
+
+
+def beside_of(question: Question, clip: int) -> list[int]:
+    """Return the clips after one, or before it, nearest first, if the question asks so."""
+    side = next((side for side in ("after", "before") if f"appears right {side} " in question.text), "")
+    return [clip + step * (1 if side == "after" else -1) for step in range(1, CLIPS_BESIDE + 1)] if side else []
 
 
 def gives_up(perception: Perception, call: ControllerCall) -> bool:

@@ -9,7 +9,7 @@ from atlaskit.agents.prompts import ControllerCall
 from atlaskit.agents.prompts.controller import FINISH
 from atlaskit.agents.prompts.dvd import BROWSE, INSPECT, MOST_FOUND, SEARCH
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
-from atlaskit.benchmarks.atlasworld.oracle.controllers import action, gives_up, is_settled, needs_all
+from atlaskit.benchmarks.atlasworld.oracle.controllers import action, beside_of, gives_up, is_settled, needs_all
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
 
 FOUND = re.compile(r"best first: ([\d, ]+)\.")
@@ -34,9 +34,9 @@ def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
             return action("The archive tells.", FINISH)
     elif is_settled(perception, question, found):
         return action("This settles it.", FINISH)
-    if SEARCH not in taken:
-        words = " ".join([question.text, *question.choices])
-        return action("Which clips speak of it?", SEARCH, description=words, k=MOST_FOUND)
+    descriptions = list(dict.fromkeys([question.text, " ".join([question.text, *question.choices])]))
+    if (searches := taken.count(SEARCH)) < len(descriptions):
+        return action("Which clips speak of it?", SEARCH, description=descriptions[searches], k=MOST_FOUND)
     if taken.count(INSPECT) < MOST_LOOKS and (clips := _to_inspect(perception, call, notes)):
         ranges = [{"first": clip, "last": clip} for clip in clips]
         return action("The records leave it open.", INSPECT, question=question.text, ranges=ranges)
@@ -47,10 +47,10 @@ def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> lis
     """Return a few clips to look at next: those beside an object that was named, then the best."""
     named = [describe(event) for event in perception.targets(call.question)[1:]]
     beside = [
-        int(row[1]) + step
+        clip
         for row in ROW.finditer(notes)
-        for step in (0, -1, 1)
         if any(description in row[0] for description in named)
+        for clip in (int(row[1]), *beside_of(call.question, int(row[1])))
     ]
     best = [int(clip) for listed in FOUND.findall(notes) for clip in listed.split(", ")]
     done = {

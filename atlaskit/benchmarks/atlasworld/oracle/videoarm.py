@@ -12,12 +12,22 @@ from atlaskit.agents.prompts import ControllerCall
 from atlaskit.agents.prompts.controller import FINISH
 from atlaskit.agents.prompts.videoarm import ANALYZE, MOST_FRAMES, SNAP, TRANSCRIPT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
-from atlaskit.benchmarks.atlasworld.oracle.controllers import action, gives_up, in_words, is_settled, needs_all, seen
+from atlaskit.benchmarks.atlasworld.oracle.controllers import (
+    action,
+    beside_of,
+    gives_up,
+    in_words,
+    is_settled,
+    needs_all,
+    seen,
+)
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 
 Range = tuple[int, int]
-FINE_S = 2.5
+FINE_S = 1.5
 """Seconds between two frames of a snapshot below which it is not halved."""
+AT_ONCE = 4
+"""Clips beside an object that are looked at together."""
 QUOTED = re.compile("“(.+)”")
 TOO_MUCH = re.compile(r"Name at most (\d+)%")
 
@@ -39,6 +49,10 @@ def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any
             return action(thought, ANALYZE, range=asked, question=question.text)
         if is_settled(perception, question, found):
             return action(thought, FINISH)
+        beside = next(_not_in(analysed, _beside(call, now)), None)
+        if beside is not None:
+            asked = {"first": beside[0], "last": beside[1]}
+            return action(thought, ANALYZE, range=asked, question=question.text)
         if (part := _to_hear(call)) is not None:
             return action(thought, TRANSCRIPT, ranges=[{"first": part[0], "last": part[1]}])
     snapped = [(each["first"], each["last"]) for each in _ranges(call, SNAP)]
@@ -77,6 +91,16 @@ def _suspected(
             stretch = []
     if stretch:
         yield stretch[0], stretch[-1]
+
+
+def _beside(call: ControllerCall, now: Mapping[str, Sequence[float]]) -> Iterator[Range]:
+    """Return ranges after an object that the sheets show, or before it, if the question asks so."""
+    for times_s in now.values():
+        clips = beside_of(call.question, _clip_at(call, times_s[-1]))
+        for start in range(0, len(clips), AT_ONCE):
+            some = sorted(clips[start : start + AT_ONCE])
+            if some[0] < call.clips and some[-1] >= 0:
+                yield max(0, some[0]), min(call.clips - 1, some[-1])
 
 
 def _clip_at(call: ControllerCall, time_s: float) -> int:
