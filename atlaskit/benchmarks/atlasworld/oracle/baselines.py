@@ -37,23 +37,23 @@ def frames_reply(perception: Perception, call: FramesCall) -> dict[str, Any]:
 
 def caption_reply(perception: Perception, call: CaptionCall) -> dict[str, Any]:
     """Return a caption of the events that a view shows, without knowledge of the question."""
-    sentences = [f"{describe(event)}." for event in noticed(perception, call.view)]
+    sentences = [f"{describe(event)}." for event in noticed_events(perception, call.view)]
     return {"caption": " ".join(sentences)[:LONGEST_TEXT] or "Nothing but scenery."}
 
 
 def clip_reply(perception: Perception, call: ClipCall) -> dict[str, Any]:
     """Return the record of a clip, without knowledge of the question."""
-    events = noticed(perception, call.view)[:MAX_SUBJECTS]
-    sentences = [f"{describe(event)}." for event in events]
+    noticed = noticed_events(perception, call.view)[:MAX_SUBJECTS]
+    sentences = [f"{describe(event)}." for event in noticed]
     scenes = dict.fromkeys(perception.world.script.scene_at(moment).name for moment in call.view.moments)
     return {
         "caption": " ".join([f"The scene is {', then '.join(scenes)}.", *sentences])[:LONGEST_TEXT],
-        "subjects": [{"name": event.shape, "appearance": event.colour} for event in events],
-        "on_screen_text": " ".join(event.caption for event in events if event.caption)[:LONGEST_TEXT],
+        "subjects": [{"name": event.shape, "appearance": event.colour} for event in noticed],
+        "on_screen_text": " ".join(event.caption for event in noticed if event.caption)[:LONGEST_TEXT],
     }
 
 
-def noticed(perception: Perception, view: View) -> list[WorldEvent]:
+def noticed_events(perception: Perception, view: View) -> list[WorldEvent]:
     """Return the events that a view shows and that are not overlooked, in order of time."""
     grid, script = view.grid, perception.world.script
     visible = {event.id: event for moment in view.moments if (event := script.event_at(moment))}

@@ -9,7 +9,7 @@ from atlaskit.agents.prompts import ControllerCall
 from atlaskit.agents.prompts.controller import FINISH
 from atlaskit.agents.prompts.dvd import BROWSE, INSPECT, MOST_FOUND, SEARCH
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
-from atlaskit.benchmarks.atlasworld.oracle.controllers import action, beside_of, gives_up, is_settled, needs_all
+from atlaskit.benchmarks.atlasworld.oracle.inquiry import action, beside_of, gives_up, is_settled, needs_all
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
 
 FOUND = re.compile(r"best first: ([\d, ]+)\.")

@@ -22,27 +22,13 @@ from atlaskit.agents.prompts import (
     TaskCall,
     TextCall,
 )
-from atlaskit.benchmarks.atlasworld.oracle import baselines, controllers, master, worker
+from atlaskit.benchmarks.atlasworld.oracle import baselines, controllers, inquiry, master, worker
 from atlaskit.benchmarks.atlasworld.oracle.chances import Chances
-from atlaskit.benchmarks.atlasworld.oracle.dvd import dvd_turn
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
-from atlaskit.benchmarks.atlasworld.oracle.videoarm import videoarm_turn
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
-
-POLICIES: dict[str, Callable[[Perception, ControllerCall], dict[str, Any]]] = {
-    "dvd": dvd_turn,
-    "videoarm": videoarm_turn,
-}
-"""The function that takes the turns of each method's controller."""
-
-
-def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
-    """Return the next turn of a controller."""
-    return POLICIES[call.method](perception, call)
-
 
 REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
     TaskCall: master.task_reply,
@@ -56,10 +42,10 @@ REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
     TextCall: baselines.text_reply,
     ClipCall: baselines.clip_reply,
     EvidenceCall: baselines.evidence_reply,
-    ControllerCall: turn_reply,
-    InspectCall: controllers.inspect_reply,
-    BrowseCall: controllers.browse_reply,
-    SnapshotCall: controllers.snapshot_reply,
+    ControllerCall: controllers.controller_reply,
+    InspectCall: inquiry.inspect_reply,
+    BrowseCall: inquiry.browse_reply,
+    SnapshotCall: inquiry.snapshot_reply,
 }
 """The function that answers each call."""
 

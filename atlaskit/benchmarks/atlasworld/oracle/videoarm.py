@@ -12,7 +12,7 @@ from atlaskit.agents.prompts import ControllerCall
 from atlaskit.agents.prompts.controller import FINISH
 from atlaskit.agents.prompts.videoarm import ANALYZE, MOST_FRAMES, SNAP, TRANSCRIPT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
-from atlaskit.benchmarks.atlasworld.oracle.controllers import (
+from atlaskit.benchmarks.atlasworld.oracle.inquiry import (
     action,
     beside_of,
     gives_up,
