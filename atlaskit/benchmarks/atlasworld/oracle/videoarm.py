@@ -73,13 +73,15 @@ def _suspected(
 ) -> Iterator[Range]:
     """Return the ranges of clips to look at closely.
 
-    They are where the question's words were heard, where the sheets show what is wanted, and where
-    they show the scene that the question names.
+    They are where the question's words were heard, and where the sheets show what is wanted; if
+    they do not, where they show the scene that the question names.
     """
     if quoted := QUOTED.search(call.question.text):
         heard = re.finditer(rf"^Clip (\d+): .*{re.escape(quoted[1])}", notes, re.MULTILINE)
         yield from (_around(int(each[1]), call.clips) for each in heard)
     yield from (_around(_clip_at(call, times_s[len(times_s) // 2]), call.clips) for times_s in now.values())
+    if now:
+        return
     moments = [m for number in sorted(call.visible) for view in call.turns[number].views for m in view.moments]
     stretch: list[int] = []
     for moment in moments:
