@@ -266,3 +266,8 @@ def test_calls_in_parallel_leave_the_budget_of_the_decision(tiny: World, calls: 
     runs = [run(tiny, Babbler(1), Cache(None), budget=Budget(calls=calls), threads=threads) for threads in (1, 4, 16)]
     assert len({result.to_json() for result in runs}) == 1
     assert steps(runs[0])["clip"] == calls - 3 and runs[0].prediction is not None and runs[0].stop == "calls"
+
+
+def test_a_question_costs_at_most_twenty_nine_calls_beside_the_clips(tiny: World, cache: Cache) -> None:
+    model = Scripted(Oracle(tiny), [{"action": "global_browse", "query": f"Query {n}?"} for n in range(20)])
+    assert run(tiny, model, cache).total.calls == CLIPS + 29

@@ -264,3 +264,9 @@ def test_errors_of_the_oracle_cost_answers(tiny: World) -> None:
         answer = partial(run, tiny, Oracle(tiny, **rates), Cache(None))
         right[name] = sum(bool(answer(question).is_right) for question in tiny.questions if question.kind == "choice")
     assert right["perfect"] > max(right["missing"], right["confused"])
+
+
+def test_a_question_costs_at_most_nineteen_calls_in_ten_hours_too(tiny: World, cache: Cache) -> None:
+    snaps = [{**WHOLE, "frames": 32 + 16 * (number % 8)} for number in range(20)]
+    assert run(tiny, Scripted(Oracle(tiny), snaps), cache).total.calls == 19
+    assert videoarm(Ten(), WHICH, vlm=Scripted(Babbler(), snaps), cache=cache, size=32).total.calls == 19
