@@ -9,12 +9,14 @@ import inspect
 from collections.abc import Callable
 
 from atlaskit.agents.methods.captions import captions
+from atlaskit.agents.methods.dvd import dvd
 from atlaskit.agents.methods.frames import composite, uniform
 from atlaskit.agents.methods.mapreduce import mapreduce, mapreduce_clips
 from atlaskit.agents.methods.retrieval import retrieval
 from atlaskit.agents.methods.run import MethodSettings
 from atlaskit.agents.methods.text import blind, subtitles_only
 from atlaskit.agents.methods.videoagent import videoagent
+from atlaskit.agents.methods.videoarm import videoarm
 from atlaskit.agents.methods.videotree import videotree
 from atlaskit.agents.methods.worldmm import worldmm
 from atlaskit.agents.search import ask
@@ -25,6 +27,7 @@ __all__ = [
     "blind",
     "captions",
     "composite",
+    "dvd",
     "mapreduce",
     "mapreduce_clips",
     "retrieval",
@@ -32,6 +35,7 @@ __all__ = [
     "subtitles_only",
     "uniform",
     "videoagent",
+    "videoarm",
     "videotree",
     "worldmm",
 ]
@@ -49,6 +53,8 @@ METHODS: dict[str, Callable[..., Result]] = {
     "mapreduce": mapreduce,
     "mapreduce-clips": mapreduce_clips,
     "worldmm": worldmm,
+    "dvd": dvd,
+    "videoarm": videoarm,
 }
 """All methods, by name."""
 

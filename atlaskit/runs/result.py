@@ -35,6 +35,8 @@ RESTS_ON = {
     "mapreduce": "none: the answer rests on what was written down of chosen scenes",
     "mapreduce-clips": "none: the answer rests on what was written down of chosen clips",
     "worldmm": "none: the answer rests on what was recalled from summaries, facts and frames",
+    "dvd": "none: the answer rests on records of clips, and on what was told of frames of some of them",
+    "videoarm": "none: the answer rests on notes of a look from coarse to fine, and on the frames seen last",
 }
 """What the answer of a method rests on that never names a frame, by the method's name."""
 

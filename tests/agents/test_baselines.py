@@ -31,6 +31,8 @@ SMALL = {
     "mapreduce": {"size": 32},
     "mapreduce-clips": {"size": 32},
     "worldmm": {"size": 32},
+    "dvd": {"size": 32},
+    "videoarm": {"size": 32},
     "composite": {"cell": 32},
 }
 
@@ -52,6 +54,7 @@ class Failing(Recorder):
 
     error: type[Exception] = Unreachable
     steps: tuple[str, ...] = ("caption", "clip", "frame", "decision")
+    steps: tuple[str, ...] = ("caption", "clip", "videoarm", "decision")
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         if request.step in self.steps:

@@ -30,6 +30,8 @@ WORDS = {
     "mapreduce": "chosen scenes",
     "mapreduce-clips": "chosen clips",
     "worldmm": "summaries, facts and frames",
+    "dvd": "records of clips",
+    "videoarm": "from coarse to fine",
 }
 
 

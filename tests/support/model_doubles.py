@@ -89,7 +89,8 @@ def babble(
             text: str = rng.choice(["" if "minLength" not in schema else "?", *words])
             return text[: schema.get("maxLength")]
         case "integer":
-            return rng.randint(schema.get("minimum", 0), min(schema["maximum"], 12))
+            least = schema.get("minimum", 0)
+            return rng.randint(least, max(least, min(schema["maximum"], 12)))
         case "number":
             return rng.uniform(schema.get("minimum", 0), schema.get("maximum", 1))
         case "boolean":

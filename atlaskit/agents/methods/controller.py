@@ -48,7 +48,7 @@ def converse(
         clips: Number of clips of the video.
         tools: The tools, each with what runs it.
         turns: The most turns, the finishing one included.
-        keep_views: How many of the latest turns still show their sheets; None for all.
+        keep_views: How many of the latest turns that showed sheets still show them; None for all.
     """
     by_name = {tool.name: handle for tool, handle in tools.items()}
     taken, outcome = list[Turn](), Outcome("")
@@ -64,6 +64,15 @@ def converse(
     return tuple(taken)
 
 
-def notes_of(turns: tuple[Turn, ...]) -> str:
-    """Return what the tools of a conversation found, in the order in which they were used."""
-    return "\n\n".join(f"{turn.action['action']['action']}: {turn.told}" for turn in turns)
+def notes_of(turns: tuple[Turn, ...], thoughts: bool = False) -> str:
+    """Return what the tools of a conversation found, in the order in which they were used.
+
+    Args:
+        turns: The turns of the conversation.
+        thoughts: Whether to include what the controller thought before each action.
+    """
+    notes = []
+    for turn in turns:
+        thought = str(turn.action["thought"]).strip() if thoughts else ""
+        notes += [*([f"thought: {thought}"] if thought else []), f"{turn.action['action']['action']}: {turn.told}"]
+    return "\n\n".join(notes)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, TypedDict, TypeVar, get_args
 
-from atlaskit.agents.budget import DECISION_CALLS, Budget, Charge, Limit, Meter, PeakUsage
+from atlaskit.agents.budget import DECISION_CALLS, RESERVED_CALLS, Budget, Charge, Limit, Meter, PeakUsage
 from atlaskit.agents.master import prediction
 from atlaskit.agents.options import CacheMode
 from atlaskit.agents.prompts import TextCall
@@ -147,10 +147,14 @@ class MethodRun:
         group = len(items) if self.budget is None else threads
         unreachable, has_reply = 0, any(not call.failure for call in self.model.calls)
         with ThreadPoolExecutor(threads) as pool:
-            for start in range(0, len(items), max(1, group)):
+            start = 0
+            while start < len(items):
                 if self.is_over:
                     return
-                some = items[start : start + group]
+                left = self.meter.calls_left()
+                room = group if left is None else min(group, left - RESERVED_CALLS)  # positive: it is not over
+                some = items[start : start + room]
+                start += room
                 requests = list(map(request, some))
                 for item, asked, outcome in zip(some, requests, pool.map(self.complete, requests), strict=True):
                     if not isinstance(outcome, ModelError):

@@ -11,16 +11,20 @@ must not change.
 from atlaskit.agents.prompts.baselines import CaptionCall, FramesCall, TextCall
 from atlaskit.agents.prompts.clips import ClipCall, EvidenceCall
 from atlaskit.agents.prompts.controller import ControllerCall, Tool, Turn
+from atlaskit.agents.prompts.dvd import BrowseCall
+from atlaskit.agents.prompts.inspect import InspectCall
 from atlaskit.agents.prompts.mapreduce import GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.scenes import CharactersCall, ContinuesCall, SceneCall
 from atlaskit.agents.prompts.stills import StillCall
 from atlaskit.agents.prompts.videoagent import JudgeCall, PickCall
+from atlaskit.agents.prompts.videoarm import SnapshotCall
 from atlaskit.agents.prompts.videotree import RelevanceCall
 from atlaskit.agents.prompts.worker import StepCall, action_note, action_result
 from atlaskit.agents.prompts.worldmm import ConsolidateCall, FactsCall, SummaryCall
 
 __all__ = [
+    "BrowseCall",
     "CaptionCall",
     "CharactersCall",
     "ClipCall",
@@ -33,6 +37,7 @@ __all__ = [
     "FramesCall",
     "GlanceCall",
     "GoalCall",
+    "InspectCall",
     "JudgeCall",
     "MapCall",
     "OverviewCall",
@@ -43,6 +48,7 @@ __all__ = [
     "ReviewCall",
     "SceneCall",
     "SceneLookCall",
+    "SnapshotCall",
     "StepCall",
     "StillCall",
     "SummaryCall",

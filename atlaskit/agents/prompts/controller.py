@@ -65,7 +65,13 @@ class ControllerCall:
     """The tools that are legal in this turn, beside `finish`."""
     turns: tuple[Turn, ...] = ()
     keep_views: int | None = None
-    """How many of the latest turns still show their sheets; None for all."""
+    """How many of the latest turns that showed sheets still show them; None for all."""
+
+    @property
+    def visible(self) -> frozenset[int]:
+        """Numbers of the turns whose sheets the controller sees."""
+        showing = [number for number, turn in enumerate(self.turns) if turn.views]
+        return frozenset(showing if self.keep_views is None else showing[max(0, len(showing) - self.keep_views) :])
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -77,9 +83,8 @@ class ControllerCall:
         return Request("master", self.method, tuple(messages), turn_schema(self.tools), self)
 
     def _told(self, number: int, turn: Turn) -> list[str | Image]:
-        is_shown = self.keep_views is None or number >= len(self.turns) - self.keep_views
         parts: list[str | Image] = []
-        for view in turn.views if is_shown else ():
+        for view in turn.views if number in self.visible else ():
             parts += [grid_intro(view.grid), view]
         return [*parts, turn.told]
 

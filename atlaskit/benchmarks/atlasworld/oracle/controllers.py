@@ -7,10 +7,16 @@ from typing import Any
 
 from atlaskit.agents.prompts import ControllerCall
 from atlaskit.benchmarks.atlasworld.oracle import worldmm
+from atlaskit.benchmarks.atlasworld.oracle.dvd import dvd_turn
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
+from atlaskit.benchmarks.atlasworld.oracle.videoarm import videoarm_turn
 from atlaskit.errors import InputError
 
-POLICIES: dict[str, Callable[[Perception, ControllerCall], dict[str, Any]]] = {"worldmm": worldmm.turn_reply}
+POLICIES: dict[str, Callable[[Perception, ControllerCall], dict[str, Any]]] = {
+    "dvd": dvd_turn,
+    "videoarm": videoarm_turn,
+    "worldmm": worldmm.turn_reply,
+}
 """The function that takes a method's turns, by the method's name."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from atlaskit.agents.prompts import (
+    BrowseCall,
     CaptionCall,
     CharactersCall,
     ClipCall,
@@ -18,6 +19,7 @@ from atlaskit.agents.prompts import (
     FramesCall,
     GlanceCall,
     GoalCall,
+    InspectCall,
     JudgeCall,
     MapCall,
     OverviewCall,
@@ -28,6 +30,7 @@ from atlaskit.agents.prompts import (
     ReviewCall,
     SceneCall,
     SceneLookCall,
+    SnapshotCall,
     StepCall,
     StillCall,
     SummaryCall,
@@ -37,6 +40,7 @@ from atlaskit.agents.prompts import (
 from atlaskit.benchmarks.atlasworld.oracle import (
     baselines,
     controllers,
+    inquiry,
     mapreduce,
     master,
     videoagent,
@@ -79,6 +83,9 @@ REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
     SummaryCall: worldmm.summary_reply,
     FactsCall: worldmm.facts_reply,
     ConsolidateCall: worldmm.consolidate_reply,
+    InspectCall: inquiry.inspect_reply,
+    BrowseCall: inquiry.browse_reply,
+    SnapshotCall: inquiry.snapshot_reply,
 }
 """The function that answers each call."""
 
