@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.evaluation.statistics import check_columns
+from atlaskit.evaluation.grouping import check_columns
 from atlaskit.evaluation.tables import METHOD_ORDER
 from atlaskit.viz.palette import categorical
 from atlaskit.viz.plots.labels import LineEnd, short_count
