@@ -38,9 +38,10 @@ KEYS = {
     "run": "run:1:3d9a944dbc1b37f05319304d26b7ba69fa813b88e2db4fc404a4882a0b144ae7",
     "served": "served:1:f0525aa262b2b5c105bf079f86882664626c833711915f361a6d44453215e101",
     "timing": "timing:2:a2c31e6ae2af5440e4ee3f898f6d88c577ae971c2decfb960ad4863bfc14fcc3",
+    "embedding": "embedding:1:57feb7e11ea67fc3eddf66a5a91f07c2294de6a943929b330d3b9e8a7f5c89a1",
     "transcript": "transcript:1:afe7b326dd89dac0e70b78c6f81d16420ce0f7911f0ff9cdb73bcb36a9a5133f",
 }
-"""Written down by the version before the packages were rearranged."""
+"""Written down by the version before the packages were rearranged, or with the kind's first version."""
 REPLIES = {
     "blind decision": "3 48106c6209da23052debeac134207bbf826d283e3097ff82f88c5d6e3cc1f2d1",
     "captions caption": "20 8d715aa45eabd375c766c5eeb43c882e6788a80b60e49ca0f692202661ce5544",
@@ -112,6 +113,7 @@ def test_keys_of_entries_are_those_of_earlier_versions(tmp_path: Path, cache: Ca
         "run": keys.run_key([{"kind": "start", "round": 0}]),
         "served": keys.served_key("http://127.0.0.1:8000/v1"),
         "timing": timing,
+        "embedding": keys.embedding_key("a red circle", model="m"),
         "transcript": keys.transcript_key(
             "ef" * 32, model="m", parameters=ASR("http://127.0.0.1:9/v1", "m").parameters
         ),

@@ -15,7 +15,9 @@ from atlaskit.models.usage import Usage
 
 
 def test_each_kind_of_token_has_its_price() -> None:
-    usage = Usage(calls=3, prompt_tokens=1_000_000, cached_tokens=400_000, image_tokens=200_000, completion_tokens=10_000)
+    usage = Usage(
+        calls=3, prompt_tokens=1_000_000, cached_tokens=400_000, image_tokens=200_000, completion_tokens=10_000
+    )
     assert Prices(prompt=2, completion=10).usd(usage) == pytest.approx(2.1)
     assert Prices(prompt=2, cached=0.5, completion=10).usd(usage) == pytest.approx(2.1 - 0.4 * 1.5)
     assert Prices(prompt=2, cached=2, completion=10, image=4).usd(usage) == pytest.approx(2.1 + 0.2 * 2)

@@ -1,4 +1,4 @@
-"""`Index`: search among the records of clips, by words (BM25)."""
+"""`Index`: search among the records of clips by words (BM25); `nearest`: by their vectors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from functools import cached_property
 
 import bm25s
 import numpy as np
+from numpy.typing import NDArray
 
 from atlaskit.agents.methods.clips import Clip
 from atlaskit.environment.question import Question
 
 WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
 """A word; in scripts that are written without spaces, a character."""
+RANK_OFFSET = 60
+"""Added to ranks before they are fused, so that the first rank of one query does not outweigh good
+ranks of several (Cormack et al. 2009, reciprocal rank fusion)."""
+DIGITS = 6
+"""Digits of a cosine that count: machines differ in later ones, and the order must not."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,21 @@ class Index:
         ranked = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
         return [self.clips[number] for number in ranked[:k] if scores[number] > 0]
 
+    def search_all(self, queries: Sequence[str], k: int = 16) -> list[Clip]:
+        """Return up to `k` clips that several queries find, best first, by reciprocal rank fusion.
+
+        Args:
+            queries: Queries as for `search`. Equal ones count once.
+            k: The most clips to return.
+        """
+        fused = dict[int, float]()
+        for query in dict.fromkeys(queries):
+            for rank, clip in enumerate(self.search(query, len(self.clips)), start=1):
+                fused[clip.index] = fused.get(clip.index, 0.0) + 1 / (RANK_OFFSET + rank)
+        by_index = {clip.index: clip for clip in self.clips}
+        ranked = sorted(fused, key=lambda index: (-round(fused[index], 12), index))
+        return [by_index[index] for index in ranked[:k]]
+
     def scores(self, query: str) -> np.ndarray:
         """Return the score of each clip for a query, 0 or more."""
         if self._bm25 is None or not (tokens := words(query)):
@@ -48,6 +69,21 @@ class Index:
         model = bm25s.BM25(method="lucene")
         model.index(tokens, show_progress=False)
         return model
+
+
+def nearest(clips: Sequence[Clip], vectors: NDArray[np.float32], query: NDArray[np.float32], k: int = 16) -> list[Clip]:
+    """Return up to `k` clips whose vectors are nearest to a query's by their cosine, best first.
+
+    Args:
+        clips: The clips.
+        vectors: Their vectors, one row a clip, (n, length).
+        query: Vector of the query, (length,).
+        k: The most clips to return.
+    """
+    rows, wanted = vectors.astype(np.float64), query.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(wanted)
+    cosines = np.divide(rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0).round(DIGITS)
+    return [clips[number] for number in np.argsort(-cosines, kind="stable")[:k]]
 
 
 def words(text: str) -> list[str]:

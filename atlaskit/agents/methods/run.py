@@ -69,7 +69,8 @@ class MethodRun:
         cache: Cache | None = None,
     ) -> None:
         """Set up the run; raise InputError for a question or settings that break a rule."""
-        self.sample, self.question = sample, as_question(question, choices, kind)
+        self.sample, self.is_replay = sample, replay
+        self.question = as_question(question, choices, kind)
         if budget is not None and not isinstance(budget, Budget):
             raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
         self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)

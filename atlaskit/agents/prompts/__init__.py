@@ -12,6 +12,7 @@ from atlaskit.agents.prompts.baselines import CaptionCall, FramesCall, TextCall
 from atlaskit.agents.prompts.clips import ClipCall, EvidenceCall
 from atlaskit.agents.prompts.controller import ControllerCall, Tool, Turn
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
+from atlaskit.agents.prompts.search import QueriesCall
 from atlaskit.agents.prompts.worker import StepCall, action_note, action_result
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "FramesCall",
     "GlanceCall",
     "ProbeCall",
+    "QueriesCall",
     "ReviewCall",
     "StepCall",
     "TaskCall",

@@ -13,12 +13,13 @@ from atlaskit.agents.prompts import (
     FramesCall,
     GlanceCall,
     ProbeCall,
+    QueriesCall,
     ReviewCall,
     StepCall,
     TaskCall,
     TextCall,
 )
-from atlaskit.benchmarks.atlasworld.oracle import baselines, master, worker
+from atlaskit.benchmarks.atlasworld.oracle import baselines, master, search, worker
 from atlaskit.benchmarks.atlasworld.oracle.chances import Chances
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
@@ -38,6 +39,7 @@ REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
     TextCall: baselines.text_reply,
     ClipCall: baselines.clip_reply,
     EvidenceCall: baselines.evidence_reply,
+    QueriesCall: search.queries_reply,
 }
 """The function that answers each call."""
 
