@@ -91,7 +91,8 @@ def comparison(
         One row for each method and group, in the order of the tables. Columns: `method`, those of
         `by`, `questions`, `videos`; the mean of `column`, `low` and `high`; `difference` to the
         method `to` on the same questions, with `difference_low` and `difference_high`, and `p` of
-        McNemar's exact test (missing for `to` itself); and the columns of `costs`.
+        McNemar's exact test (missing for `to` itself); and the columns of `costs`. `plots.pareto`
+        draws it.
 
     Raises:
         InputError: If there is no table of `to`, the tables differ in their questions, or a table
@@ -111,7 +112,9 @@ def comparison(
         for values, group in found:
             reference = None if method == to else references[tuple(values.values())]
             table.append({"method": method, **values, **_compared(group, reference, column, level)})
-    return pd.DataFrame(table)
+    compared = pd.DataFrame(table)
+    compared.attrs = {"to": to, "level": level}
+    return compared
 
 
 def _compared(rows: pd.DataFrame, reference: pd.DataFrame | None, column: str, level: float) -> dict[str, Any]:
