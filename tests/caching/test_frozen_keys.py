@@ -41,7 +41,7 @@ KEYS = {
     "embedding": "embedding:1:57feb7e11ea67fc3eddf66a5a91f07c2294de6a943929b330d3b9e8a7f5c89a1",
     "transcript": "transcript:1:afe7b326dd89dac0e70b78c6f81d16420ce0f7911f0ff9cdb73bcb36a9a5133f",
 }
-"""Written down by the version before the packages were rearranged, or with the first of its kind."""
+"""Written down by the version before the packages were rearranged, or with the kind."""
 REPLIES = {
     "blind decision": "3 48106c6209da23052debeac134207bbf826d283e3097ff82f88c5d6e3cc1f2d1",
     "captions caption": "20 8d715aa45eabd375c766c5eeb43c882e6788a80b60e49ca0f692202661ce5544",

@@ -85,7 +85,7 @@ def label_points(ax: Axes, points: Sequence[LineEnd], lines: Sequence[Segment]) 
         hidden = []
         for place in places:
             box = _move(label, *place)
-            is_outside = not (frame.containsx(box.x0) and frame.containsx(box.x1) and frame.containsy(box.y0))
+            is_outside = not (frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1))
             crossed = _crossed(marks[point], box, others)
             hidden.append(box.count_overlaps([*others, marks[point], *drawn]) + crossed + MUCH * is_outside)
         best = places[min(range(len(places)), key=lambda number: (hidden[number], number))]
