@@ -6,13 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.agents.methods.clips import Clip
 from atlaskit.environment.question import Question
+
+if TYPE_CHECKING:
+    import bm25s
 
 WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
 """A word; in scripts that are written without spaces, a character."""
@@ -63,6 +66,8 @@ class Index:
 
     @cached_property
     def _bm25(self) -> bm25s.BM25 | None:
+        import bm25s  # here: it loads scipy, and `import atlaskit` must stay light
+
         tokens = [words(clip.words) for clip in self.clips]
         if not any(tokens):
             return None
