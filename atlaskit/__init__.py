@@ -28,7 +28,9 @@ from atlaskit.evaluation import diagnosis, metrics, scaling, statistics
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
+from atlaskit.models.embedding import Embedder
 from atlaskit.models.presets import search_settings
+from atlaskit.models.prices import Prices
 from atlaskit.models.serving.server import serve
 from atlaskit.models.speech import ASR
 from atlaskit.runs import archive as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
@@ -54,11 +56,13 @@ __all__ = [
     "Cache",
     "Claim",
     "Dialect",
+    "Embedder",
     "Expand",
     "Finished",
     "Investigate",
     "MarkPromising",
     "Oracle",
+    "Prices",
     "Question",
     "Result",
     "Trace",

@@ -1,8 +1,8 @@
 """Budget accounting: what a run may spend, what it has spent, and each worker's share of the rest.
 
-Budgets are hard. Calls, tokens and seconds are counted with retries included. A run exceeds a limit
-by at most the calls that are in flight when it is reached, because a call cannot be undone. Two
-attempts and some tokens are reserved, so that a run that spends its budget can still give an
+Budgets are hard. Calls, tokens, USD and seconds are counted with retries included. A run exceeds a
+limit by at most the calls that are in flight when it is reached, because a call cannot be undone.
+Two attempts and some tokens are reserved, so that a run that spends its budget can still give an
 answer.
 
 A worker's share (its `Allotment`) is fixed before the worker starts. So the pace of one worker
@@ -18,17 +18,19 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ModelError
+from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Role
 from atlaskit.models.usage import Usage
 
-Limit = Literal["calls", "tokens", "effective_tokens", "seconds"]
-TokenCount = Literal["tokens", "effective_tokens"]
-TOKEN_COUNTS: tuple[TokenCount, ...] = get_args(TokenCount)
-"""The ways to count tokens: all, or all but those in the server's prefix cache (paper §4.2)."""
+Limit = Literal["calls", "tokens", "effective_tokens", "usd", "seconds"]
+Amount = Literal["tokens", "effective_tokens", "usd"]
+AMOUNTS: tuple[Amount, ...] = get_args(Amount)
+"""What tokens amount to: all of them, all but those in the server's prefix cache (paper §4.2), or
+what they cost in USD."""
 
 DECISION_CALLS = 2
 """Calls that only the decision may use: an answer that does not fit the schema is corrected once,
@@ -58,26 +60,56 @@ class Budget:
     seconds: float | None = None
     effective_tokens: int | None = None
     """Tokens without those that were found in the server's prefix cache."""
+    usd: float | None = None
+    """What the tokens cost by `prices`, in USD."""
+    prices: Prices | None = None
+    """The prices that `usd` is counted by."""
 
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
-            types = (int, float) if name == "seconds" else (int,)
+            if name == "prices":
+                continue
+            is_whole = name not in ("seconds", "usd")
+            types = (int,) if is_whole else (int, float)
             if limit is not None and not (type(limit) in types and 0 < limit < math.inf):
-                kind = "number" if name == "seconds" else "whole number"
+                kind = "whole number" if is_whole else "number"
                 raise InputError(
                     f"{name} of a budget must be a positive {kind}, or None for no limit; got {limit!r:.80}."
                 )
+        if self.prices is not None and not isinstance(self.prices, Prices):
+            raise InputError(f"prices of a budget must be ak.Prices(prompt=…, completion=…); got {self.prices!r:.80}.")
+        if (self.usd is None) != (self.prices is None):
+            raise InputError(
+                "usd and prices of a budget belong together: Budget(usd=0.5, prices=ak.Prices(prompt=…, completion=…))."
+            )
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the limits as the settings of a run hold them.
+
+        `usd` and `prices` are left out where there are none, as in what earlier versions wrote.
+        """
+        limits = {name: limit for name, limit in vars(self).items() if name not in ("usd", "prices")}
+        return limits if self.prices is None else {**limits, "usd": self.usd, "prices": self.prices.recorded()}
 
 
 @dataclass(frozen=True)
 class PeakUsage:
-    """The most tokens of one call, for each way of counting; not always the same call."""
+    """The most that one call amounts to, for each way of counting; not always the same call."""
 
     tokens: int = 0
     effective_tokens: int = 0
+    usd: float = 0.0
+    prices: Prices | None = None
+    """The prices that `usd` is counted by; without them, it stays 0."""
 
     def __or__(self, other: PeakUsage | Usage) -> PeakUsage:
-        return PeakUsage(max(self.tokens, other.tokens), max(self.effective_tokens, other.effective_tokens))
+        usd = other.usd if isinstance(other, PeakUsage) else _amount("usd", other, self.prices)
+        return PeakUsage(
+            max(self.tokens, other.tokens),
+            max(self.effective_tokens, other.effective_tokens),
+            max(self.usd, usd),
+            self.prices,
+        )
 
 
 @dataclass(frozen=True)
@@ -105,8 +137,8 @@ class Allotment:
     calls: int
     is_full: bool = True
     """Whether `calls` is all the steps the strategy planned; False if the budget allows fewer."""
-    tokens: Mapping[TokenCount, int] = field(default_factory=dict)
-    """Tokens the worker may use, for each way of counting that has a limit."""
+    tokens: Mapping[Amount, float] = field(default_factory=dict)
+    """What the worker's tokens may amount to, for each way of counting that has a limit."""
     expected_call: PeakUsage = PeakUsage()
     """What one call is expected to cost: the largest worker call of the run so far."""
     is_out_of_time: Callable[[float], bool] = lambda longest_s: False
@@ -124,8 +156,10 @@ class Allotment:
             largest: The worker's largest call so far.
             longest_s: Seconds of the worker's longest call so far.
         """
-        next_call = largest | self.expected_call
-        over = any(getattr(usage, name) + getattr(next_call, name) > share for name, share in self.tokens.items())
+        next_call, prices = largest | self.expected_call, self.expected_call.prices
+        over = any(
+            _amount(name, usage, prices) + getattr(next_call, name) > share for name, share in self.tokens.items()
+        )
         return over or self.is_out_of_time(longest_s)
 
 
@@ -143,6 +177,15 @@ class Meter:
     """When the run began, on the clock of `time.monotonic`."""
     cancel: threading.Event = field(default_factory=threading.Event)
     """Set when the run is interrupted."""
+
+    def __post_init__(self) -> None:
+        if self.budget.prices is not None:
+            self.largest_worker_call = self.peak(Usage(prompt_tokens=DEFAULT_CALL_TOKENS))
+            self.largest_master_call = self.peak(Usage())
+
+    def peak(self, usage: Usage) -> PeakUsage:
+        """Return what a call amounts to, for each way of counting."""
+        return PeakUsage(prices=self.budget.prices) | usage
 
     def charge(self, role: Role, charge: Charge, largest: PeakUsage, longest_s: float) -> None:
         """Add what an agent spent.
@@ -179,15 +222,16 @@ class Meter:
         """Return how many calls the budget still allows, None without a limit."""
         return None if self.budget.calls is None else max(0, self.budget.calls - self.total.calls)
 
-    def tokens_left(self) -> dict[TokenCount, int]:
-        """Return how many tokens workers may still use, for each way of counting that has a limit.
+    def tokens_left(self) -> dict[Amount, float]:
+        """Return what workers' tokens may still amount to, for each way of counting with a limit.
 
-        Tokens for two calls of the master, as large as its largest so far, are reserved.
+        Two calls of the master, as large as its largest so far, are reserved.
         """
-        left: dict[TokenCount, int] = {}
+        left: dict[Amount, float] = {}
+        default = self.peak(Usage(prompt_tokens=DEFAULT_CALL_TOKENS))
         for name, limit in self._token_limits().items():
-            reserved = 2 * getattr(self.largest_master_call, name) or DEFAULT_CALL_TOKENS
-            left[name] = max(0, limit - getattr(self.total, name) - reserved)
+            reserved = 2 * getattr(self.largest_master_call, name) or getattr(default, name)
+            left[name] = max(0, limit - self._spent(name) - reserved)
         return left
 
     def is_out_of_time(self, longest_s: float = 0.0) -> bool:
@@ -211,7 +255,7 @@ class Meter:
 
     def can_decide(self) -> bool:
         """Return whether the budget allows one more call, for the decision."""
-        over_tokens = any(getattr(self.total, name) >= limit for name, limit in self._token_limits().items())
+        over_tokens = any(self._spent(name) >= limit for name, limit in self._token_limits().items())
         over_time = self.budget.seconds is not None and self.seconds >= self.budget.seconds
         return self.calls_left() != 0 and not over_tokens and not over_time
 
@@ -240,13 +284,14 @@ class Meter:
         calls, tokens, n_workers = self.calls_left(), self.tokens_left(), len(steps)
         if tokens:
             has_measured = self.by_role["worker"].usage.calls > 0
-            affordable = min(left // max(1, getattr(self.largest_worker_call, name)) for name, left in tokens.items())
-            n_workers = max(1, min(n_workers, affordable)) if has_measured else 1
+            largest = {name: getattr(self.largest_worker_call, name) for name in tokens}
+            affordable = [int(left // largest[name]) for name, left in tokens.items() if largest[name]]
+            n_workers = max(1, min(n_workers, *affordable)) if has_measured else 1
         shares = list(steps[:n_workers])
         if calls is not None:
             free = calls - RESERVED_CALLS - (MAX_ATTEMPTS if ahead else 0)
             shares = [min(share, free // n_workers + (i < free % n_workers)) for i, share in enumerate(shares)]
-        token_shares = {name: left // n_workers for name, left in tokens.items()}
+        token_shares = {name: left / n_workers for name, left in tokens.items()}
         return [
             Allotment(
                 calls=share,
@@ -261,6 +306,16 @@ class Meter:
             if share > 0
         ]
 
-    def _token_limits(self) -> dict[TokenCount, int]:
-        limits = {name: getattr(self.budget, name) for name in TOKEN_COUNTS}
+    def _spent(self, name: Amount) -> float:
+        return _amount(name, self.total, self.budget.prices)
+
+    def _token_limits(self) -> dict[Amount, float]:
+        limits = {name: getattr(self.budget, name) for name in AMOUNTS}
         return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+def _amount(name: Amount, usage: Usage, prices: Prices | None) -> float:
+    """Return what tokens amount to, in one way of counting; 0 USD without prices."""
+    if name == "usd":
+        return 0.0 if prices is None else prices.usd(usage)
+    return usage.tokens if name == "tokens" else usage.effective_tokens

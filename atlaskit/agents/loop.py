@@ -41,7 +41,9 @@ from atlaskit.environment.observation import Observation
 from atlaskit.models.protocol import Reply
 from atlaskit.runs.events import Event, sheet_data, view_data
 
-Stop = Literal["sufficient", "explored", "depth", "rounds", "calls", "tokens", "effective_tokens", "seconds", "model"]
+Stop = Literal[
+    "sufficient", "explored", "depth", "rounds", "calls", "tokens", "effective_tokens", "usd", "seconds", "model"
+]
 """Why a search ended.
 
 * Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from atlaskit.agents.budget import DECISION_CALLS, Charge, Meter, PeakUsage
+from atlaskit.agents.budget import DECISION_CALLS, Charge, Meter
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.responsiveness import Responsiveness
 from atlaskit.models.errors import ModelError, Unreachable
@@ -73,7 +73,7 @@ class MasterCalls:
             data: The data of its event, without the cost.
         """
         outcome, charge = call.outcome, Charge.of(call.outcome)
-        self.meter.charge("master", charge, PeakUsage() | charge.usage, call.seconds)
+        self.meter.charge("master", charge, self.meter.peak(charge.usage), call.seconds)
         self.health.record_call(outcome)
         if isinstance(outcome, ModelError):
             self.log.add(Event("failure", round_number, data=failure_data(call.kind, outcome, charge.usage, data)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any, Literal
 
 from atlaskit.agents.budget import Budget, Meter
@@ -200,7 +199,7 @@ def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) 
         "cells": grids.cells,
         "traversal": "auto" if search.strategy is None else strategy_name(search.strategy),
         **vars(search.limits),
-        "budget": asdict(search.meter.budget),
+        "budget": search.meter.budget.recorded(),
     }
 
 

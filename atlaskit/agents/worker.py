@@ -41,7 +41,7 @@ class Worker:
 
     def explore(self, task: Task) -> WorkerResult:
         """Explore a region within its allotment of calls, tokens and time."""
-        visit, account = Visit(self.atlas, task, self.question), _Account(task.allotment)
+        visit, account = Visit(self.atlas, task, self.question), _Account.of(task.allotment)
         while (stop := _stop_of(visit, account)) is None:
             self._step(visit, account)
         return WorkerResult(
@@ -98,6 +98,11 @@ class _Account:
     final_failure: str = ""
     """The failure after which no call of the run can succeed; empty if there was none."""
     events: list[Event] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, allotment: Allotment) -> _Account:
+        """Return the account of a visit before its first call."""
+        return cls(allotment, largest=PeakUsage(prices=allotment.expected_call.prices))
 
     @property
     def calls_left(self) -> int:

@@ -14,6 +14,7 @@ from atlaskit.benchmarks.datasets.qvhighlights import qvhighlights
 from atlaskit.benchmarks.datasets.videomme import videomme
 from atlaskit.benchmarks.datasets.videomme_v2 import videomme_v2
 from atlaskit.benchmarks.lengths import standard_and_long
+from atlaskit.benchmarks.published import published
 from atlaskit.benchmarks.tenhour import ten_hour
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "longvideobench",
     "lvbench",
     "mlvu",
+    "published",
     "qvhighlights",
     "seeds",
     "standard_and_long",

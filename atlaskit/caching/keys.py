@@ -24,6 +24,7 @@ VERSIONS = {
     "reply": 4,
     "failure": 1,
     "transcript": 1,
+    "embedding": 1,
     "video": 1,
     "lines": 1,
     "asked": 1,
@@ -253,6 +254,19 @@ def transcript_key(sound: str, *, model: str, parameters: Mapping[str, Any]) -> 
         parameters: What the transcription depends on beside the model and the sound.
     """
     return entry_key("transcript", sound=sound, model=model, parameters=dict(parameters))
+
+
+def embedding_key(text: str, *, model: str) -> str:
+    """Return the key of the vector that a model makes of a text.
+
+    Left out: where the text is from, what was embedded with it, and the endpoint's address,
+    credentials and time-outs.
+
+    Args:
+        text: The text, with the prefix of a query if it is one.
+        model: Name of the model.
+    """
+    return entry_key("embedding", text=text, model=model)
 
 
 def _microseconds(time_s: float) -> int:

@@ -20,6 +20,7 @@ from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
 from atlaskit.models.named import LOCAL_SERVER, as_model, served_model
+from atlaskit.models.prices import read_prices
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz import movie, walk
@@ -55,6 +56,13 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     )
     parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
     parser.add_argument("--tokens", type=int, help="budget: tokens at most")
+    parser.add_argument("--usd", type=float, help="budget: USD at most, by --prices")
+    parser.add_argument(
+        "--prices",
+        metavar="PRICES",
+        help="prices of a million tokens in USD, for --usd: prompt=0.5,cached=0.05,completion=3, or the name of a "
+        "JSON file with these fields",
+    )
     parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
     parser.add_argument(
         "--sample",
@@ -104,7 +112,8 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
 def _ask(options: argparse.Namespace) -> int:
     kind: Kind = options.kind or ("choice" if options.choice else "open")
     question = Question(options.question, tuple(options.choice), kind, several=options.several)
-    budget = Budget(calls=options.calls, tokens=options.tokens, seconds=options.seconds)
+    prices = None if options.prices is None else read_prices(options.prices)
+    budget = Budget(options.calls, options.tokens, options.seconds, usd=options.usd, prices=prices)
     if options.movie:
         movie.check_path(options.movie)  # before any model call is paid
     spec = named_model(options)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.agents.baselines import METHODS
+from atlaskit.agents.baselines import METHODS, settings_of
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
@@ -23,6 +23,7 @@ from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.executors import ENGINES
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.named import as_model, copies_for
+from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.models.spec import ModelSpec
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOUR_S = 3600.0
+VIDEO_RLM, ALL = "video-rlm", "all"
 SYNTHETIC = "atlasworld"
 
 
@@ -48,6 +50,11 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     )
     parser.add_argument("--samples", type=Path, metavar="FILE", help="also write lmms-eval samples, .jsonl")
 
+    _add_questions(parser)
+    _add_method_and_model(parser)
+
+
+def _add_questions(parser: argparse.ArgumentParser) -> None:
     chosen = parser.add_argument_group("questions")
     chosen.add_argument(
         "--where",
@@ -69,8 +76,16 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     )
     chosen.add_argument("--minutes", type=float, default=10.0, help="atlasworld: minutes of each world (default 10)")
 
+
+def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("method and model")
-    how.add_argument("--method", choices=tuple(METHODS), default="video-rlm", help="default video-rlm")
+    how.add_argument(
+        "--method",
+        nargs="+",
+        choices=(*METHODS, ALL),
+        default=[VIDEO_RLM],
+        help="one or several, or all, which are then compared (default video-rlm)",
+    )
     how.add_argument(
         "--set",
         nargs=2,
@@ -78,7 +93,13 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         default=[],
         dest="settings",
         metavar=("NAME", "VALUE"),
-        help="set a parameter of the method: --set workers 8",
+        help="set a parameter of the methods that have it: --set workers 8",
+    )
+    how.add_argument(
+        "--prices",
+        metavar="PRICES",
+        help="prices of a million tokens in USD, for columns in USD: prompt=0.5,cached=0.05,completion=3, or the name "
+        "of a JSON file with these fields",
     )
     models = how.add_mutually_exclusive_group(required=True)
     add_model_options(how, among=models)
@@ -96,31 +117,59 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
 
 def _evaluate(options: argparse.Namespace) -> int:
     tables.check_path(options.out)
+    methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
+    if options.samples and len(methods) > 1:
+        raise InputError("--samples writes the answers of one method: name one, or leave --samples out.")
+    prices = None if options.prices is None else read_prices(options.prices)
     spec, cache = named_model(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
+    of_method = _settings_of(methods, settings)
     cases = _cases(options)
-    table = evaluate(
-        cases,
-        options.method,
-        vlm=_model(spec, options, cache, is_replay=settings.get("replay") is True),
-        parallel=options.parallel,
-        cache=cache,
-        engine=options.engine,
-        address=options.address,
-        **settings,
-    )
+    vlm = _model(spec, options, cache, is_replay=settings.get("replay") is True)
+    how = {"parallel": options.parallel, "cache": cache, "engine": options.engine, "address": options.address}
+    found = {name: evaluate(cases, name, vlm=vlm, prices=prices, **how, **of_method[name]) for name in methods}
+    table = tables.joined(found)
     tables.save(table, options.out)
     if options.samples:
         tables.save_samples(table, cases, options.samples)
-    for by in ("category", None):
-        print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
-    if cases.dataset in metrics.METRICS:
-        print(_official(table, cases))
-    print(statistics.compute(table).round(1).T.to_string(header=False))
-    for reason, count in table.loc[table["failure"] != "", "failure"].value_counts().items():
-        print(f"{count} failed: {printable(str(reason))}")
-    print(f"{options.out}: {len(table)} questions, {table['calls_paid'].sum():.0f} model calls paid now")
+    _print(found, cases)
+    of_several = f" by {len(found)} methods" if len(found) > 1 else ""
+    paid = f"{table['calls_paid'].sum():.0f} model calls paid now"
+    print(f"{options.out}: {len(cases)} questions{of_several}, {paid}")
     return 0
+
+
+def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings of each method: those that it has.
+
+    Raises:
+        InputError: If no method has one of the settings; `evaluate` tells of it for a single one.
+    """
+    if len(methods) == 1:
+        return {methods[0]: dict(settings)}
+    had = {name: settings_of(METHODS[name]) or () for name in methods}
+    unknown = next((each for each in settings if not any(each in names for names in had.values())), None)
+    if unknown is not None:
+        raise InputError(f"None of {', '.join(methods)} has a setting {printable(unknown, 80)!r}.")
+    return {name: {key: value for key, value in settings.items() if key in had[name]} for name in methods}
+
+
+def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
+    """Print scores, costs and failures of each method, and a comparison of several."""
+    for name, table in found.items():
+        if len(found) > 1:
+            print(f"\n{name}")
+        for by in ("category", None):
+            print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
+        if cases.dataset in metrics.METRICS:
+            print(_official(table, cases))
+        print(statistics.compute(table).round(1).T.to_string(header=False))
+        for reason, count in table.loc[table["failure"] != "", "failure"].value_counts().items():
+            print(f"{count} failed: {printable(str(reason))}")
+    if len(found) > 1:
+        to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
+        print(f"\nCompared with {to}")
+        print(statistics.comparison(found, to).T.to_string(header=False, float_format="{:,.4g}".format))
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:

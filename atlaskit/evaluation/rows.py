@@ -20,6 +20,7 @@ from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError
 from atlaskit.models.errors import ModelError, ServerError
+from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.usage import Usage
 from atlaskit.runs.result import Result
@@ -52,6 +53,7 @@ def case_row(
     settings: Mapping[str, Any],
     cancel: threading.Event | None = None,
     traces: Path | None = None,
+    prices: Prices | None = None,
 ) -> dict[str, Any]:
     """Ask one question and return its row.
 
@@ -64,6 +66,7 @@ def case_row(
         settings: Keyword arguments of `answer`.
         cancel: The row stops at its next model call once this is set.
         traces: The folder to save the result in, if any.
+        prices: The prices of the row's columns of costs in USD, if any.
 
     Returns:
         The row. Its REFUSAL is no column: it tells the evaluation why no other question can be
@@ -78,7 +81,7 @@ def case_row(
     except AtlasError as error:
         model.note(error)
         usage = getattr(error, "usage", Usage())
-        row = failure_row(name, case, str(error), usage, time.monotonic() - started_s)
+        row = failure_row(name, case, str(error), usage, time.monotonic() - started_s, prices)
         return row | {REFUSAL: model.refusal}
     by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
     score = case.question.score(result.prediction)
@@ -90,6 +93,7 @@ def case_row(
         **_counts(result.total),
         "estimated": result.total.estimated,
         **by_role,
+        **_costs(result.total, result.per_video, result.settings.get("video", ""), prices),
         "rounds": result.rounds,
         "checks": len(result.trace.of("review")),
         "evidence": len(result.evidence),
@@ -106,9 +110,17 @@ def case_row(
     }
 
 
-def failure_row(name: str, case: Case, reason: str, usage: Usage = Usage(), seconds: float = 0.0) -> dict[str, Any]:
+def failure_row(
+    name: str,
+    case: Case,
+    reason: str,
+    usage: Usage = Usage(),
+    seconds: float = 0.0,
+    prices: Prices | None = None,
+) -> dict[str, Any]:
     """Return the row of a question that failed; it counts as wrong."""
-    no_answer = {"prediction": None, "score": 0.0, "right": False, **_counts(usage), "stop": "failed"}
+    costs = {**_counts(usage), **_costs(usage, Usage(), "", prices)}
+    no_answer = {"prediction": None, "score": 0.0, "right": False, **costs, "stop": "failed"}
     return {**_question_columns(case, name), **no_answer, "failure": reason, "seconds": seconds}
 
 
@@ -141,6 +153,22 @@ def _question_columns(case: Case, name: str) -> dict[str, Any]:
 
 def _counts(usage: Usage) -> dict[str, int]:
     return {name: getattr(usage, name) for name in COUNTS}
+
+
+def _costs(total: Usage, per_video: Usage, fingerprint: str, prices: Prices | None) -> dict[str, Any]:
+    """Return the columns that tell what is paid once a video from what is paid for each question.
+
+    The fingerprint says which rows share their calls: rows with the same `video` need not, since a
+    ten-hour variant of a video has a fingerprint of its own.
+    """
+    usd = {} if prices is None else {"usd": prices.usd(total), "video_usd": prices.usd(per_video)}
+    return {
+        "fingerprint": fingerprint,
+        "video_calls": per_video.calls,
+        "video_tokens": per_video.tokens,
+        "question_tokens": total.tokens - per_video.tokens,
+        **usd,
+    }
 
 
 @dataclass

@@ -26,6 +26,7 @@ from atlaskit.evaluation.rows import REFUSAL, case_row, failure_row
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
 from atlaskit.models.named import as_model_or_maker, copies_for
+from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
 
@@ -64,6 +65,7 @@ def evaluate(
     engine: Engine = "local",
     address: str | None = None,
     traces: str | Path | None = None,
+    prices: Prices | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
     """Ask every question with one method and return a table with one row each, in order.
@@ -88,6 +90,8 @@ def evaluate(
             the cluster that this process has joined, or on a local one.
         traces: A folder to save each result in; all nodes must share it. The column `trace` names
             the file, or is "" for a question that failed; `ak.widgets.RunTable(rows)` opens it.
+        prices: What the model's tokens cost. They add the columns `usd`, of everything that a
+            question needs, and `video_usd`, of the part that is paid once a video.
         **settings: Keyword arguments of the method.
 
     Returns:
@@ -103,17 +107,19 @@ def evaluate(
     check_cases(in_order)
     if engine not in ENGINES:
         raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
+    if prices is not None and not isinstance(prices, Prices):
+        raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
     cache = cache or default_cache()
     vlm = as_model_or_maker(vlm, cache, is_replay=settings.get("replay") is True, data_parallel=copies_for(parallel))
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
-    job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder)
-    finished = _run(engine, in_order, job, parallel, cache, name, address)
+    job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices)
+    finished = _run(engine, in_order, job, parallel, cache, partial(failure_row, name, prices=prices), address)
     bar = _bar(len(in_order), name, models, progress)
     table = _table(finished, bar, has_traces=folder is not None)
-    table.attrs = _attributes(name, models, settings)
+    table.attrs = _attributes(name, models, settings) | ({} if prices is None else {"prices": prices.recorded()})
     if len(table) < len(in_order):
         raise EvaluationStopped(
             f"The evaluation stopped after {MOST_REFUSED} questions in a row that failed alike "
@@ -148,12 +154,12 @@ def _run(
     job: Callable[..., Row],
     parallel: int,
     cache: Cache,
-    name: str,
+    lost: Callable[[Case, str], Row],
     address: str | None,
 ) -> Generator[tuple[int, Row]]:
     """Return a generator that runs the cases on an engine and yields each one's index and row."""
     if engine == "ray":
-        return on_ray(cases, job, parallel, cache, lost=partial(failure_row, name), address=address)
+        return on_ray(cases, job, parallel, cache, lost=lost, address=address)
     cancel = threading.Event()
     return on_threads(cases, partial(job, cancel=cancel), parallel, cache, cancel)
 

@@ -6,14 +6,17 @@ clustered by the column `video`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.errors import InputError
-from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, exact_bounds, interval
+from atlaskit.evaluation.comparisons import Comparison, compare, comparison, mcnemar
+from atlaskit.evaluation.costs import costs
+from atlaskit.evaluation.grouping import SHARES, check_columns, groups
+from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +29,9 @@ __all__ = [
     "accuracy",
     "breakdown",
     "compare",
+    "comparison",
     "compute",
+    "costs",
     "exponent",
     "interval",
     "mcnemar",
@@ -36,27 +41,8 @@ __all__ = [
 
 COMPUTE = ("master_tokens", "worker_tokens", "tokens", "effective_tokens", "calls", "checks", "rounds", "evidence")
 """Columns with the cost of a question and what it is spent on (paper, Appendix C)."""
-SHARES = ("score", "right")
-"""Columns whose values are from 0 to 1."""
 QUANTILES = (0.1, 0.5, 0.9)
 """Quantiles of `tokens` that `compute` reports."""
-
-
-class Comparison(NamedTuple):
-    """Two methods on the same questions."""
-
-    difference: float
-    """Mean of the second method minus mean of the first."""
-    low: float
-    high: float
-    only_first: int
-    """Number of questions that only the first method answers correctly."""
-    only_second: int
-    """Number of questions that only the second method answers correctly."""
-    p: float
-    """p-value of the exact McNemar test: the probability of a split at least as uneven if neither
-    method is better. The test treats every question as independent, so it is too certain if a video
-    has many; the interval is not."""
 
 
 def accuracy(
@@ -83,7 +69,7 @@ def accuracy(
     import pandas as pd
 
     table = []
-    for group_values, group in _groups(rows, by, [column, "video"]):
+    for group_values, group in groups(rows, by, [column, "video"]):
         sizes = {"questions": len(group), "videos": group["video"].nunique()}
         are_shares = column in SHARES
         mean = interval(group[column].to_numpy(float), group["video"].tolist(), are_shares=are_shares, level=level)
@@ -142,7 +128,7 @@ def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.Dat
 
     columns = [*COMPUTE, "seconds"]
     table = []
-    for group_values, group in _groups(rows, by, columns):
+    for group_values, group in groups(rows, by, columns):
         quantiles = group["tokens"].quantile(list(QUANTILES))
         spread = {f"tokens {share:.0%}".replace("%", " %"): float(value) for share, value in quantiles.items()}
         table.append({**group_values, "questions": len(group), **group[columns].mean().to_dict(), **spread})
@@ -169,72 +155,11 @@ def prefix_hits(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd
     import pandas as pd
 
     table = []
-    for group_values, group in _groups(rows, by, ["prompt_tokens", "cached_tokens", "estimated"]):
+    for group_values, group in groups(rows, by, ["prompt_tokens", "cached_tokens", "estimated"]):
         counted = group[(group["prompt_tokens"] > 0) & ~group["estimated"].astype(bool)]
         shares = counted["cached_tokens"] / counted["prompt_tokens"]
         table.append({**group_values, "questions": len(counted), "mean": shares.mean(), "deviation": shares.std()})
     return pd.DataFrame(table)
-
-
-def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score", level: float = 0.95) -> Comparison:
-    """Compare two methods on the same questions, paired by `id` and `video`.
-
-    Args:
-        first: Table of `evaluate` with the first method.
-        second: Table of `evaluate` with the second method.
-        column: The column to compare.
-        level: Confidence level of the difference.
-
-    Raises:
-        InputError: If the questions differ, a table has a question twice, or a table lacks a
-            column.
-    """
-    for rows in (first, second):
-        check_columns(rows, ["id", "video", "right", column])
-    keys = ["id", "video"]
-    for rows, which in ((first, "first"), (second, "second")):
-        if rows.duplicated(keys).any():
-            duplicate = rows.loc[rows.duplicated(keys), "id"].iloc[0]
-            raise InputError(
-                f"The {which} table has the question {duplicate!r} twice; compare one method with one other."
-            )
-    pairs = first.merge(second, on=keys, suffixes=("_first", "_second"), how="inner")
-    if not len(pairs) == len(first) == len(second):
-        raise InputError(
-            f"Both tables must have the same questions; they have {len(first)} and {len(second)} questions and share "
-            f"{len(pairs)}."
-        )
-    gains = pairs[f"{column}_second"].to_numpy(float) - pairs[f"{column}_first"].to_numpy(float)
-    difference = _difference(gains, pairs["video"].tolist(), are_shares=column in SHARES, level=level)
-    first_right, second_right = pairs["right_first"].to_numpy(bool), pairs["right_second"].to_numpy(bool)
-    only_first, only_second = int((first_right & ~second_right).sum()), int((second_right & ~first_right).sum())
-    return Comparison(*difference, only_first, only_second, mcnemar(only_first, only_second))
-
-
-def _difference(gains: NDArray[np.float64], videos: Sequence[str], *, are_shares: bool, level: float) -> Interval:
-    """Return the mean of differences with its interval.
-
-    Differences of shares that are all −1, all 0 or all 1 give a bootstrap nothing to resample. The
-    bounds are then those of the share of videos that differ from it.
-    """
-    count = len(set(videos))
-    if not are_shares or count < 2 or set(gains) not in ({-1.0}, {0.0}, {1.0}):
-        return interval(gains, videos, are_shares=False, level=level)
-    mean, most = float(gains[0]), exact_bounds(0, count, level)[1]
-    return Interval(mean, max(-1.0, mean - most), min(1.0, mean + most))
-
-
-def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the exact two-sided p-value of McNemar's test.
-
-    Args:
-        only_first: Number of questions that only the first method answers correctly.
-        only_second: Number of questions that only the second method answers correctly.
-    """
-    from scipy import stats
-
-    discordant = only_first + only_second
-    return float(stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
 
 
 def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "video", level: float = 0.95) -> Interval:
@@ -293,20 +218,3 @@ def recall_at(rows: pd.DataFrame, iou: float = 0.5) -> Interval:
     if not len(when_rows):
         raise InputError("There are no when-questions among these rows, so there is no temporal IoU.")
     return interval((when_rows["score"] >= iou).to_numpy(float), when_rows["video"].tolist())
-
-
-def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
-    """Raise InputError if a table lacks one of the columns."""
-    missing = [name for name in names if name not in rows.columns]
-    if missing:
-        raise InputError(f"The table lacks the column {missing[0]!r}; it has {', '.join(map(str, rows.columns))}.")
-
-
-def _groups(
-    rows: pd.DataFrame, by: str | Sequence[str] | None, columns: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the values of `by` and the rows of each group; without `by`, one group of all rows."""
-    names = [] if by is None else [by] if isinstance(by, str) else list(by)
-    check_columns(rows, [*names, *columns])
-    for key, group in rows.groupby(names, sort=True) if names else [((), rows)]:
-        yield dict(zip(names, key, strict=True)), group

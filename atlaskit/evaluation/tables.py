@@ -7,7 +7,7 @@ table stays with the settings that produced it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,6 +99,25 @@ def _as_answered(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     return tuple(tuple(span) if isinstance(span, list) else span for span in value)
+
+
+def joined(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several tables of `evaluate` as one table.
+
+    Args:
+        tables: The tables, by the name of their method.
+
+    Returns:
+        The only table; or all rows in the order of the tables, with the `attrs` of each under
+        `methods`.
+    """
+    import pandas as pd
+
+    if len(tables) == 1:
+        return next(iter(tables.values()))
+    rows = pd.concat([table.assign(prediction=table["prediction"].astype(object)) for table in tables.values()])
+    rows.attrs = {"methods": {name: table.attrs for name, table in tables.items()}}
+    return rows.reset_index(drop=True)
 
 
 def prediction_column(predictions: list[Any]) -> Any:

@@ -11,6 +11,10 @@ from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import CallControl, Model, Reply, Request, Role
 from atlaskit.models.usage import Transit, Usage
 
+PER_VIDEO_STEPS = frozenset({"caption", "clip"})
+"""Steps whose calls depend on the video alone, in all methods: the cache has them for the next
+question, and they are paid once a video. A method that makes such calls adds their steps here."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -18,7 +22,7 @@ class Call:
 
     role: Role
     step: str
-    """Which call of the role it is: task, probe, step, review or decision."""
+    """Which call of the role it is: task, probe, step, review or decision; or that of a method."""
     usage: Usage
     """What the call cost when it was made."""
     transit: Transit
@@ -29,6 +33,11 @@ class Call:
     """Whether the model was called now."""
     failure: str = ""
     """Message of the error; "" for a call that yielded a reply."""
+
+    @property
+    def is_per_video(self) -> bool:
+        """Whether the call depends on the video alone, so that all questions about it share it."""
+        return self.step in PER_VIDEO_STEPS
 
     @property
     def retries(self) -> int:

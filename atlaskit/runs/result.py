@@ -71,8 +71,8 @@ class Stops:
     """"sufficient", or "depth" if there was nothing to explore; None if the master did not stop the
     run."""
     overall: str | None
-    """The limit that was reached: rounds, calls, tokens, effective_tokens, seconds; "model" if the
-    model failed."""
+    """The limit that was reached: rounds, calls, tokens, effective_tokens, usd, seconds; "model" if
+    the model failed."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,19 @@ class Result:
     def total(self) -> Usage:
         """What the replies cost when they were made, all roles together."""
         return sum(self.usage.values(), Usage())
+
+    @property
+    def per_video(self) -> Usage:
+        """The part of `total` that depends on the video alone, and is paid once a video.
+
+        It is what these calls cost when they were made, whether or not this run paid them.
+        """
+        return sum((call.usage for call in self.calls if call.is_per_video), Usage())
+
+    @property
+    def per_question(self) -> Usage:
+        """The part of `total` that every question costs anew."""
+        return sum((call.usage for call in self.calls if not call.is_per_video), Usage())
 
     @property
     def without_evidence(self) -> str:

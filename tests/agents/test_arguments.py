@@ -13,6 +13,7 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
+from atlaskit.models.prices import Prices
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,13 @@ def test_invalid_limits_raise_input_errors(world: World, cache: Cache) -> None:
         {"calls": "5"},
         {"tokens": True},
         {"effective_tokens": 0},
+        {"usd": 0.0},
+        {"usd": "5"},
     ):
         with pytest.raises(InputError, match="positive (whole )?number"):
             Budget(**limits)  # type: ignore[arg-type]
+    for limits in ({"usd": 1.0}, {"prices": Prices(prompt=1, completion=1)}):
+        with pytest.raises(InputError, match="usd and prices of a budget belong together"):
+            Budget(**limits)
+    with pytest.raises(InputError, match="prices of a budget must be ak.Prices"):
+        Budget(usd=1.0, prices={"prompt": 1, "completion": 1})  # type: ignore[arg-type]

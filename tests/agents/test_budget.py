@@ -20,6 +20,7 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.errors import BadReply, ModelError, Refused
+from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.usage import Usage
 from atlaskit.runs.events import Event
@@ -39,6 +40,34 @@ def test_tokens_are_reserved_for_the_decision(world: World, cache: Cache, tokens
     result = search_small(world, CHOICE, Large(2), cache, workers=workers, budget=Budget(tokens=tokens))
     assert result.prediction is not None
     assert result.total.tokens <= tokens + workers * 5_050
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("usd", [0.012, 0.04])
+def test_usd_are_counted_by_the_prices_and_reserved_for_the_decision(
+    world: World, cache: Cache, usd: float, workers: int
+) -> None:
+    """Completion tokens are dear here, so that the price of a call is not its number of tokens."""
+    prices = Prices(prompt=0.2, cached=0.1, completion=20)
+
+    class Wordy(Babbler):
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
+            reply = super().complete(request, **control)
+            return replace(reply, usage=Usage(calls=1, prompt_tokens=1_000, cached_tokens=500, completion_tokens=100))
+
+    a_call = prices.usd(Usage(prompt_tokens=1_000, cached_tokens=500, completion_tokens=100))
+    assert a_call == pytest.approx(0.00215)
+    budget = Budget(usd=usd, prices=prices)
+    results = [search_small(world, CHOICE, Wordy(2), Cache(None), workers=workers, budget=budget) for _ in range(2)]
+    for result in results:
+        assert result.prediction is not None and result.stop == "usd"
+        assert usd - (workers + 4) * a_call < prices.usd(result.total) <= usd + workers * a_call
+        assert result.settings["budget"]["prices"] == {"prompt": 0.2, "cached": 0.1, "completion": 20}
+    assert results[0].to_json() == results[1].to_json()
+
+
+def test_a_budget_without_usd_is_recorded_as_ever() -> None:
+    assert Budget(calls=5).recorded() == {"calls": 5, "tokens": None, "seconds": None, "effective_tokens": None}
 
 
 def test_evidence_of_a_cut_short_visit_is_never_in_a_dead_zone(small_world: World) -> None:

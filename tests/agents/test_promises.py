@@ -18,6 +18,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
+from atlaskit.models.prices import Prices
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 
@@ -148,6 +149,7 @@ def test_promises_hold_with_weak_oracles(
     calls=st.one_of(st.none(), st.integers(1, 60)),
     tokens=st.one_of(st.none(), st.integers(1, 80_000)),
     effective_tokens=st.one_of(st.none(), st.integers(1, 80_000)),
+    usd=st.one_of(st.none(), st.floats(0.001, 0.1)),
     rate=st.sampled_from([0.0, 0.2, 0.6]),
     workers=st.integers(1, 16),
     depth=st.integers(0, 3),
@@ -161,6 +163,7 @@ def test_promises_hold_whatever_a_model_answers(
     calls: int | None,
     tokens: int | None,
     effective_tokens: int | None,
+    usd: float | None,
     rate: float,
     workers: int,
     depth: int,
@@ -169,8 +172,14 @@ def test_promises_hold_whatever_a_model_answers(
     min_rounds: int,
 ) -> None:
     """Promises 4, 9 and 10, with nonsense, failures and any budget."""
-    is_limited = calls or tokens or effective_tokens
-    budget = Budget(calls=calls if is_limited else 60, tokens=tokens, effective_tokens=effective_tokens)
+    is_limited = calls or tokens or effective_tokens or usd
+    budget = Budget(
+        calls=calls if is_limited else 60,
+        tokens=tokens,
+        effective_tokens=effective_tokens,
+        usd=usd,
+        prices=usd and Prices(prompt=1, completion=5),
+    )
     model = Flaky(Babbler(seed), rate, seed, ("step", "review", "probe"))
     result = search_small(
         small_world,
@@ -186,7 +195,7 @@ def test_promises_hold_whatever_a_model_answers(
         traversal=traversal,
     )
     check_all(result, budget, workers)
-    if model.failed == 0 and tokens is None and effective_tokens is None:
+    if model.failed == 0 and tokens is None and effective_tokens is None and usd is None:
         assert result.prediction is not None, "a call is always reserved for the decision"
     if result.stop == "sufficient":
         assert result.rounds >= min_rounds

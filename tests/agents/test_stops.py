@@ -14,6 +14,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ModelError
+from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Request
 
 
@@ -27,6 +28,7 @@ from atlaskit.models.protocol import CallControl, Request
         ("calls", "global", {"miss": 1.0, "budget": Budget(calls=20)}),
         ("tokens", "global", {"miss": 1.0, "budget": Budget(tokens=30_000)}),
         ("effective_tokens", "global", {"miss": 1.0, "budget": Budget(effective_tokens=30_000)}),
+        ("usd", "global", {"miss": 1.0, "budget": Budget(usd=0.03, prices=Prices(prompt=1, completion=1))}),
     ],
 )
 def test_each_stop_of_a_run(

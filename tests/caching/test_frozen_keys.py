@@ -38,13 +38,14 @@ KEYS = {
     "run": "run:1:3d9a944dbc1b37f05319304d26b7ba69fa813b88e2db4fc404a4882a0b144ae7",
     "served": "served:1:f0525aa262b2b5c105bf079f86882664626c833711915f361a6d44453215e101",
     "timing": "timing:2:a2c31e6ae2af5440e4ee3f898f6d88c577ae971c2decfb960ad4863bfc14fcc3",
+    "embedding": "embedding:1:57feb7e11ea67fc3eddf66a5a91f07c2294de6a943929b330d3b9e8a7f5c89a1",
     "transcript": "transcript:1:afe7b326dd89dac0e70b78c6f81d16420ce0f7911f0ff9cdb73bcb36a9a5133f",
     "still, of a cell": "still:2:8ba0a390084bc3823c7d7018f0c94ac67544ed93eed50eec157dc2d06a697dc8",
     "features": "features:1:1ec8eb012ce622b16e90dee60fc4f7a8fcfc551f98cb6bf6e5f50383f5a57e56",
     "clusters": "clusters:1:638caeb425843d277d45968b11c14a18818dcd9990327c74016f0dfdafae91ef",
     "clusters, of a group": "clusters:1:8af050b57f0b176168dd30690ba353ac82d553e4b5e67e571b0745c9b8507cba",
 }
-"""Written down by the version before the packages were rearranged; the last four when they came."""
+"""Written down by the version before the packages were rearranged, or when the kind came."""
 REPLIES = {
     "blind decision": "3 48106c6209da23052debeac134207bbf826d283e3097ff82f88c5d6e3cc1f2d1",
     "captions caption": "20 8d715aa45eabd375c766c5eeb43c882e6788a80b60e49ca0f692202661ce5544",
@@ -120,6 +121,7 @@ def test_keys_of_entries_are_those_of_earlier_versions(tmp_path: Path, cache: Ca
         "run": keys.run_key([{"kind": "start", "round": 0}]),
         "served": keys.served_key("http://127.0.0.1:8000/v1"),
         "timing": timing,
+        "embedding": keys.embedding_key("a red circle", model="m"),
         "transcript": keys.transcript_key(
             "ef" * 32, model="m", parameters=ASR("http://127.0.0.1:9/v1", "m").parameters
         ),

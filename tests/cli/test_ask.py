@@ -210,6 +210,16 @@ def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
         ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "topic", "3"], "no column 'topic'"),
         ([*EVALUATE, "atlasworld", "--oracle", "0", "--hours", "10"], "takes its duration from --minutes"),
         ([*EVALUATE, "atlasworld", "--oracle", "0", "--set", "cel", "3"], "no setting 'cel'; it has"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--prices", "prompt=1"], "prompt and completion must be given"),
+        (
+            [*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "uniform", "--set", "cell", "3"],
+            "None of blind, uniform has a setting 'cell'",
+        ),
+        (
+            [*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "uniform", "--samples", "s.jsonl"],
+            "--samples writes the answers of one method",
+        ),
+        (["ask", "FILM", "What?", "--usd", "1"], "usd and prices of a budget belong together"),
         (["evaluate", "atlasworld", "--oracle", "0", "--out", "rows.txt"], ".csv or .parquet"),
     ],
 )
@@ -234,6 +244,22 @@ def test_evaluate_writes_a_table_and_continues_from_it(in_tmp: Path) -> None:
     assert [each["score"] for each in samples] == rows["score"].tolist()
     again = atlaskit(*arguments, "--where", "seed", "0", "1", "--method", "video-rlm", cwd=in_tmp)
     assert again.returncode == 0 and "rows.csv: 4 questions, 0 model calls paid now" in again.stdout
+
+
+def test_several_methods_are_evaluated_in_one_table_and_compared(in_tmp: Path) -> None:
+    arguments = [*EVALUATE, "atlasworld", "--minutes", "1", "--oracle", "0.1", "--first", "3"]
+    arguments += ["--prices", "prompt=0.5,completion=3", "--set", "size", "32"]
+    blind = atlaskit(*arguments, "--method", "retrieval", cwd=in_tmp)
+    assert blind.returncode == 0, blind.stderr
+    both = atlaskit(*arguments, "--method", "blind", "retrieval", "blind", cwd=in_tmp)
+    assert both.returncode == 0, both.stderr
+    assert "Compared with blind" in both.stdout and "difference_low" in both.stdout
+    assert "rows.csv: 3 questions by 2 methods, 3 model calls paid now" in both.stdout, "those of retrieval are cached"
+    rows = tables.load(in_tmp / "rows.csv")
+    assert rows["method"].tolist() == ["blind"] * 3 + ["retrieval"] * 3 and rows["usd"].gt(0).all()
+    assert rows.attrs["methods"]["retrieval"]["settings"] == {"size": 32}
+    assert rows.attrs["methods"]["blind"]["settings"] == {}
+    assert rows.attrs["methods"]["blind"]["prices"] == {"prompt": 0.5, "completion": 3.0}
 
 
 def test_an_audio_file_is_an_error_of_one_line(in_tmp: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from atlaskit.agents.budget import Budget
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
+from atlaskit.models.usage import Usage
 from atlaskit.runs.events import DATA_CLASSES
 from atlaskit.runs.result import Result
 
@@ -45,6 +46,9 @@ def check_books(result: Result, budget: Budget, largest: int = 3200, workers: in
         assert result.total.tokens <= budget.tokens + workers * largest
     if budget.effective_tokens is not None:
         assert result.total.effective_tokens <= budget.effective_tokens + workers * largest
+    if budget.usd is not None and budget.prices is not None:
+        dearest = budget.prices.usd(Usage(prompt_tokens=largest, completion_tokens=largest))
+        assert budget.prices.usd(result.total) <= budget.usd + workers * dearest
 
 
 def check_memory(result: Result) -> None:

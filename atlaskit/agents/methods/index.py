@@ -1,4 +1,6 @@
-"""`Index`: search among the records of clips, or other texts about a video, by words (BM25)."""
+"""`Index`: search among the records of clips, or other texts about a video, by words (BM25);
+`nearest`: by their vectors.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atlaskit.environment.question import Question
 
+if TYPE_CHECKING:
+    import bm25s
+
 WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
 """A word; in scripts that are written without spaces, a character."""
+RANK_OFFSET = 60
+"""Added to ranks before they are fused, so that the first rank of one query does not outweigh good
+ranks of several (Cormack et al. 2009, reciprocal rank fusion)."""
+DIGITS = 6
+"""Digits of a cosine that count: machines differ in later ones, and the order must not."""
 
 
 class Searchable(Protocol):
@@ -41,9 +52,30 @@ class Index(Generic[Found]):
             query: Words. Their order does not matter.
             k: The most clips to return.
         """
+        return [self.clips[number] for number in self._ranked(query, k)]
+
+    def search_all(self, queries: Sequence[str], k: int = 16) -> list[Found]:
+        """Return up to `k` clips that several queries find, best first, by reciprocal rank fusion.
+
+        Only the `k` best of each query count. A clip that all find, none of them well, would else
+        come before the one that is just what a query asks for.
+
+        Args:
+            queries: Queries as for `search`. Equal ones count once.
+            k: The most clips to return.
+        """
+        fused = dict[int, float]()
+        for query in dict.fromkeys(queries):
+            for rank, number in enumerate(self._ranked(query, k), start=1):
+                fused[number] = fused.get(number, 0.0) + 1 / (RANK_OFFSET + rank)
+        ranked = sorted(fused, key=lambda number: (-round(fused[number], 12), number))
+        return [self.clips[number] for number in ranked[:k]]
+
+    def _ranked(self, query: str, k: int) -> list[int]:
+        """Return the positions of up to `k` clips that share words with a query, best first."""
         scores = self.scores(query)
         ranked = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
-        return [self.clips[number] for number in ranked[:k] if scores[number] > 0]
+        return [number for number in ranked[:k] if scores[number] > 0]
 
     def scores(self, query: str) -> np.ndarray:
         """Return the score of each clip for a query, 0 or more."""
@@ -52,9 +84,8 @@ class Index(Generic[Found]):
         return np.asarray(self._bm25.get_scores(tokens))
 
     @cached_property
-    def _bm25(self) -> Any:
-        """The index; None without words."""
-        import bm25s  # loads scipy: only who searches waits for it
+    def _bm25(self) -> bm25s.BM25 | None:
+        import bm25s  # here: it loads scipy, and `import atlaskit` must stay light
 
         tokens = [words(clip.words) for clip in self.clips]
         if not any(tokens):
@@ -62,6 +93,21 @@ class Index(Generic[Found]):
         model = bm25s.BM25(method="lucene")
         model.index(tokens, show_progress=False)
         return model
+
+
+def nearest(clips: Sequence[Found], vectors: NDArray[np.float32], query: NDArray[np.float32], k: int = 16) -> list[Found]:
+    """Return up to `k` clips whose vectors are nearest to a query's by their cosine, best first.
+
+    Args:
+        clips: The clips.
+        vectors: Their vectors, one row a clip, (n, length).
+        query: Vector of the query, (length,).
+        k: The most clips to return.
+    """
+    rows, wanted = vectors.astype(np.float64), query.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(wanted)
+    cosines = np.divide(rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0).round(DIGITS)
+    return [clips[number] for number in np.argsort(-cosines, kind="stable")[:k]]
 
 
 def words(text: str) -> list[str]:

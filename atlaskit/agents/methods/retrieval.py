@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from atlaskit.agents.methods.clips import CLIP_S, ClipSettings, describe_clips, in_order, rows_of
-from atlaskit.agents.methods.index import Index, query_of
+from atlaskit.agents.methods.finding import Search, check_search, find, recorded_search
+from atlaskit.agents.methods.index import Index
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
 from atlaskit.agents.prompts import EvidenceCall
 from atlaskit.agents.suitability import check_writes_freely
@@ -30,6 +31,7 @@ def retrieval(
     vlm: Model | str,
     clip_s: float = CLIP_S,
     top: int = 16,
+    search: Search = "words",
     frames: bool = True,
     size: int | None = None,
     fit: Fit | None = None,
@@ -37,10 +39,11 @@ def retrieval(
     threads: int = 4,
     **settings: Unpack[MethodSettings],
 ) -> Result:
-    """Answer from the clips whose records share most words with the question and its choices.
+    """Answer from the clips whose records belong most to the question and its choices.
 
-    The plainest form of retrieval-augmented generation: one record per clip, paid once per video;
-    BM25 over caption, subjects, text on screen and speech; one call a question, in order of time.
+    The plainest form of retrieval-augmented generation: one record per clip, paid once per video; a
+    search over caption, subjects, text on screen and speech; one call a question that answers from
+    what was found, in order of time.
 
     Args:
         video: The video, its file, or a list of files.
@@ -49,6 +52,10 @@ def retrieval(
         vlm: The model, the address of its server, or its name: see `ask`.
         clip_s: Length of a clip in seconds.
         top: The most clips that the answer is drawn from.
+        search: How the clips are found. "words": by the words that they share with the question and
+            its choices (BM25). "paraphrases": also by those of up to four queries, which one more
+            call writes. An `ak.Embedder`: by the cosine of vectors; only its time is part of the
+            run's budget.
         frames: Whether the model sees four frames of each of them, beside their records.
         size: Width and height of a frame's cell in pixels; None for what suits the model.
         fit: How a frame fills its cell: see `ask`.
@@ -58,16 +65,18 @@ def retrieval(
 
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
-        Unreachable: If the model never answers.
+        Unreachable: If the model never answers, or no embedder at its address.
+        Refused: If the embedder's endpoint rejects the request.
     """
     check_whole("top", top)
+    check_search(search)
     if frames and top > MOST_IMAGES:
         raise InputError(f"top may be at most {MOST_IMAGES} with frames, one image a clip; got {top}.")
     run = MethodRun(video, question, choices, vlm, **settings)
     check_writes_freely(run.vlm, "retrieval")
     shown = ClipSettings.of(run, clip_s, size, fit, subtitles)
-    run.begin("retrieval", {**shown.recorded(), "top": top, "frames": frames})
+    run.begin("retrieval", {**shown.recorded(), "top": top, **recorded_search(search), "frames": frames})
     index = Index(describe_clips(run, shown, threads=threads))
-    found = in_order(index.search(query_of(run.question), top))
+    found = in_order(find(run, index, search, top))
     views = [shown.view(run, Grid(clip.start_s, clip.end_s, FRAMES_K)) for clip in found if frames]
     return run.decide(EvidenceCall(run.question, run.video.duration_s, rows_of(found), tuple(views)).request())

@@ -6,10 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any, TypedDict, TypeVar, get_args
 
-from atlaskit.agents.budget import DECISION_CALLS, RESERVED_CALLS, Budget, Charge, Limit, Meter, PeakUsage
+from atlaskit.agents.budget import DECISION_CALLS, RESERVED_CALLS, Budget, Charge, Limit, Meter
 from atlaskit.agents.master import prediction
 from atlaskit.agents.options import CacheMode
 from atlaskit.agents.prompts import TextCall
@@ -72,7 +71,8 @@ class MethodRun:
         cache: Cache | None = None,
     ) -> None:
         """Set up the run; raise InputError for a question or settings that break a rule."""
-        self.sample, self.question = sample, as_question(question, choices, kind, several)
+        self.sample, self.is_replay = sample, replay
+        self.question = as_question(question, choices, kind, several)
         if budget is not None and not isinstance(budget, Budget):
             raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
         self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
@@ -101,7 +101,7 @@ class MethodRun:
             "sample": self.sample,
             "video": self.video.fingerprint,
             **settings,
-            **({} if self.budget is None else {"budget": asdict(self.budget)}),
+            **({} if self.budget is None else {"budget": self.budget.recorded()}),
         }
         self.log(Event("start", data={"question": self.question.to_json(), "settings": self.settings}))
 
@@ -185,7 +185,7 @@ class MethodRun:
             outcome = error
         charge = Charge.of(outcome)
         with self._charging:  # sums and maxima: the order of parallel calls does not matter
-            self.meter.charge(request.role, charge, PeakUsage() | charge.usage, time.monotonic() - started_s)
+            self.meter.charge(request.role, charge, self.meter.peak(charge.usage), time.monotonic() - started_s)
         return outcome
 
     def log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span] = (), told: str = "") -> None:

@@ -20,6 +20,7 @@ from atlaskit.agents.prompts.stills import StillCall
 from atlaskit.agents.prompts.videoagent import JudgeCall, PickCall
 from atlaskit.agents.prompts.videoarm import SnapshotCall
 from atlaskit.agents.prompts.videotree import RelevanceCall
+from atlaskit.agents.prompts.search import QueriesCall
 from atlaskit.agents.prompts.worker import StepCall, action_note, action_result
 from atlaskit.agents.prompts.worldmm import ConsolidateCall, FactsCall, SummaryCall
 
@@ -45,6 +46,7 @@ __all__ = [
     "ProbeCall",
     "ReduceCall",
     "RelevanceCall",
+    "QueriesCall",
     "ReviewCall",
     "SceneCall",
     "SceneLookCall",

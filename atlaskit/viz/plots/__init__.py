@@ -5,6 +5,7 @@ from atlaskit.viz.plots.costs import failure_modes, tokens_by_role
 from atlaskit.viz.plots.depths import depth_budget
 from atlaskit.viz.plots.geometry import resolutions
 from atlaskit.viz.plots.learning import learning_curves
+from atlaskit.viz.plots.pareto import pareto
 from atlaskit.viz.plots.runs import path, rounds
 from atlaskit.viz.plots.style import save
 from atlaskit.viz.plots.tables import against_duration, against_spread
@@ -17,6 +18,7 @@ __all__ = [
     "depth_budget",
     "failure_modes",
     "learning_curves",
+    "pareto",
     "path",
     "resolutions",
     "rounds",

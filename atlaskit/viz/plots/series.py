@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.evaluation.statistics import check_columns
+from atlaskit.evaluation.grouping import check_columns
 from atlaskit.evaluation.tables import METHOD_ORDER
 from atlaskit.viz.palette import categorical
 from atlaskit.viz.plots.labels import LineEnd, short_count
@@ -76,8 +76,9 @@ def model_look(index: int) -> Look:
 def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
     """Return the look of a method and a model; a method looks the same in every figure."""
     everything = [*METHOD_ORDER, *(each for each in methods if each not in METHOD_ORDER)]
-    place = everything.index(method) % len(MARKERS)
-    return Look(categorical(place), MARKERS[place], STROKES[model_index % len(STROKES)], model_index == 0)
+    turn, place = divmod(everything.index(method), len(MARKERS))
+    marker = MARKERS[(place + turn) % len(MARKERS)]  # the ninth method has the first one's colour, not its marker
+    return Look(categorical(place), marker, STROKES[model_index % len(STROKES)], model_index == 0)
 
 
 def draw_means(

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.errors import InputError
-from atlaskit.evaluation.statistics import accuracy, check_columns, exponent
+from atlaskit.evaluation.grouping import check_columns
+from atlaskit.evaluation.statistics import accuracy, exponent
 from atlaskit.viz.palette import INK
 from atlaskit.viz.plots.groups import Bars
 from atlaskit.viz.plots.labels import label_ends

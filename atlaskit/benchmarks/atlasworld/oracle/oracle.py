@@ -27,6 +27,7 @@ from atlaskit.agents.prompts import (
     ProbeCall,
     ReduceCall,
     RelevanceCall,
+    QueriesCall,
     ReviewCall,
     SceneCall,
     SceneLookCall,
@@ -43,6 +44,7 @@ from atlaskit.benchmarks.atlasworld.oracle import (
     inquiry,
     mapreduce,
     master,
+    search,
     videoagent,
     videotree,
     worker,
@@ -86,6 +88,7 @@ REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
     InspectCall: inquiry.inspect_reply,
     BrowseCall: inquiry.browse_reply,
     SnapshotCall: inquiry.snapshot_reply,
+    QueriesCall: search.queries_reply,
 }
 """The function that answers each call."""
 

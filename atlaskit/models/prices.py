@@ -1,0 +1,91 @@
+"""`Prices`: what a provider asks for tokens, in USD; the user gives them, the kit knows none."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from atlaskit.errors import InputError, printable, reason
+from atlaskit.models.usage import Usage
+
+A_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """Prices of a model in USD per million tokens, as its provider lists them.
+
+    Servers do not tell which of the cached tokens encode images. So each cached token is charged
+    with the same discount: the difference between `prompt` and `cached`.
+
+    Raises:
+        InputError: If a price is not a number from 0, `cached` is above `prompt`, or `image` is
+            below the discount of a cached token.
+    """
+
+    prompt: float
+    """Of a token of the prompt."""
+    cached: float | None = None
+    """Of a prompt token in the provider's prefix cache; None for the price of any other."""
+    completion: float
+    """Of a token that the model generates, its thought included."""
+    image: float | None = None
+    """Of a prompt token that encodes an image; None for the price of any other."""
+
+    def __post_init__(self) -> None:
+        for name, price in vars(self).items():
+            is_price = type(price) in (int, float) and 0 <= price < math.inf
+            if not is_price and not (price is None and name in ("cached", "image")):
+                raise InputError(f"{name} must be a price in USD per million tokens, from 0; got {price!r:.80}.")
+        if self.discount < 0:
+            raise InputError(f"cached must be at most prompt, {self.prompt} USD; got {self.cached}.")
+        if self.image is not None and self.image < self.discount:
+            raise InputError(
+                f"image must be at least the discount of a cached token, prompt − cached = {self.discount:g} USD, "
+                f"because image tokens may be cached too; got {self.image}."
+            )
+
+    @property
+    def discount(self) -> float:
+        """What a cached token costs less than another one, in USD per million."""
+        return 0.0 if self.cached is None else self.prompt - self.cached
+
+    def usd(self, usage: Usage) -> float:
+        """Return what calls cost in USD. It is an estimate where the usage is one."""
+        image = self.prompt if self.image is None else self.image
+        total = (
+            self.prompt * (usage.prompt_tokens - usage.image_tokens)
+            + image * usage.image_tokens
+            - self.discount * usage.cached_tokens
+            + self.completion * usage.completion_tokens
+        )
+        return max(0.0, total) / A_MILLION
+
+    def recorded(self) -> dict[str, float]:
+        """Return the prices that were given, as plain JSON values."""
+        return {name: price for name, price in vars(self).items() if price is not None}
+
+
+def read_prices(text: str) -> Prices:
+    """Read prices from a command line: `prompt=0.5,completion=3`, or the name of a JSON file.
+
+    Raises:
+        InputError: If the text is neither, or a price breaks a rule.
+    """
+    try:
+        if "=" in text and not Path(text).is_file():
+            given = dict(part.split("=", 1) for part in text.split(","))
+            prices = {name.strip(): float(price) for name, price in given.items()}
+        else:
+            prices = json.loads(Path(text).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{printable(text, 80)!r} holds no prices ({printable(reason(error), 200)}): write "
+            f"prompt=0.5,cached=0.05,completion=3 in USD per million tokens, or name a JSON file with these fields."
+        ) from error
+    known = [each.name for each in fields(Prices)]
+    if not isinstance(prices, dict) or not {"prompt", "completion"} <= prices.keys() <= set(known):
+        raise InputError(f"Prices have the fields {', '.join(known)}, of which prompt and completion must be given.")
+    return Prices(**prices)

@@ -1,0 +1,164 @@
+"""Costs per question and per video, in tokens and USD, and methods side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import pandas as pd
+import pytest
+
+import atlaskit as ak
+from atlaskit.agents.methods.clips import ClipSettings, describe_clips, rows_of
+from atlaskit.agents.methods.run import MethodRun, MethodSettings
+from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.benchmarks.case import Case
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.evaluation import statistics
+from atlaskit.evaluation.runner import evaluate
+from atlaskit.models.errors import Refused
+from atlaskit.models.prices import Prices
+from atlaskit.models.protocol import Model
+from atlaskit.runs.result import Result
+from atlaskit.video.video import Video
+
+PRICES = Prices(prompt=1, completion=4)
+
+
+@pytest.fixture(scope="module")
+def worlds() -> tuple[World, ...]:
+    return tuple(atlasworld(seed, 60, questions=3, size=(160, 90)) for seed in (1, 2))
+
+
+@pytest.fixture(scope="module")
+def cases(worlds: tuple[World, ...]) -> tuple[Case, ...]:
+    return tuple(case for world in worlds for case in world.cases(drawn=True))
+
+
+def reader(
+    video: Video,
+    question: ak.Question,
+    choices: Sequence[str] | None = None,
+    *,
+    vlm: Model,
+    size: int | None = None,
+    **settings: Unpack[MethodSettings],
+) -> Result:
+    """Answer from the records of all clips: another method that describes clips."""
+    run = MethodRun(video, question, choices, vlm, **settings)
+    shown = ClipSettings.of(run, 10.0, size, None, True)
+    run.begin("reader", shown.recorded())
+    return run.decide(run.text_request(rows_of(describe_clips(run, shown)), 10_000))
+
+
+def row(**values: Any) -> dict[str, Any]:
+    """Return a row of `evaluate` with the columns that costs need."""
+    own = {"calls": 1, "tokens": 100, "video_calls": 0, "video_tokens": 0, "seconds": 2.0, "right": True, "score": 1.0}
+    return {"method": "m", "video": "v", "fingerprint": "f", "id": "1", **own, **values}
+
+
+def test_the_second_method_that_describes_clips_pays_none(worlds: tuple[World, ...], cache: Cache) -> None:
+    world = worlds[0]
+    first = ak.baselines.retrieval(world.drawn, world.questions[0], vlm=ak.Oracle(world), size=32, cache=cache)
+    second = reader(world.drawn, world.questions[1], vlm=ak.Oracle(world), size=32, cache=cache)
+    clips = math.ceil(world.drawn.duration_s / 10)
+    assert first.spent.calls == clips + 1 and second.spent.calls == 1
+    for result in (first, second):
+        assert result.per_video.calls == clips and result.per_question.calls == 1
+        assert result.per_video + result.per_question == result.total
+    assert first.per_video == second.per_video and first.per_video.tokens > 0
+
+
+def test_a_search_pays_nothing_per_video(worlds: tuple[World, ...], cache: Cache) -> None:
+    result = ak.ask(worlds[0].drawn, worlds[0].questions[0], vlm=ak.Oracle(worlds[0]), cell=32, cache=cache)
+    assert result.per_video.calls == 0 and result.per_question == result.total
+
+
+def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache: Cache) -> None:
+    how: dict[str, Any] = {"vlm": ak.Oracle, "cache": cache, "progress": False, "prices": PRICES}
+    table = evaluate(cases, "retrieval", size=32, **how)
+    assert (table["video_calls"] == 6).all() and (table["calls"] == 7).all()
+    assert (table["question_tokens"] + table["video_tokens"] == table["tokens"]).all()
+    assert table["fingerprint"].nunique() == 2 and (table["video_usd"] < table["usd"]).all()
+    paid = 1e-6 * (table["prompt_tokens"] + 4 * table["completion_tokens"])
+    assert table["usd"].tolist() == pytest.approx(paid.tolist())
+    assert table.attrs["prices"] == {"prompt": 1, "completion": 4}
+    assert "usd" not in evaluate(cases, "blind", vlm=ak.Oracle, cache=cache, progress=False)
+    (found,) = statistics.costs(table).to_dict("records")
+    once = table.drop_duplicates("fingerprint")
+    assert (found["questions"], found["videos"], found["video_calls"], found["question_calls"]) == (6, 2, 6, 1)
+    assert found["video_tokens"] == once["video_tokens"].mean()
+    assert found["question_tokens"] == table["question_tokens"].mean()
+    assert found["tokens"] == (table["question_tokens"].sum() + once["video_tokens"].sum()) / 6
+    assert found["usd"] == pytest.approx(found["question_usd"] + found["video_usd"] / 3)
+
+
+def test_a_question_that_failed_has_costs_too(cases: tuple[Case, ...], cache: Cache) -> None:
+    class Refusing(ak.Oracle):
+        def complete(self, request, **control):  # type: ignore[no-untyped-def]
+            raise Refused("no")
+
+    table = evaluate(cases[:2], vlm=Refusing, cache=cache, progress=False, prices=PRICES, cell=32)
+    assert (table["video_tokens"] == 0).all() and (table["usd"] == 0).all()
+    assert statistics.costs(table)["video_calls"].tolist() == [0]
+
+
+def test_a_video_counts_once_whatever_its_questions_needed() -> None:
+    rows = pd.DataFrame(
+        [
+            row(calls=11, video_calls=10, tokens=1100, video_tokens=1000),
+            row(calls=6, video_calls=5, tokens=600, video_tokens=500),  # its budget ended the clips
+            row(fingerprint="g", calls=3, video_calls=2, tokens=300, video_tokens=200),
+            row(fingerprint="", tokens=0, calls=0),  # failed before the video was open
+        ]
+    )
+    (found,) = statistics.costs(rows).to_dict("records")
+    assert (found["videos"], found["video_calls"], found["video_tokens"]) == (2, 6, 600)
+    assert (found["question_tokens"], found["tokens"]) == (75, (300 + 1200) / 4)
+    both = pd.concat([rows, rows.assign(method="n")])
+    assert statistics.costs(both, "method")["tokens"].tolist() == [found["tokens"]] * 2
+
+
+def test_methods_stand_side_by_side(cases: tuple[Case, ...], cache: Cache) -> None:
+    how: dict[str, Any] = {"vlm": ak.Oracle, "cache": cache, "progress": False}
+    tables = {
+        "video-rlm": evaluate(cases, cell=32, **how),
+        "blind": evaluate(cases, "blind", **how),
+        "reader": evaluate(cases, reader, size=32, **how),
+    }
+    found = statistics.comparison(tables)
+    assert found["method"].tolist() == list(tables) and (found["questions"] == 6).all()
+    for (_, line), rows in zip(found.iterrows(), tables.values(), strict=True):
+        paired = statistics.compare(tables["video-rlm"], rows)
+        assert line["score"] == rows["score"].mean()
+        if line["method"] == "video-rlm":
+            assert math.isnan(line["difference"]) and math.isnan(line["p"])
+            continue
+        told = line[["difference", "difference_low", "difference_high", "p"]].tolist()
+        assert told == [paired.difference, paired.low, paired.high, paired.p]
+    assert found.set_index("method")["video_calls"].to_dict() == {"video-rlm": 0, "blind": 0, "reader": 6}
+    assert "usd" not in found.columns
+    by_seed = statistics.comparison(tables, by="seed")
+    assert by_seed[["method", "seed"]].to_numpy().tolist() == [[name, seed] for name in tables for seed in (1, 2)]
+    assert by_seed["video_tokens"].gt(0).tolist() == [False] * 4 + [True] * 2
+
+
+def test_tables_that_cannot_be_compared_are_told() -> None:
+    rows = pd.DataFrame([row()])
+    for tables, by, message in [
+        ({"m": rows}, None, "no table of 'video-rlm' to compare with; there are m"),
+        ({}, None, "there are none"),
+        ({"video-rlm": rows, "m": rows.assign(id="2")}, None, "the same questions"),
+        ({"video-rlm": rows, "m": rows.assign(seed=1)}, "seed", "lacks the column 'seed'"),
+        ({"video-rlm": rows.assign(seed=2), "m": rows.assign(seed=1)}, "seed", "the same values of seed"),
+        ({"video-rlm": rows.drop(columns="video_tokens")}, None, "lacks the column 'video_tokens'"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            statistics.comparison(tables, by=by)
+
+
+def test_prices_that_are_none_are_told(cases: tuple[Case, ...]) -> None:
+    with pytest.raises(InputError, match="prices must be ak.Prices"):
+        evaluate(cases, vlm=ak.Oracle, progress=False, prices={"prompt": 1})  # type: ignore[arg-type]

@@ -1,0 +1,201 @@
+"""`ak.Embedder`: what is sent, what is retried, replies that are no vectors, and the cache."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import numpy as np
+import pytest
+from support.embedding import Embedding, embedding_server, vector_of
+from support.faults import failing, hanging_up, has_hung_up, send
+
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import embedding_key
+from atlaskit.errors import InputError, Unrecorded
+from atlaskit.models.cached_embedding import embed
+from atlaskit.models.embedding import MOST_TEXTS, Embedder, read_embeddings
+from atlaskit.models.errors import ModelError, Refused, Unreachable
+
+Fault = Callable[[BaseHTTPRequestHandler], None]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedding]:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+    with embedding_server() as running:
+        yield running
+
+
+def answering(body: Any) -> Fault:
+    return lambda handler: send(handler, 200, body)
+
+
+def silent(handler: BaseHTTPRequestHandler) -> None:
+    assert has_hung_up(handler, 6.0), "the client waits for longer than its time-out"
+
+
+def rows(*vectors: list[float]) -> dict[str, Any]:
+    return {"data": [{"index": index, "embedding": vector} for index, vector in enumerate(vectors)]}
+
+
+def test_texts_are_sent_and_vectors_come_in_their_order(server: Embedding) -> None:
+    made = Embedder(server.url, "BAAI/bge-m3", api_key="secret").embed(["ein Kreis", "a red circle"])
+    assert made.usage.calls == 1
+    assert np.allclose(made.vectors, [vector_of("ein Kreis"), vector_of("a red circle")])
+    assert server.bodies == [
+        {"model": "BAAI/bge-m3", "input": ["ein Kreis", "a red circle"], "encoding_format": "float"}
+    ]
+    assert server.headers[0]["path"] == "/v1/embeddings" and server.headers[0]["Authorization"] == "Bearer secret"
+    server.faults = [answering({"data": rows([1.0, 2.0], [3.0, 4.0])["data"][::-1]})]
+    assert Embedder(server.url, "m").embed(["a", "b"]).vectors.tolist() == [[1, 2], [3, 4]]
+    assert "Authorization" not in server.headers[1]
+
+
+PASSING: dict[str, Fault] = {
+    "500": failing(500),
+    "429": failing(429, Retry_After="0"),
+    "hangs up": hanging_up,
+    "list": answering([1]),
+    "nothing": answering({"data": []}),
+    "too few": answering(rows([1.0])),
+    "twice": answering({"data": [{"index": 0, "embedding": [1.0]}] * 2}),
+    "no index": answering({"data": [{"embedding": [1.0]}] * 2}),
+    "other lengths": answering(rows([1.0], [1.0, 2.0])),
+    "empty": answering(rows([], [])),
+    "NaN": answering(rows([float("nan")], [1.0])),
+    "too large": answering(rows([1e300], [1.0])),
+    "words": answering(rows(["x"], ["y"])),  # type: ignore[list-item]
+    "base64": answering({"data": [{"index": index, "embedding": "AACAPw=="} for index in range(2)]}),
+    "error with 200": answering({"error": {"message": "busy"}}),
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_fault_that_passes_is_retried(server: Embedding, name: str) -> None:
+    server.faults = [PASSING[name]]
+    made = Embedder(server.url, "m").embed(["a", "b"])
+    assert made.usage.calls == 2 and made.vectors.shape == (2, len(vector_of("a")))
+
+
+@pytest.mark.parametrize("name", ["NaN", "too few", "other lengths", "too large", "list"])
+def test_a_fault_that_stays_is_one_sentence(server: Embedding, name: str) -> None:
+    server.faults = [PASSING[name]] * 4
+    with pytest.raises(ModelError, match=r"^m at http://.* returned .*\(4 attempts\).*\.$") as caught:
+        Embedder(server.url, "m").embed(["a", "b"])
+    assert caught.value.usage.calls == 4 and "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_the_vectors_of_another_model_are_refused(server: Embedding) -> None:
+    server.faults = [answering({**rows([1.0]), "model": "BAAI/bge-m3"})]
+    assert Embedder(server.url, "bge-m3").embed(["a"]).vectors.tolist() == [[1.0]]
+    server.faults = [answering({**rows([1.0]), "model": "e5-large"})]
+    with pytest.raises(Refused, match="bge-m3 at http://.* answered as another model, e5-large"):
+        Embedder(server.url, "bge-m3").embed(["a"])
+
+
+def test_a_slow_server_is_given_up(server: Embedding) -> None:
+    server.faults = [silent]
+    with pytest.raises(ModelError, match=r"did not answer within 0.3 s"):
+        Embedder(server.url, "m", timeout_s=0.3).embed(["a"], max_attempts=1)
+
+
+def test_a_refusal_is_not_retried(server: Embedding) -> None:
+    for status in (400, 401, 404):
+        server.faults, before = [failing(status)] * 4, len(server.bodies)
+        with pytest.raises(Refused, match=f"HTTP {status}"):
+            Embedder(server.url, "m").embed(["a"])
+        assert len(server.bodies) == before + 1
+
+
+def test_no_server_is_told_with_advice() -> None:
+    with pytest.raises(Unreachable, match="No model answers at http://127.0.0.1:9/v1"):
+        Embedder("http://127.0.0.1:9/v1", "m").embed(["a"], max_attempts=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"base_url": "localhost:8000"}, "must begin with http"),
+        ({"model": " "}, "model must be a text"),
+        ({"timeout_s": -1}, "timeout_s must be a positive number"),
+        ({"in_flight": 0}, "in_flight must be a positive number"),
+        ({"query_prefix": None}, "query_prefix must be a text"),
+    ],
+)
+def test_a_wrong_setting_is_told_at_once(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Embedder(**{"base_url": "http://127.0.0.1:9/v1", "model": "m", **settings})
+
+
+@pytest.mark.parametrize("texts", [[], ["a", " "], ["a"] * (MOST_TEXTS + 1)])
+def test_texts_that_no_call_takes_are_told(texts: list[str]) -> None:
+    with pytest.raises(InputError, match=f"1 to {MOST_TEXTS} texts"):
+        Embedder("http://127.0.0.1:9/v1", "m").embed(texts)
+
+
+def test_a_copy_has_the_same_settings() -> None:
+    embedder = Embedder("http://127.0.0.1:9/v1", "m", query_prefix="query: ", timeout_s=7, api_key="k")
+    copy = pickle.loads(pickle.dumps(embedder))
+    assert (copy.name, copy.base_url, copy.query_prefix) == ("m", embedder.base_url, "query: ")
+    assert copy._settings == embedder._settings
+
+
+def test_each_text_is_embedded_once(server: Embedding, cache: Cache) -> None:
+    embedder, texts = Embedder(server.url, "m"), [f"text {number}" for number in range(2 * MOST_TEXTS + 5)]
+    vectors = embed(embedder, texts, cache)
+    assert [len(body["input"]) for body in server.bodies] == [MOST_TEXTS, MOST_TEXTS, 5]
+    assert np.allclose(vectors, [vector_of(text) for text in texts])
+    again = embed(Embedder(server.url.replace("127.0.0.1", "localhost"), "m"), [*texts[::-1], "new"], cache)
+    assert len(server.bodies) == 4 and server.bodies[-1]["input"] == ["new"]
+    assert np.array_equal(again[:-1], vectors[::-1])
+    embed(Embedder(server.url, "another"), texts[:1], cache)
+    assert len(server.bodies) == 5
+    assert np.array_equal(embed(embedder, texts, cache, replay=True), vectors)
+    with pytest.raises(Unrecorded, match="lacks vectors of m, and a replay asks no model"):
+        embed(embedder, ["unknown"], cache, replay=True)
+    assert len(server.bodies) == 5
+
+
+def test_threads_that_need_the_same_make_one_call(server: Embedding, cache: Cache) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: embed(Embedder(server.url, "m"), ["a", "b"], cache), range(8)))
+    assert len(server.bodies) == 1 and all(np.array_equal(made[0], each) for each in made)
+
+
+def test_a_replay_repeats_a_failure(server: Embedding, cache: Cache) -> None:
+    server.faults = [failing(500)] * 4
+    with pytest.raises(ModelError) as first:
+        embed(Embedder(server.url, "m"), ["a"], cache)
+    with pytest.raises(ModelError) as again:
+        embed(Embedder(server.url, "m"), ["a"], cache, replay=True)
+    assert str(again.value) == str(first.value) and not again.value.live and len(server.bodies) == 4
+    assert embed(Embedder(server.url, "m"), ["a"], cache).shape[0] == 1, "another run makes the call again"
+    assert embed(Embedder(server.url, "m"), ["a"], cache, replay=True).shape[0] == 1
+
+
+def test_what_is_no_vector_in_a_cache_is_made_again(server: Embedding, cache: Cache) -> None:
+    for entry in (b"", b"abc", np.array([np.nan], "<f4").tobytes(), b"[1.0]" * 3):
+        cache.put(embedding_key("a", model="m"), entry)
+        vectors = embed(Embedder(server.url, "m"), ["a"], cache)
+        assert np.allclose(vectors, [vector_of("a")])
+    cache.put(embedding_key("b", model="m"), np.array([1.0], "<f4").tobytes())
+    with pytest.raises(InputError, match="of another length than those in"):
+        embed(Embedder(server.url, "m"), ["a", "b"], cache)
+
+
+def test_a_lone_surrogate_is_replaced(server: Embedding, cache: Cache) -> None:
+    embed(Embedder(server.url, "m"), ["a\ud800"], cache)
+    assert server.bodies[0]["input"] == ["a?"]
+
+
+def test_a_body_is_read_in_the_order_of_its_indices() -> None:
+    body = json.loads('{"object": "list", "data": [{"index": 1, "embedding": [3]}, {"index": 0, "embedding": [0.5]}]}')
+    vectors, model = read_embeddings(body, 2)
+    assert vectors.tolist() == [[0.5], [3.0]] and model == ""
+    with pytest.raises(ValueError, match="3 embeddings of 2 texts|2 embeddings of 3 texts"):
+        read_embeddings(body, 3)
