@@ -24,7 +24,7 @@ class Archive:
     clips: Sequence[Clip]
 
     @cached_property
-    def index(self) -> Index:
+    def index(self) -> Index[Clip]:
         """The clips, searchable."""
         return Index(self.clips)
 

@@ -39,7 +39,7 @@ def recorded_search(search: Search) -> dict[str, Any]:
     return {"search": {"embedder": search.name, "query_prefix": search.query_prefix}}
 
 
-def find(run: MethodRun, index: Index, search: Search, k: int) -> list[Clip]:
+def find(run: MethodRun, index: Index[Clip], search: Search, k: int) -> list[Clip]:
     """Return up to `k` clips for the question of a run, best first.
 
     If no paraphrase can be had, or a vector cannot because the embedder fails in passing or the
@@ -67,7 +67,7 @@ def find(run: MethodRun, index: Index, search: Search, k: int) -> list[Clip]:
     return index.search(query, k)
 
 
-def _nearest(run: MethodRun, index: Index, embedder: Embedder, query: str, k: int) -> list[Clip] | None:
+def _nearest(run: MethodRun, index: Index[Clip], embedder: Embedder, query: str, k: int) -> list[Clip] | None:
     """Return the clips whose vectors are nearest to the query's; None if they cannot be had."""
     clips = [clip for clip in index.clips if clip.words.strip()]
     texts = [*(clip.words for clip in clips), f"{embedder.query_prefix}{query}"]

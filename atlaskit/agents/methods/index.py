@@ -95,7 +95,9 @@ class Index(Generic[Found]):
         return model
 
 
-def nearest(clips: Sequence[Found], vectors: NDArray[np.float32], query: NDArray[np.float32], k: int = 16) -> list[Found]:
+def nearest(
+    clips: Sequence[Found], vectors: NDArray[np.float32], query: NDArray[np.float32], k: int = 16
+) -> list[Found]:
     """Return up to `k` clips whose vectors are nearest to a query's by their cosine, best first.
 
     Args:

@@ -16,11 +16,11 @@ from atlaskit.agents.prompts.inspect import InspectCall
 from atlaskit.agents.prompts.mapreduce import GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.scenes import CharactersCall, ContinuesCall, SceneCall
+from atlaskit.agents.prompts.search import QueriesCall
 from atlaskit.agents.prompts.stills import StillCall
 from atlaskit.agents.prompts.videoagent import JudgeCall, PickCall
 from atlaskit.agents.prompts.videoarm import SnapshotCall
 from atlaskit.agents.prompts.videotree import RelevanceCall
-from atlaskit.agents.prompts.search import QueriesCall
 from atlaskit.agents.prompts.worker import StepCall, action_note, action_result
 from atlaskit.agents.prompts.worldmm import ConsolidateCall, FactsCall, SummaryCall
 
@@ -44,9 +44,9 @@ __all__ = [
     "OverviewCall",
     "PickCall",
     "ProbeCall",
+    "QueriesCall",
     "ReduceCall",
     "RelevanceCall",
-    "QueriesCall",
     "ReviewCall",
     "SceneCall",
     "SceneLookCall",
