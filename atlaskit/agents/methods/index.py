@@ -46,13 +46,16 @@ class Index:
     def search_all(self, queries: Sequence[str], k: int = 16) -> list[Clip]:
         """Return up to `k` clips that several queries find, best first, by reciprocal rank fusion.
 
+        Only the `k` best of each query count. A clip that all find, none of them well, would else
+        come before the one that is just what a query asks for.
+
         Args:
             queries: Queries as for `search`. Equal ones count once.
             k: The most clips to return.
         """
         fused = dict[int, float]()
         for query in dict.fromkeys(queries):
-            for rank, clip in enumerate(self.search(query, len(self.clips)), start=1):
+            for rank, clip in enumerate(self.search(query, k), start=1):
                 fused[clip.index] = fused.get(clip.index, 0.0) + 1 / (RANK_OFFSET + rank)
         by_index = {clip.index: clip for clip in self.clips}
         ranked = sorted(fused, key=lambda index: (-round(fused[index], 12), index))
