@@ -66,7 +66,7 @@ def test_what_several_queries_find_comes_first() -> None:
 def test_fused_clips_are_those_that_a_query_finds(queries: list[str], k: int) -> None:
     index = Index(clips())
     found = index.search_all(queries, k)
-    every = {clip.index for query in queries for clip in index.search(query, len(CAPTIONS))}
+    every = {clip.index for query in queries for clip in index.search(query, k)}
     assert len(found) == len({clip.index for clip in found}) == min(k, len(every))
     assert {clip.index for clip in found} <= every
 
@@ -183,3 +183,18 @@ def test_an_evaluation_records_the_embedder(world: World, cache: Cache, server: 
     )
     assert (table["failure"] == "").all()
     assert "secret" not in json.dumps(table.attrs) and "m'" in table.attrs["settings"]["search"]
+
+
+def test_the_oracle_searches_for_words_of_the_question_alone(world: World) -> None:
+    for question in world.questions:
+        for miss in (0.0, 0.5, 1.0):
+            reply = ak.Oracle(world, miss=miss).complete(QueriesCall(question).request())
+            asked_for = f"{question.text} {' '.join(question.choices)}"
+            assert all(query in asked_for for query in reply.answer.queries)
+            assert miss < 1 or reply.answer.queries == [question.text]
+
+
+def test_a_clip_that_one_query_asks_for_is_not_outvoted() -> None:
+    many = clips(["a red star", *["a red circle in the snow with a yellow star"] * 9, "a star"])
+    found = Index(many).search_all(["red star", "snow", "yellow circle"], 3)
+    assert many[0] in found
