@@ -11,7 +11,9 @@ from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import CallControl, Model, Reply, Request, Role
 from atlaskit.models.usage import Transit, Usage
 
-PER_VIDEO_STEPS = frozenset({"caption", "clip"})
+PER_VIDEO_STEPS = frozenset(
+    {"caption", "clip", "frame", "continues", "scene", "characters", "summary", "facts", "consolidate"}
+)
 """Steps whose calls depend on the video alone, in all methods: the cache has them for the next
 question, and they are paid once a video. A method that makes such calls adds their steps here."""
 
