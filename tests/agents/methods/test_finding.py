@@ -192,9 +192,3 @@ def test_the_oracle_searches_for_words_of_the_question_alone(world: World) -> No
             asked_for = f"{question.text} {' '.join(question.choices)}"
             assert all(query in asked_for for query in reply.answer.queries)
             assert miss < 1 or reply.answer.queries == [question.text]
-
-
-def test_a_clip_that_one_query_asks_for_is_not_outvoted() -> None:
-    many = clips(["a red star", *["a red circle in the snow with a yellow star"] * 9, "a star"])
-    found = Index(many).search_all(["red star", "snow", "yellow circle"], 3)
-    assert many[0] in found
