@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -66,6 +67,14 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     )
     chosen.add_argument("--no-subtitles", action="store_true", help="load no subtitles")
     chosen.add_argument(
+        "--load",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="set an option of the dataset's loader: --load split full",
+    )
+    chosen.add_argument(
         "--hours", type=float, help="embed each video among others, to this total duration in hours (paper: 10)"
     )
     chosen.add_argument("--seed", type=int, default=0, help="seed of the positions for --hours (default 0)")
@@ -108,6 +117,13 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="MISS",
         help="atlasworld: a simulated model (oracle) that misses an event with this probability",
+    )
+    how.add_argument(
+        "--confuse",
+        type=float,
+        default=0.0,
+        metavar="RATE",
+        help="probability that the oracle takes one thing for another (default 0)",
     )
     how.add_argument("--parallel", type=int, default=4, help="questions in flight at once (default 4)")
     how.add_argument("--engine", choices=ENGINES, default="local", help="threads (local) or Ray (default local)")
@@ -184,6 +200,16 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
     return f"{cases.dataset}'s own metric:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
 
 
+def _loading(load: Callable[..., Benchmark], options: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the options of a loader; raise InputError for one that it does not have."""
+    had = [name for name in inspect.signature(load).parameters if name not in ("root", "rows", "subtitles")]
+    unknown = next((name for name, _ in options if name not in had), None)
+    if unknown is not None:
+        offered = f"it has {', '.join(had)}" if had else "it has none"
+        raise InputError(f"{load.__name__} has no option {printable(unknown, 80)!r} for --load; {offered}.")
+    return {name: literal(value) for name, value in options}
+
+
 def _cases(options: argparse.Namespace) -> Benchmark:
     if options.benchmark == SYNTHETIC:
         if options.no_subtitles or options.hours is not None:
@@ -198,7 +224,8 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     elif options.root is None:
         raise InputError(f"{options.benchmark} needs its folder: --root FOLDER.")
     else:
-        found = DATASETS[options.benchmark].load(options.root, subtitles=not options.no_subtitles)
+        load = DATASETS[options.benchmark].load
+        found = load(options.root, subtitles=not options.no_subtitles, **_loading(load, options.load))
     if options.where:
         if short := next((each for each in options.where if len(each) < 2), None):
             raise InputError(f"--where {short[0]} needs at least one value: --where COLUMN VALUE …")
@@ -219,7 +246,7 @@ def _model(
         return as_model(spec, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
     if options.benchmark != SYNTHETIC:
         raise InputError("The oracle works only on atlasworld; pass --model.")
-    return partial(Oracle, miss=options.oracle)
+    return partial(Oracle, miss=options.oracle, confuse=options.confuse)
 
 
 def literal(text: str) -> Any:

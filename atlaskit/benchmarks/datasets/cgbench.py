@@ -11,9 +11,8 @@ from pydantic import Field, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
+from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
-from atlaskit.benchmarks.datasets.places import VideoPlaces
 from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
@@ -116,7 +115,7 @@ def cgbench(
         raise InputError(f'task must be "choice", "clues" or "both"; got {task!r:.40}.')
     if rows is None and not (home / FILES[split]).is_file():
         raise InputError(f"{home} holds no {FILES[split]}; pass the folder of CG-Bench.")
-    places = VideoPlaces(home, FOLDERS)
+    places = MediaFiles(home, FOLDERS)
     cases, missing = list[Case](), dict[str, None]()
     source = [home / FILES[split]] if rows is None else rows
     for number, (location, row) in enumerate(read_rows(source, CGBenchRow, dataset="CG-Bench")):
@@ -148,3 +147,8 @@ def _clue_text(row: CGBenchRow) -> str:
     """Return the question of where a row's clues are; the choices say what must be told apart."""
     choices = "\n".join(f"- {choice}" for choice in row.choices)
     return f"When does the video show what settles this question: {row.question}\nIts possible answers:\n{choices}"
+
+
+def is_cgbench(home: Path) -> bool:
+    """Return whether a folder holds a file of CG-Bench's questions."""
+    return any((home / name).is_file() for name in FILES.values())

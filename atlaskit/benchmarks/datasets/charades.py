@@ -11,15 +11,15 @@ from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo
+from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles
 from atlaskit.benchmarks.datasets.lines import read_lines
 from atlaskit.benchmarks.datasets.moments import Seconds, in_order, oddity, when_shown
-from atlaskit.benchmarks.datasets.places import VideoPlaces
 from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
 from atlaskit.errors import InputError
 
 NAME = "Charades-STA"
 FOLDERS = ("Charades_v1_480", "Charades_v1", "rgb_videos_30fps_480", "videos", "")
+SPLITS = ("test", "train")
 ANNOTATIONS = ("", "sta_annotation", "annotations")
 LINE = re.compile(r"\s*(\S+)\s+(\S+)\s+(\S+?)\s*##(.*)", re.DOTALL)
 
@@ -65,13 +65,13 @@ def charades(
             and number).
     """
     home = Path(root)
-    if split not in ("test", "train"):
+    if split not in SPLITS:
         raise InputError(f'split must be "test" or "train"; got {split!r:.40}.')
     if rows is None:
         located = read_lines(_row_file(home, split), parse_line, CharadesRow, dataset=NAME)
     else:
         located = read_rows(rows, CharadesRow, dataset=NAME)
-    places = VideoPlaces(home, FOLDERS)
+    places = MediaFiles(home, FOLDERS)
     cases, missing = list[Case](), dict[str, None]()
     for number, (location, row) in enumerate(located):
         path = places.find(row.vid)
@@ -96,8 +96,17 @@ def parse_line(line: str) -> dict[str, str]:
 
 
 def _row_file(home: Path, split: str) -> Path:
-    name = f"charades_sta_{split}.txt"
-    found = next((path for folder in ANNOTATIONS if (path := home / folder / name).is_file()), None)
+    found = _find_rows(home, split)
     if found is None:
-        raise InputError(f"{home} holds no {name}; pass the folder of {NAME}.")
+        raise InputError(f"{home} holds no charades_sta_{split}.txt; pass the folder of {NAME}.")
     return found
+
+
+def _find_rows(home: Path, split: str) -> Path | None:
+    paths = (home / folder / f"charades_sta_{split}.txt" for folder in ANNOTATIONS)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def is_charades(home: Path) -> bool:
+    """Return whether a folder holds a file of Charades-STA's sentences."""
+    return any(_find_rows(home, split) is not None for split in SPLITS)

@@ -10,10 +10,9 @@ from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, find_inside
+from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
-from atlaskit.benchmarks.datasets.places import VideoPlaces
-from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.benchmarks.datasets.rows import Row, holds_rows, question_from_row, read_rows, row_files
 from atlaskit.errors import InputError
 
 NAME = "ExtremeWhenBench"
@@ -91,8 +90,8 @@ def extremewhen(
             and number).
     """
     home = Path(root)
-    places = {source: VideoPlaces(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()}
-    everywhere = VideoPlaces(home, (*(folder for folders in FOLDERS.values() for folder in folders), *ANYWHERE))
+    places = {source: MediaFiles(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()}
+    everywhere = MediaFiles(home, (*(folder for folders in FOLDERS.values() for folder in folders), *ANYWHERE))
     cases, missing = list[Case](), dict[str, None]()
     source = _row_files(home) if rows is None else rows
     for location, row in read_rows(source, ExtremeWhenRow, dataset=NAME):
@@ -120,7 +119,12 @@ def _find_subtitles(home: Path, row: ExtremeWhenRow) -> Path | None:
 
 
 def _row_files(home: Path) -> list[Path]:
-    files = [*sorted(home.rglob("*.parquet")), *sorted(home.glob("*.json"))]
+    files = row_files(home)
     if not files:
         raise InputError(f"{home} holds no Parquet or JSON file with questions; pass the folder of {NAME}.")
     return files
+
+
+def is_extremewhen(home: Path) -> bool:
+    """Return whether a folder holds rows of ExtremeWhenBench."""
+    return holds_rows(row_files(home), ExtremeWhenRow)

@@ -10,10 +10,9 @@ from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo
+from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles
 from atlaskit.benchmarks.datasets.lines import parse_json, read_lines
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity, when_shown
-from atlaskit.benchmarks.datasets.places import VideoPlaces
 from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
 from atlaskit.errors import InputError
 
@@ -70,7 +69,7 @@ def qvhighlights(
         located = read_lines(file, parse_json, QVHighlightsRow, dataset=NAME)
     else:
         located = read_rows(rows, QVHighlightsRow, dataset=NAME)
-    places = VideoPlaces(home, FOLDERS)
+    places = MediaFiles(home, FOLDERS)
     cases, missing = list[Case](), dict[str, None]()
     for location, row in located:
         path = places.find(row.vid)
@@ -98,8 +97,17 @@ def qvhighlights(
 
 
 def _row_file(home: Path, split: str) -> Path:
-    name = f"highlight_{split}_release.jsonl"
-    found = next((path for path in (home / name, home / "data" / name) if path.is_file()), None)
+    found = _find_rows(home, split)
     if found is None:
-        raise InputError(f"{home} holds no {name}; pass the folder of {NAME}.")
+        raise InputError(f"{home} holds no highlight_{split}_release.jsonl; pass the folder of {NAME}.")
     return found
+
+
+def _find_rows(home: Path, split: str) -> Path | None:
+    name = f"highlight_{split}_release.jsonl"
+    return next((path for path in (home / name, home / "data" / name) if path.is_file()), None)
+
+
+def is_qvhighlights(home: Path) -> bool:
+    """Return whether a folder holds a file of QVHighlights' sentences."""
+    return any(_find_rows(home, split) is not None for split in SPLITS)

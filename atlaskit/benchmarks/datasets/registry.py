@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.datasets.cgbench import cgbench, is_cgbench
+from atlaskit.benchmarks.datasets.charades import charades, is_charades
 from atlaskit.benchmarks.datasets.egoschema import egoschema, is_egoschema
+from atlaskit.benchmarks.datasets.extremewhen import extremewhen, is_extremewhen
 from atlaskit.benchmarks.datasets.longtimescope import is_longtimescope, longtimescope
 from atlaskit.benchmarks.datasets.longvideobench import is_longvideobench, longvideobench
 from atlaskit.benchmarks.datasets.lvbench import is_lvbench, lvbench
 from atlaskit.benchmarks.datasets.mlvu import is_mlvu, mlvu
+from atlaskit.benchmarks.datasets.qvhighlights import is_qvhighlights, qvhighlights
 from atlaskit.benchmarks.datasets.videomme import is_videomme, videomme
 from atlaskit.benchmarks.datasets.videomme_v2 import is_videomme_v2, videomme_v2
 from atlaskit.errors import InputError
@@ -36,6 +40,10 @@ DATASETS: dict[str, Dataset] = {
     "mlvu": Dataset(mlvu, is_mlvu),
     "egoschema": Dataset(egoschema, is_egoschema),
     "longtimescope": Dataset(longtimescope, is_longtimescope),
+    "extremewhen": Dataset(extremewhen, is_extremewhen),
+    "cgbench": Dataset(cgbench, is_cgbench),
+    "qvhighlights": Dataset(qvhighlights, is_qvhighlights),
+    "charades": Dataset(charades, is_charades),
 }
 """Each dataset, by the name of its loader in `ak.benchmarks`."""
 
