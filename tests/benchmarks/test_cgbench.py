@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from support.model_doubles import Babbler, Overruled
 
 import atlaskit as ak
+from atlaskit.__main__ import main
+from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.caching.cache import Cache
+from atlaskit.cli import evaluate as evaluate_command
 from atlaskit.errors import InputError
 from atlaskit.evaluation.metrics import official
 from atlaskit.evaluation.runner import evaluate
@@ -175,3 +178,20 @@ def test_both_tasks_of_a_question_are_scored_together(home: Path, tmp_path: Path
         {"long-acc.": 0.5, "mIoU": (1 + 3 / 5.5) / 2, "rec.@IoU": 1.0, "acc.@IoU": 0.5}
     )
     assert table["n"].to_dict() == dict.fromkeys(table.index, 2)
+
+
+def test_the_folder_is_recognised(home: Path) -> None:
+    assert dataset_in(home) is DATASETS["cgbench"] and DATASETS["cgbench"].load is ak.benchmarks.cgbench
+
+
+def test_the_shell_sets_options_of_the_loader(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(evaluate_command, "as_model", lambda *_, **__: Babbler(1))
+    command = ["evaluate", "cgbench", "--root", str(home), "--out", str(tmp_path / "rows.csv"), "--method", "blind"]
+    command += ["--model", "http://127.0.0.1:9/v1", "m", "--cache", str(tmp_path / "cache"), "--load"]
+    assert main([*command, "task", "both"]) == 0
+    printed = capsys.readouterr().out
+    assert "CG-Bench mini's own metric:" in printed and "acc.@IoU" in printed
+    assert main([*command, "tusk", "both"]) == 2
+    assert "cgbench has no option 'tusk' for --load; it has split, task." in capsys.readouterr().err

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import atlaskit as ak
+from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.errors import InputError
 
 FILE = "charades_sta_test.txt"
@@ -98,3 +99,7 @@ def test_any_line_loads_or_is_an_input_error(home: Path, line: str) -> None:
         assert 1 <= len(ak.benchmarks.charades(home)) <= 3
     except InputError as error:
         assert FILE in str(error)
+
+
+def test_the_folder_is_recognised(home: Path) -> None:
+    assert dataset_in(home) is DATASETS["charades"] and DATASETS["charades"].load is ak.benchmarks.charades

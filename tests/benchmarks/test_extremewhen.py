@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.model_doubles import Babbler, Overruled
 
 import atlaskit as ak
+from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
@@ -155,3 +156,7 @@ def test_an_evaluation_is_scored_by_the_official_metric(home: Path, tmp_path: Pa
     )
     (moved,) = ten_hour(bench[:1], among=bench, duration_s=130.0)
     assert moved.question.answer == (moved.facts["offset_s"], moved.facts["offset_s"] + 5.5)
+
+
+def test_the_folder_is_recognised(home: Path) -> None:
+    assert dataset_in(home) is DATASETS["extremewhen"] and DATASETS["extremewhen"].load is ak.benchmarks.extremewhen

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import atlaskit as ak
+from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.errors import InputError
 
 FILE = "highlight_val_release.jsonl"
@@ -138,3 +139,7 @@ def test_a_damaged_row_loads_or_is_an_input_error(home: Path, damage: dict[str, 
     write(home, [row(1, **damage)])
     with contextlib.suppress(InputError):
         assert len(ak.benchmarks.qvhighlights(home)) in (0, 1)
+
+
+def test_the_folder_is_recognised(home: Path) -> None:
+    assert dataset_in(home) is DATASETS["qvhighlights"] and DATASETS["qvhighlights"].load is ak.benchmarks.qvhighlights

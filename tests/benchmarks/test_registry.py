@@ -27,7 +27,7 @@ from atlaskit.errors import InputError
 from atlaskit.evaluation.metrics import METRICS
 
 
-@pytest.fixture(scope="module", params=DATASETS)
+@pytest.fixture(scope="module", params=LAYOUTS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -75,7 +75,9 @@ def test_a_folder_of_none_or_of_two_datasets_is_one_sentence(tmp_path: Path, tin
 
 def test_every_dataset_has_a_metric_and_a_layout(name: str, home: Path) -> None:
     bench = load(name, home)
-    assert LAYOUTS.keys() == DATASETS.keys()
+    assert DATASETS.keys() - LAYOUTS.keys() == {"extremewhen", "cgbench", "qvhighlights", "charades"}, (
+        "datasets of when-questions have test files of their own"
+    )
     assert bench.dataset == bench.name and bench.name in METRICS
     assert len(bench) >= 2 and bench.missing == ()
     assert len({case.question.id for case in bench}) == len(bench)
