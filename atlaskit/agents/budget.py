@@ -83,6 +83,11 @@ class Budget:
                 "usd and prices of a budget belong together: Budget(usd=0.5, prices=ak.Prices(prompt=…, completion=…))."
             )
 
+    def __repr__(self) -> str:
+        """Return the limits, and a price only where there is one: keys of measurements hold this."""
+        own = {name: value for name, value in vars(self).items() if name not in ("usd", "prices") or value is not None}
+        return f"Budget({', '.join(f'{name}={value!r}' for name, value in own.items())})"
+
     def recorded(self) -> dict[str, Any]:
         """Return the limits as the settings of a run hold them.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
+from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching import keys
@@ -18,6 +19,7 @@ from atlaskit.environment.render import Frame, Sheet, Still, View
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.scaling import timing_key
 from atlaskit.models.cached import failure_key, reply_key
+from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 from atlaskit.models.speech import ASR
 
@@ -151,3 +153,10 @@ def test_replies_and_results_are_those_of_earlier_versions(tmp_path: Path, cache
     }
     assert results == RESULTS
     assert told == REPLIES
+
+
+def test_a_budget_is_written_as_it_was() -> None:
+    """Keys of measurements hold the text of a budget; a new limit appears where it is set."""
+    assert repr(Budget(calls=200)) == "Budget(calls=200, tokens=None, seconds=None, effective_tokens=None)"
+    priced = Budget(usd=1.0, prices=Prices(prompt=1.0, completion=2.0))
+    assert "usd=1.0" in repr(priced) and "prices=" in repr(priced)
