@@ -84,7 +84,7 @@ class Budget:
             )
 
     def __repr__(self) -> str:
-        """Return the limits, and prices only where there are any: keys of measurements hold this."""
+        """Return the limits, and prices only where there are any: keys of timings hold this."""
         own = {name: value for name, value in vars(self).items() if name not in ("usd", "prices") or value is not None}
         return f"Budget({', '.join(f'{name}={value!r}' for name, value in own.items())})"
 
