@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.options import Options, read_options, split_options, split_question
-from atlaskit.benchmarks.datasets.rows import Row, as_number, first_given, holds_rows, read_rows, row_files
+from atlaskit.benchmarks.datasets.lettered import LetteredRow
+from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
+from atlaskit.benchmarks.datasets.rows import as_number, first_given, holds_rows, read_rows, row_files
 from atlaskit.errors import InputError
 
 NAME = "LongTimeScope"
@@ -21,7 +22,7 @@ SUBTITLE_FOLDERS = ("subtitles", "subtitle")
 QUESTION = re.compile(r"^\s*Question:\s*", re.MULTILINE | re.IGNORECASE)
 
 
-class LongTimeScopeRow(Row):
+class LongTimeScopeRow(LetteredRow):
     """One question as published: a whole prompt, with its options, in `input`.
 
     The prompt's instructions are no part of the question: the lines before "Question:", and those
@@ -40,9 +41,6 @@ class LongTimeScopeRow(Row):
     length: Annotated[int | float | str | None, BeforeValidator(as_number)] = None
     type: str = ""
     input: str
-    options: tuple[str, ...] = ()
-    """The options, where they are not part of the input."""
-    answer: str | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -51,18 +49,6 @@ class LongTimeScopeRow(Row):
             kind, text = first_given(row, "type", "task_type", "task"), first_given(row, "input", "question")
             return {**row, "type": "" if kind is None else kind, "input": text}
         return row
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _split_options(cls, options: Any) -> Any:
-        return split_options(options)
-
-    @model_validator(mode="after")
-    def _check_answer(self) -> LongTimeScopeRow:
-        if self.answer is not None and self.answer_index is None:
-            letters = ", ".join(self.choices.letters) or "the letters of its options, of which it has none"
-            raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
-        return self
 
     @property
     def key(self) -> str:
@@ -84,11 +70,6 @@ class LongTimeScopeRow(Row):
         if not any("\n" in option for option in others):
             last = last.split("\n")[0]
         return read_options([*others, last] if others else [])
-
-    @property
-    def answer_index(self) -> int | None:
-        """Index of the right option; None if it is not known."""
-        return None if self.answer is None else self.choices.index_of(self.answer)
 
 
 def longtimescope(

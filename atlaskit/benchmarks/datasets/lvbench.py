@@ -11,7 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.options import Options, read_options, split_options, split_question
+from atlaskit.benchmarks.datasets.lettered import LetteredRow
+from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
 from atlaskit.benchmarks.datasets.rows import Row, as_tuple, first_given, holds_rows, read_rows, row_files
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
@@ -25,33 +26,18 @@ REFERENCE = re.compile(rf"\s*{CLOCK}\s*[-–~]\s*{CLOCK}\s*", re.ASCII)
 """Two times, such as "102:15-103:00": minutes, of up to three digits, and seconds."""
 
 
-class LVBenchQuestion(Row):
+class LVBenchQuestion(LetteredRow):
     """One question as published: five lines, of which the last four are its options."""
 
     uid: str = ""
     question: str
-    options: tuple[str, ...] = ()
-    """The options, where they are not part of the question."""
-    answer: str | None = None
     question_type: tuple[str, ...] = ()
     time_reference: str = ""
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _split_options(cls, options: Any) -> Any:
-        return split_options(options)
 
     @field_validator("question_type", mode="before")
     @classmethod
     def _as_tuple(cls, types: Any) -> Any:
         return as_tuple(types)
-
-    @model_validator(mode="after")
-    def _check_answer(self) -> LVBenchQuestion:
-        if self.answer is not None and self.answer_index is None:
-            letters = ", ".join(self.choices.letters) or "the letters of its options, of which it has none"
-            raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
-        return self
 
     @property
     def stem(self) -> str:
@@ -62,11 +48,6 @@ class LVBenchQuestion(Row):
     def choices(self) -> Options:
         """The options, with and without their letters."""
         return read_options(self.options or split_question(self.question)[1])
-
-    @property
-    def answer_index(self) -> int | None:
-        """Index of the right option; None if it is not known."""
-        return None if self.answer is None else self.choices.index_of(self.answer)
 
     @property
     def positions_s(self) -> tuple[Span, ...]:

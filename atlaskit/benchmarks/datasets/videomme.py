@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
 from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
-from atlaskit.benchmarks.datasets.options import Options, read_options, split_options
-from atlaskit.benchmarks.datasets.rows import Row, holds_rows, question_from_row, read_rows, row_files
+from atlaskit.benchmarks.datasets.lettered import LetteredRow
+from atlaskit.benchmarks.datasets.rows import holds_rows, question_from_row, read_rows, row_files
 from atlaskit.errors import InputError
 
 VIDEO_FOLDERS = ("data", "videos", "video")
 
 
-class VideoMMERow(Row):
+class VideoMMERow(LetteredRow):
     """One question as published: an option reads "A. Apples.", and the answer is its letter.
 
     Needed are the question, its options and the video's id; the other fields may be absent.
@@ -35,34 +35,11 @@ class VideoMMERow(Row):
     task_type: str = ""
     question: str
     options: tuple[str, ...]
-    answer: str | None = None
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _split_options(cls, options: Any) -> Any:
-        return split_options(options)
-
-    @model_validator(mode="after")
-    def _check_answer(self) -> VideoMMERow:
-        if self.answer is not None and self.answer_index is None:
-            letters = ", ".join(self.choices.letters)
-            raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
-        return self
 
     @property
     def key(self) -> str:
         """The question's id, or what identifies it without one."""
         return self.question_id or f"{self.videoID} {self.question}"
-
-    @property
-    def choices(self) -> Options:
-        """The options, with and without their letters."""
-        return read_options(self.options)
-
-    @property
-    def answer_index(self) -> int | None:
-        """Index of the right option, by its letter or its text; None if it is not known."""
-        return None if self.answer is None else self.choices.index_of(self.answer)
 
     def facts(self, has_subtitles: bool) -> dict[str, Any]:
         """Return the facts of the row's case."""

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.options import Options, read_options, split_options
-from atlaskit.benchmarks.datasets.rows import Row, as_number, holds_rows, read_rows, row_files
+from atlaskit.benchmarks.datasets.lettered import LetteredRow
+from atlaskit.benchmarks.datasets.rows import as_number, holds_rows, read_rows, row_files
 from atlaskit.errors import InputError
 
 NAME = "Video-MME-v2"
@@ -27,7 +27,7 @@ OF_GROUP = ("group_type", "group_structure", "level", "second_head", "third_head
 NUMBER = re.compile(r".*\D(\d{1,9})", re.DOTALL | re.ASCII)
 
 
-class VideoMMEv2Row(Row):
+class VideoMMEv2Row(LetteredRow):
     """One question as published: eight options in one text, and the letter of the right one.
 
     Needed are the question, its options and the video's id; the other fields may be absent.
@@ -45,17 +45,11 @@ class VideoMMEv2Row(Row):
     question_id: str = ""
     question: str
     options: tuple[str, ...]
-    answer: str | None = None
     group_type: str = ""
     group_structure: str = ""
     level: Annotated[int | float | str | None, BeforeValidator(as_number)] = None
     second_head: str = ""
     third_head: str = ""
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _split_options(cls, options: Any) -> Any:
-        return split_options(options)
 
     @field_validator("group_structure", mode="before")
     @classmethod
@@ -69,27 +63,10 @@ class VideoMMEv2Row(Row):
     def _in_english(cls, group_type: str) -> str:
         return GROUP_TYPES.get(group_type, group_type)
 
-    @model_validator(mode="after")
-    def _check_answer(self) -> VideoMMEv2Row:
-        if self.answer is not None and self.answer_index is None:
-            letters = ", ".join(self.choices.letters)
-            raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
-        return self
-
     @property
     def key(self) -> str:
         """The question's id, or what identifies it without one."""
         return self.question_id or f"{self.video_id} {self.question}"
-
-    @property
-    def choices(self) -> Options:
-        """The options, with and without their letters."""
-        return read_options(self.options)
-
-    @property
-    def answer_index(self) -> int | None:
-        """Index of the right option; None if it is not known."""
-        return None if self.answer is None else self.choices.index_of(self.answer)
 
 
 def videomme_v2(
