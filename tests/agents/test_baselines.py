@@ -53,8 +53,7 @@ class Failing(Recorder):
     """A recorder whose calls of some kinds fail."""
 
     error: type[Exception] = Unreachable
-    steps: tuple[str, ...] = ("caption", "clip", "frame", "decision")
-    steps: tuple[str, ...] = ("caption", "clip", "videoarm", "decision")
+    steps: tuple[str, ...] = ("caption", "clip", "frame", "videoarm", "decision")
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         if request.step in self.steps:

@@ -50,7 +50,7 @@ def test_a_failed_caption_is_left_out(world: World, cache: Cache) -> None:
 
 def test_the_budget_ends_the_captions(world: World, cache: Cache) -> None:
     album = album_of(world, ak.Oracle(world), cache, budget=Budget(calls=9))
-    assert len(album.describe(number + 0.5 for number in range(24))) == 8, "two groups of four"
+    assert len(album.describe(number + 0.5 for number in range(24))) == 6, "three calls are reserved"
     assert album.describe([100.0]) == [] and album.run.is_over
 
 
