@@ -84,6 +84,7 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
         "--seeds", choices=tuple(RANGES), default="selection", help="atlasworld: range of seeds (default selection)"
     )
     chosen.add_argument("--minutes", type=float, default=10.0, help="atlasworld: minutes of each world (default 10)")
+    chosen.add_argument("--drawn", action="store_true", help="atlasworld: draw frames on demand, encode no file")
 
 
 def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
@@ -220,7 +221,7 @@ def _cases(options: argparse.Namespace) -> Benchmark:
         home = options.root or options.cache / SYNTHETIC
         used = seeds(options.seeds)[: options.worlds]
         worlds = [atlasworld(seed, 60 * options.minutes, directory=home) for seed in used]
-        found = Benchmark("AtlasWorld", tuple(case for world in worlds for case in world.cases()))
+        found = Benchmark("AtlasWorld", tuple(case for world in worlds for case in world.cases(drawn=options.drawn)))
     elif options.root is None:
         raise InputError(f"{options.benchmark} needs its folder: --root FOLDER.")
     else:

@@ -205,6 +205,7 @@ def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
         ([*EVALUATE, "videomme", "--model", "m"], "videomme needs its folder"),
         ([*EVALUATE, "longvideobench", "--root", "none", "--model", "m"], "none"),
         ([*EVALUATE, "videomme", "--root", ".", "--oracle", "0"], "file"),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--confuse", "2"], "confuse must be a rate"),
         ([*EVALUATE, "atlasworld", "--oracle", "2"], "rate in [0, 1]"),
         ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "seed"], "needs at least one value"),
         ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "topic", "3"], "no column 'topic'"),

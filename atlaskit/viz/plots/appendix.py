@@ -52,7 +52,7 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
         InputError: The result is that of a baseline, which explores no grid.
     """
     atlas = replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache)
-    before = atlas.observe(atlas.start()).view
+    before = replace(atlas.observe(atlas.start()).view, labels="none")  # the figure has its own, larger
     black = black_cells(result)
     after = replace(before, dead=black)
     rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
