@@ -21,7 +21,7 @@ from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.published import RESULTS, Published
 from atlaskit.errors import InputError
 from atlaskit.viz import plots
-from atlaskit.viz.plots.pareto import front
+from atlaskit.viz.plots.fronts import front
 from atlaskit.viz.plots.series import method_look
 
 matplotlib.use("Agg")

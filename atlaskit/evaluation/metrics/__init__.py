@@ -16,7 +16,7 @@ from atlaskit.evaluation.metrics.measure import Measure, Metric, Scored
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METRICS", "Measure", "Metric", "Scored", "official"]
+__all__ = ["METRICS", "Measure", "Scored", "official"]
 
 METRICS: dict[str, Metric] = {**CHOICES, **GROUNDING}
 """The official metric of each dataset, by `Benchmark.dataset`."""
