@@ -78,8 +78,8 @@ def test_each_level_is_made_from_the_level_below(film: World) -> None:
             assert part.span == (inside[0].span[0], inside[-1].span[1])
         assert [part.span[1] for part in level[:-1]] == [part.span[0] for part in level[1:]]
     calls = [request.facts for request in oracle.requests if isinstance(request.facts, SummaryCall)]
-    assert calls[0].rows == tuple(each.row for each in clips[:3])
-    assert calls[-1].rows == tuple(part.row for part in levels[2][4:7])
+    read = {call.rows for call in calls}  # threads ask in any order
+    assert {tuple(each.row for each in clips[:3]), tuple(part.row for part in levels[2][4:7])} <= read
     assert "clips 0–2, 0:00.0–0:30.0" in levels[1][0].row
 
 
