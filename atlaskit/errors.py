@@ -26,6 +26,7 @@ A message states the rule, the value received, and what to do, in one or two sen
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -97,6 +98,13 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
     """Raise InputError unless the value is an integer of at least `least`. A bool is no integer."""
     if type(value) is not int or value < least:
         raise InputError(f"{name} is a whole number, at least {least}; got {value!r:.80}.")
+
+
+def check_positive(**values: float | None) -> None:
+    """Raise InputError for the first value that is no positive number; None passes."""
+    for name, value in values.items():
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"{name} must be a positive number; got {value}.")
 
 
 def first_fault(error: ValidationError) -> tuple[str, str]:

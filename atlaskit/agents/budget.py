@@ -97,6 +97,12 @@ class Budget:
         return limits if self.prices is None else {**limits, "usd": self.usd, "prices": self.prices.recorded()}
 
 
+def check_budget(budget: object) -> None:
+    """Raise InputError unless a value is a budget."""
+    if not isinstance(budget, Budget):
+        raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
+
+
 @dataclass(frozen=True)
 class PeakUsage:
     """The most that one call amounts to, for each way of counting; not always the same call."""

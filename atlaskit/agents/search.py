@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from atlaskit.agents.budget import Budget, Meter
+from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.dispatch import Dispatcher
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.loop import Search, Stop
@@ -19,7 +19,7 @@ from atlaskit.environment.observation import Cells
 from atlaskit.environment.question import Kind, Question, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.tiles import Fit
-from atlaskit.errors import InputError, check_whole
+from atlaskit.errors import check_whole
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.named import as_model
 from atlaskit.models.presets import preset_for
@@ -138,8 +138,7 @@ def ask(
     grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch)
     mode = CacheMode(sample, refresh, replay)
     check_whole("threads", workers if threads is None else threads)
-    if not isinstance(budget, Budget):
-        raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
+    check_budget(budget)
     strategy = resolve_strategy(traversal)
     video = as_video(video, store)
     warn_if_unsuitable(vlm.name, preset, video, asked)

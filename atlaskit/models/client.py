@@ -7,7 +7,6 @@ every attempt is counted. Knows nothing of prompts and grids.
 
 from __future__ import annotations
 
-import math
 import threading
 import warnings
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from atlaskit.errors import InputError, ModelWarning, check_whole, printable
+from atlaskit.errors import InputError, ModelWarning, check_positive, check_whole, printable
 from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.attempts import CallState
 from atlaskit.models.chat import ChatEndpoint
@@ -102,9 +101,7 @@ class VLM:
             Unreachable: If `model` is None and the endpoint does not answer.
             InputError: If a setting is invalid, or thinking cannot be turned off.
         """
-        for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(f"{name} must be a positive number; got {value}.")
+        check_positive(in_flight=in_flight, timeout_s=timeout_s)
         if max_tokens is not None:
             check_whole("max_tokens", max_tokens)
         own = checked_extra_body(extra_body)

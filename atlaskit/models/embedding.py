@@ -7,7 +7,6 @@ a `VLM` are. Knows nothing of clips and questions.
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, ValidationError
 
-from atlaskit.errors import InputError, first_fault, printable
+from atlaskit.errors import InputError, check_positive, first_fault, printable
 from atlaskit.models.attempts import CallState
 from atlaskit.models.client import call_error
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
@@ -99,9 +98,7 @@ class Embedder:
         Raises:
             InputError: If a setting is invalid.
         """
-        for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(f"{name} must be a positive number; got {value}.")
+        check_positive(in_flight=in_flight, timeout_s=timeout_s)
         if not isinstance(model, str) or not model.strip() or len(model) > 1_000:
             raise InputError(f"model must be a text that is not blank; got {model!r:.80}.")
         if not isinstance(query_prefix, str) or len(query_prefix) > 10_000:

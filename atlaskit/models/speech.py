@@ -7,14 +7,13 @@ retried as those of a `VLM` are. Knows nothing of videos and how sound is cut.
 from __future__ import annotations
 
 import hashlib
-import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, get_args
 
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, check_positive
 from atlaskit.models.attempts import CallState
 from atlaskit.models.client import call_error
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
@@ -85,9 +84,7 @@ class ASR:
         Raises:
             InputError: If a setting is invalid.
         """
-        for name, value in {"in_flight": in_flight, "timeout_s": timeout_s}.items():
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(f"{name} must be a positive number; got {value}.")
+        check_positive(in_flight=in_flight, timeout_s=timeout_s)
         if response_format is not None and response_format not in get_args(Format):
             raise InputError(f"response_format must be {' or '.join(get_args(Format))}; got {response_format!r:.80}.")
         for name, text in {"model": model, "language": language or "en", "prompt": prompt or "-"}.items():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict, TypeVar, get_args
 
-from atlaskit.agents.budget import DECISION_CALLS, RESERVED_CALLS, Budget, Charge, Limit, Meter
+from atlaskit.agents.budget import DECISION_CALLS, RESERVED_CALLS, Budget, Charge, Limit, Meter, check_budget
 from atlaskit.agents.master import prediction
 from atlaskit.agents.options import CacheMode
 from atlaskit.agents.prompts import TextCall
@@ -18,7 +18,6 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import Kind, Question, Span, as_question
 from atlaskit.environment.render import Sheet
-from atlaskit.errors import InputError
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.named import as_model
@@ -73,8 +72,8 @@ class MethodRun:
         """Set up the run; raise InputError for a question or settings that break a rule."""
         self.sample, self.is_replay = sample, replay
         self.question = as_question(question, choices, kind, several)
-        if budget is not None and not isinstance(budget, Budget):
-            raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
+        if budget is not None:
+            check_budget(budget)
         self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
         self.video = video = as_video(video, cache)
         warn_if_unsuitable(vlm.name, preset_for(vlm), video, self.question)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +12,7 @@ from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
 from atlaskit.benchmarks.case import Case
 from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
+from atlaskit.benchmarks.datasets.options import LETTER
 from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
@@ -23,7 +23,6 @@ NAMES = {"mini": "CG-Bench mini", "full": "CG-Bench"}
 TASKS = ("choice", "clues", "both")
 FOLDERS = ("cg_videos_720p", "cg_videos", "videos")
 SUBTITLES = "cg_subtitles"
-LETTER = re.compile(r"\(?([A-Za-z])[).:]*")
 
 
 class CGBenchRow(Row):
