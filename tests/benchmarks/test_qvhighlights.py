@@ -103,7 +103,7 @@ def test_missing_videos_are_named(home: Path, put_video: PutVideo) -> None:
     ("line", "message"),
     [
         ("{", "line 2: each line must be a JSON object; got '{'"),
-        ("[1]", "line 2: each line must be a JSON object"),
+        ("[1]", "line 2: the row must be an object with fields; got list"),
         ("[" * 100_000, "line 2: "),
         (json.dumps(row(1, relevant_windows=[[1]])), "line 2: relevant_windows"),
         (json.dumps(row(1, vid=None)), "line 2: vid: Field required"),
@@ -122,7 +122,7 @@ def test_a_damaged_file_is_one_sentence(home: Path) -> None:
     with pytest.raises(InputError, match=f"Cannot read .*{FILE}"):
         ak.benchmarks.qvhighlights(home)
     (home / FILE).write_text("\n")
-    with pytest.raises(InputError, match="it is empty"):
+    with pytest.raises(InputError, match="must hold a list of rows with the questions of QVHighlights; none does"):
         ak.benchmarks.qvhighlights(home)
     (home / FILE).unlink()
     with pytest.raises(InputError, match=f"holds no {FILE}"):
