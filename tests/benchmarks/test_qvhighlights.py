@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks.conftest import PutVideo
-from hypothesis import given
-from hypothesis import strategies as st
+from support.datasets import qvhighlights_row as row
 
 import atlaskit as ak
-from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.errors import InputError
 
 FILE = "highlight_val_release.jsonl"
-
-
-def row(number: int, **changes: Any) -> dict[str, Any]:
-    """Return a row with every published field."""
-    windows = [[10, 16], [2, 4]][: 1 + number % 2]
-    return {
-        "qid": 9000 + number,
-        "query": f"A chef bakes bread {number}.",
-        "duration": 119.9,
-        "vid": f"NUsG9BgSes0_{number % 2}10.0_360.0",
-        "relevant_clip_ids": [5, 6, 7],
-        "saliency_scores": [[4, 1, 1], [4, 1, 1], [4, 2, 1]],
-        "relevant_windows": windows,
-        **changes,
-    }
 
 
 @pytest.fixture
@@ -127,19 +109,3 @@ def test_a_damaged_file_is_one_sentence(home: Path) -> None:
     (home / FILE).unlink()
     with pytest.raises(InputError, match=f"holds no {FILE}"):
         ak.benchmarks.qvhighlights(home)
-
-
-VALUES = st.none() | st.text(max_size=4) | st.integers() | st.floats()
-ANYTHING = VALUES | st.lists(VALUES | st.lists(VALUES, max_size=2), max_size=3)
-
-
-@given(st.dictionaries(st.sampled_from(sorted(row(0))), ANYTHING, max_size=3))
-@pytest.mark.filterwarnings("ignore:QVHighlights")
-def test_a_damaged_row_loads_or_is_an_input_error(home: Path, damage: dict[str, Any]) -> None:
-    write(home, [row(1, **damage)])
-    with contextlib.suppress(InputError):
-        assert len(ak.benchmarks.qvhighlights(home)) in (0, 1)
-
-
-def test_the_folder_is_recognised(home: Path) -> None:
-    assert dataset_in(home) is DATASETS["qvhighlights"] and DATASETS["qvhighlights"].load is ak.benchmarks.qvhighlights
