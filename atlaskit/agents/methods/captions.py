@@ -68,7 +68,7 @@ def captions(
     if k**2 != per_clip:
         raise InputError(f"per_clip must be a square number, so that the frames fill a grid; got {per_clip}.")
     run = MethodRun(video, question, choices, vlm, **settings)
-    shown = ClipSettings.of(run, clip_s, size, fit, subtitles)
+    shown = ClipSettings.of(run, clip_s, size, fit, subtitles, k=k)
     own = {"clip_s": clip_s, "per_clip": per_clip, "cell": shown.cell, **recorded_fit(shown.fit, shown.patch)}
     run.begin("captions", {**own, "subtitles": subtitles, "context": context})
 
