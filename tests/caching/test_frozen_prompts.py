@@ -144,7 +144,7 @@ def calls(cache: Cache) -> Iterator[tuple[str, Any]]:
 
 
 def first_turn(method: str) -> ControllerCall:
-    """Return the first turn of a controller about a minute of video, with the tools of its method."""
+    """Return the first turn of a method's controller about a minute of video."""
     world = atlasworld(3, 60, questions=1, size=(160, 90))
     oracle = RecordingOracle(world)
     METHODS[method](world.drawn, world.questions[0], vlm=oracle, size=32, cache=Cache(None))
