@@ -21,7 +21,7 @@ from support.paths import ROOT
 
 import atlaskit as ak
 from atlaskit.agents.baselines import METHODS
-from atlaskit.benchmarks.published import RESULTS, Published
+from atlaskit.benchmarks.published import RESULTS, VIDEOATLAS, Published
 from atlaskit.errors import InputError
 from atlaskit.viz import plots
 from atlaskit.viz.plots.fronts import front
@@ -151,5 +151,10 @@ def test_published_results_have_a_source_and_a_share() -> None:
     assert all(0 < each.score < 1 and each.source and each.system for each in RESULTS)
     assert len({(each.system, each.split) for each in RESULTS}) == len(RESULTS)
     assert Published("DVD (o3)", "lvbench", 0.742, "Deep Video Discovery, arXiv 2505.18079") in RESULTS
+    told_apart = [each.system for each in RESULTS if "not checked" in each.source]
+    assert told_apart == ["MR.Video"], "the numbers that nothing confirms are marked"
+    of_the_paper = {(each.system.split(" ")[0], each.score) for each in RESULTS if each.source == VIDEOATLAS}
+    table = {"MR.Video": (61.6,), "VideoARM": (76.4, 81.2), "Video-RLM": (72.0, 76.2)}
+    assert of_the_paper == {(name, round(each / 100, 3)) for name, row in table.items() for each in row}
     with pytest.raises(InputError, match="split must be lvbench, longvideobench-long, videomme-long"):
         ak.benchmarks.published("mlvu")  # type: ignore[arg-type]
