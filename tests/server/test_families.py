@@ -16,6 +16,7 @@ from typing import Any, Unpack
 import pytest
 from pydantic import BaseModel
 from support.invariants import check_books, check_grounded
+from support.method_calls import method_calls
 from support.tiny_families import TinyFamily, chosen, make_families
 
 from atlaskit.agents.baselines import METHODS, settings_of
@@ -29,6 +30,7 @@ from atlaskit.models.client import VLM
 from atlaskit.models.families import FAMILIES, family_of
 from atlaskit.models.http import Endpoint
 from atlaskit.models.protocol import CallControl, Message, ModelWrapper, Reply, Request
+from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.result import Result
@@ -160,7 +162,7 @@ def test_native_cells_cost_less(vlm: VLM, family: TinyFamily, world: World) -> N
 QUICK: dict[str, dict[str, Any]] = {
     "uniform": {"frames": 16},
     "captions": {"clip_s": 20.0, "per_clip": 4},
-    "retrieval": {"top": 4},
+    "retrieval": {"top": 4, "search": "paraphrases"},
     "dvd": {"turns": 3, "frames": 32, "top": 6},
     "videoarm": {"turns": 3, "frames": 32},
     "videotree": {"clusters": 2, "most_clusters": 4, "branches": 2},
@@ -219,6 +221,21 @@ def test_a_method_ends_with_a_result_whatever_the_model_writes(name: str, vlm: V
     again = answered_by(name, answers.minute, vlm, answers.cache)
     assert again.spent.calls == again.spent.tokens == 0 and again.to_json() == result.to_json()
     assert vlm.counters().prompt_tokens == before.prompt_tokens
+
+
+def test_the_servers_grammar_enforces_the_schema_of_every_call_of_a_method(
+    vlm: VLM, family: TinyFamily, cache: Cache
+) -> None:
+    """Also of those that no method came to make above, where the model chose what to do."""
+    if family.folder != "qwen3-vl":
+        pytest.skip("one model that babbles is enough")
+    asked = {name: call.request() for name, call in method_calls(cache)}
+    with ThreadPoolExecutor(8) as pool:
+        replies = dict(zip(asked, pool.map(vlm.complete, asked.values()), strict=True))
+    for name, reply in replies.items():
+        request = asked[name]
+        shape = request.schema.shape if isinstance(request.schema, ParametricSchema) else request.schema
+        assert isinstance(reply.answer, shape) and not reply.usage.estimated, name
 
 
 class Answer(BaseModel, extra="forbid"):
