@@ -13,7 +13,7 @@ from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.mdp import Rules, State, Traversal, transition
 from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
 from atlaskit.environment.observation import Cells, Observation, ViewSettings, observe, view_of
-from atlaskit.environment.render import Labels, Sheet
+from atlaskit.environment.render import Labels, Sheet, check_cells
 from atlaskit.environment.tiles import PATCH_PX, Fit, are_readable
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.opening import as_video
@@ -66,6 +66,7 @@ class Atlas:
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
         self.root = Grid(0.0, self.video.duration_s, self.k)
+        check_cells(self.k, self.cell, self.fit, self.patch)  # here, before anybody pays for a call
         self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
         self.look = ViewSettings(
             self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells, self.patch

@@ -59,7 +59,7 @@ class View(LazyImage):
     """Side of a model's image token in pixels; native cells are rounded to it."""
 
     def __post_init__(self) -> None:
-        _check_cells(self.grid.k, self.cell, self.fit, self.patch)
+        check_cells(self.grid.k, self.cell, self.fit, self.patch)
         if self.labels not in ("none", "index", "time"):
             raise InputError(f'labels is "none", "index" or "time"; got {self.labels!r}.')
         if self.sampling not in SAMPLINGS:
@@ -265,7 +265,7 @@ class Frame(LazyImage):
     """Side of a model's image token in pixels; native cells are rounded to it."""
 
     def __post_init__(self) -> None:
-        _check_cells(1, self.cell, self.fit, self.patch)
+        check_cells(1, self.cell, self.fit, self.patch)
         self.video.check_time(self.time_s)
 
     @property
@@ -316,8 +316,15 @@ def view(
     return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache(), patch=patch)
 
 
-def _check_cells(k: int, cell: int, fit: str, patch: int) -> None:
-    """Raise InputError unless an image of k×k such cells can be made."""
+def check_cells(k: int, cell: int, fit: str, patch: int) -> None:
+    """Raise InputError unless an image of k×k such cells can be made.
+
+    Args:
+        k: Cells in a row and in a column.
+        cell: Width and height of a cell in pixels.
+        fit: How a frame fills its cell.
+        patch: Side of a model's image token in pixels.
+    """
     if cell < 16:
         raise InputError(f"A cell must be at least 16 pixels wide; got {cell}.")
     if k * cell > WIDEST_PX:

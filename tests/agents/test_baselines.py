@@ -10,31 +10,16 @@ from typing import Unpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.methods import ask_by
 
 import atlaskit as ak
 from atlaskit.agents import baselines
-from atlaskit.agents.baselines import METHODS
 from atlaskit.agents.prompts import CaptionCall, FramesCall, TextCall
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
-from atlaskit.runs.trace import Trace
-
-SMALL = {
-    "uniform": {"size": 32, "frames": 64},
-    "captions": {"size": 32},
-    "retrieval": {"size": 32},
-    "videotree": {"size": 32},
-    "videoagent": {"size": 32},
-    "mapreduce": {"size": 32},
-    "mapreduce-clips": {"size": 32},
-    "worldmm": {"size": 32},
-    "dvd": {"size": 32},
-    "videoarm": {"size": 32},
-    "composite": {"cell": 32},
-}
 
 
 @dataclass
@@ -59,17 +44,6 @@ class Failing(Recorder):
         if request.step in self.steps:
             raise self.error("the call failed")
         return super().complete(request)
-
-
-@pytest.mark.parametrize("name", sorted(set(METHODS) - {"video-rlm"}))
-def test_a_second_run_makes_no_calls_and_has_the_same_result(name: str, world: World, cache: Cache) -> None:
-    question, given = world.questions[0], SMALL.get(name, {})
-    first = METHODS[name](world.drawn, question, vlm=ak.Oracle(world), cache=cache, **given)
-    again = METHODS[name](world.drawn, question, vlm=ak.Oracle(world), cache=cache, replay=True, **given)
-    assert first.spent.calls > 0 and again.spent.calls == again.spent.frames_decoded == 0
-    assert first.to_json() == again.to_json()
-    assert first.settings["model"].startswith("oracle:") and first.prediction is not None
-    assert Trace.of_rows("it", first.trace.to_json()) == first.trace
 
 
 @given(st.sampled_from([(16, 16), (64, 16), (160, 16), (9, 9), (12, 4), (4, 4)]), st.floats(10, 36_000))
@@ -176,22 +150,11 @@ def test_a_failed_caption_costs_a_clip_and_a_failed_decision_the_answer(world: W
     assert len(result.trace.of("caption")) == 20
 
 
-@pytest.mark.parametrize("name", sorted(set(METHODS) - {"video-rlm", "composite"}))
-def test_an_unreachable_server_is_an_error(name: str, world: World, cache: Cache) -> None:
-    with pytest.raises(Unreachable):
-        METHODS[name](world.drawn, world.questions[0], vlm=Failing(ak.Oracle(world)), cache=cache)
-
-
 def test_methods_that_show_more_answer_more(world: World, cache: Cache) -> None:
-    questions = [question for question in world.questions if question.kind == "choice"]
+    choices = [number for number, question in enumerate(world.questions) if question.kind == "choice"]
     right = {
-        name: sum(
-            bool(
-                METHODS[name](world.drawn, question, vlm=ak.Oracle(world), cache=cache, **SMALL.get(name, {})).is_right
-            )
-            for question in questions
-        )
+        name: sum(bool(ask_by(name, world, ak.Oracle(world), cache, number).is_right) for number in choices)
         for name in ("video-rlm", "uniform", "composite", "blind")
     }
-    assert right["video-rlm"] == len(questions) > right["composite"] > right["blind"]
+    assert right["video-rlm"] == len(choices) > right["composite"] > right["blind"]
     assert right["uniform"] >= right["composite"]

@@ -6,10 +6,11 @@ import json
 import shutil
 import warnings
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import pandas as pd
 import pytest
+from support.datasets import ConstantModel
 from support.loopback import Loop
 from support.pages import check_pictures
 from support.paths import ROOT
@@ -21,8 +22,6 @@ from atlaskit.benchmarks.lengths import standard_and_long
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook
-from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.models.usage import Usage
 from atlaskit.video.file import VideoFile
 
 
@@ -365,18 +364,6 @@ def test_evaluate_accepts_a_benchmark(mme: Path, cache: Cache) -> None:
     table = ak.evaluate(ak.benchmarks.videomme(mme)[:2], "blind", vlm=ConstantModel(1), cache=cache, progress=False)
     assert table["prediction"].tolist() == [1, 1] and table["right"].tolist() == [False, True]
     assert set(table["domain"]) == {"Knowledge"}
-
-
-class ConstantModel:
-    """A model that always makes the same choice."""
-
-    def __init__(self, choice: int) -> None:
-        self.choice, self.name, self.parameters = choice, "always the same", dict[str, Any]()
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        fields = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
-        valid = request.schema.model_validate(fields)
-        return Reply(valid, valid.model_dump_json(), Usage(calls=1))
 
 
 @pytest.mark.parametrize("dataset", ["lvb", "mme"])

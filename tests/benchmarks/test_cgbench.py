@@ -8,37 +8,17 @@ from typing import Any
 
 import pytest
 from benchmarks.conftest import PutVideo
-from hypothesis import given
-from hypothesis import strategies as st
+from support.datasets import CLUE_CHOICES as CHOICES
+from support.datasets import cgbench_row as row
 from support.model_doubles import Babbler, Overruled
 
 import atlaskit as ak
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.caching.cache import Cache
 from atlaskit.cli import evaluate as evaluate_command
 from atlaskit.errors import InputError
 from atlaskit.evaluation.metrics import official
 from atlaskit.evaluation.runner import evaluate
-
-CHOICES = ["A star", "A heart", "A circle", "A heart", "Nothing"]
-
-
-def row(number: int, **changes: Any) -> dict[str, Any]:
-    """Return a row with every published field."""
-    return {
-        "qid": 100 + number,
-        "video_uid": f"v{number % 2}",
-        "question": f"Which is it, {number}?",
-        "choices": CHOICES,
-        "answer": CHOICES[number % 5],
-        "right_answer": "ABCDE"[number % 5],
-        "clue_intervals": [[1.0, 4.0], [10.0 + number, 12.5 + number]][: 1 + number % 2],
-        "domain": "Life Record",
-        "sub_category": ("Entity Cognition", "Hallucination")[number % 2],
-        "duration": 119.9,
-        **changes,
-    }
 
 
 @pytest.fixture
@@ -104,6 +84,7 @@ def test_odd_rows_are_kept(home: Path) -> None:
     assert [case.question.answer for case in bench] == [0, 1, 3, 1, None, 2]
     assert bench[0].question.positions_s == ((2.0, 9.0), (5.0, 5.0)) and bench[0].facts["oddity"] == "reversed, empty"
     assert bench[4].question.id == bench[4].facts["qid"] == "v0-4" and bench[5].question.choices == ("1", "2", "3.5")
+    assert bench[0].question.id == bench[5].question.id == "100", "as it is published"
     clues = ak.benchmarks.cgbench(home, rows=rows, task="clues")
     assert clues[1].question.answer is None and clues[1].question.several
 
@@ -148,21 +129,6 @@ def test_a_wrong_folder_split_or_task_is_one_sentence(home: Path) -> None:
         ak.benchmarks.cgbench(home)
 
 
-VALUES = st.none() | st.text(max_size=4) | st.integers() | st.floats()
-ANYTHING = VALUES | st.lists(VALUES | st.lists(VALUES, max_size=2), max_size=3)
-DAMAGE = st.dictionaries(st.sampled_from(sorted(row(0))), ANYTHING, max_size=3)
-
-
-@given(DAMAGE)
-@pytest.mark.filterwarnings("ignore:CG-Bench")
-def test_a_damaged_row_loads_or_is_an_input_error(home: Path, damage: dict[str, Any]) -> None:
-    try:
-        bench = ak.benchmarks.cgbench(home, rows=[row(1, **damage)], task="both")
-    except InputError:
-        return
-    assert len(bench) in (0, 2)
-
-
 def test_both_tasks_of_a_question_are_scored_together(home: Path, tmp_path: Path) -> None:
     bench = ak.benchmarks.cgbench(home, task="both")[:4]
 
@@ -178,10 +144,6 @@ def test_both_tasks_of_a_question_are_scored_together(home: Path, tmp_path: Path
         {"long-acc.": 0.5, "mIoU": (1 + 3 / 5.5) / 2, "rec.@IoU": 1.0, "acc.@IoU": 0.5}
     )
     assert table["n"].to_dict() == dict.fromkeys(table.index, 2)
-
-
-def test_the_folder_is_recognised(home: Path) -> None:
-    assert dataset_in(home) is DATASETS["cgbench"] and DATASETS["cgbench"].load is ak.benchmarks.cgbench
 
 
 def test_the_shell_sets_options_of_the_loader(

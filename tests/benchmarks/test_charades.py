@@ -8,17 +8,12 @@ import pytest
 from benchmarks.conftest import PutVideo
 from hypothesis import given
 from hypothesis import strategies as st
+from support.datasets import CHARADES_LINES as LINES
 
 import atlaskit as ak
-from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.errors import InputError
 
 FILE = "charades_sta_test.txt"
-LINES = (
-    "3MSZA 24.3 30.4##person turn a light on.",
-    "3MSZA 24.3 30.4##person flipped the light switch near the door.",
-    "IFO8C 0.0 12##a person runs ## fast.",
-)
 
 
 @pytest.fixture
@@ -99,7 +94,3 @@ def test_any_line_loads_or_is_an_input_error(home: Path, line: str) -> None:
         assert 1 <= len(ak.benchmarks.charades(home)) <= 3
     except InputError as error:
         assert FILE in str(error)
-
-
-def test_the_folder_is_recognised(home: Path) -> None:
-    assert dataset_in(home) is DATASETS["charades"] and DATASETS["charades"].load is ak.benchmarks.charades

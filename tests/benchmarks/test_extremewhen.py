@@ -8,35 +8,16 @@ from typing import Any
 
 import pytest
 from benchmarks.conftest import PutVideo
-from hypothesis import given
-from hypothesis import strategies as st
+from support.datasets import CORPORA
+from support.datasets import extremewhen_row as row
 from support.model_doubles import Babbler, Overruled
 
 import atlaskit as ak
-from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.metrics import official
 from atlaskit.evaluation.runner import evaluate
-
-CORPORA = ("LVBench", "MLVU", "VideoMME")
-
-
-def row(number: int, **changes: Any) -> dict[str, Any]:
-    """Return a row with every published field."""
-    return {
-        "qid": f"q{number}",
-        "video_id": f"v{number % 3}",
-        "source_corpus": CORPORA[number % 3],
-        "question": f"When does it happen for the time {number}?",
-        "correct_interval": [10.0 * number, 10.0 * number + 5.5],
-        "video_duration_s": 119.9,
-        "event_summary": "It happens.",
-        "category": ("action", "speech")[number % 2],
-        "youtube_url": "https://example.org/watch",
-        **changes,
-    }
 
 
 @pytest.fixture
@@ -129,23 +110,6 @@ def test_an_invalid_folder_or_row_is_one_sentence(home: Path, tmp_path: Path) ->
         ak.benchmarks.extremewhen(tmp_path / "absent")
 
 
-ANYTHING = (
-    st.none() | st.text(max_size=5) | st.integers() | st.floats() | st.lists(st.floats() | st.integers(), max_size=3)
-)
-DAMAGE = st.dictionaries(st.sampled_from(sorted(row(0))), ANYTHING, max_size=3)
-
-
-@given(st.lists(DAMAGE, min_size=1, max_size=3))
-@pytest.mark.filterwarnings("ignore:ExtremeWhenBench")
-def test_a_damaged_row_loads_or_is_an_input_error(home: Path, damages: list[dict[str, Any]]) -> None:
-    try:
-        bench = ak.benchmarks.extremewhen(home, rows=[row(0, **damage) for damage in damages])
-    except InputError:
-        return
-    answered = (case.question for case in bench if case.question.answer is not None)
-    assert all(0.0 <= question.score(question.answer) <= 1.0 for question in answered)
-
-
 def test_an_evaluation_is_scored_by_the_official_metric(home: Path, tmp_path: Path) -> None:
     bench = ak.benchmarks.extremewhen(home)[:2]
     model = Overruled(Babbler(1), decision=lambda request, answer: {**answer, "start_s": 0.0, "end_s": 11.0})
@@ -156,7 +120,3 @@ def test_an_evaluation_is_scored_by_the_official_metric(home: Path, tmp_path: Pa
     )
     (moved,) = ten_hour(bench[:1], among=bench, duration_s=130.0)
     assert moved.question.answer == (moved.facts["offset_s"], moved.facts["offset_s"] + 5.5)
-
-
-def test_the_folder_is_recognised(home: Path) -> None:
-    assert dataset_in(home) is DATASETS["extremewhen"] and DATASETS["extremewhen"].load is ak.benchmarks.extremewhen

@@ -168,17 +168,17 @@ def test_lines_load_with_any_ending_and_a_byte_order_mark(home: Path, ending: st
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (lvbench_row(0, key=None), r"row 1: key: "),
-        (lvbench_row(0, key=""), r"row 1: key: "),
-        (lvbench_row(0, qa=[lvbench_question(0, answer="E")]), r"row 1: qa\.0: .*one of A, B, C, D; got 'E'"),
-        (lvbench_row(0, qa=[lvbench_question(0, question="Which?")]), r"row 1: qa\.0: .*of which it has none"),
-        (lvbench_row(0, qa=[lvbench_question(0, question=None)]), r"row 1: qa\.0\.question: Field required"),
+        (lvbench_row(0, key=None), r"line 2: key: "),
+        (lvbench_row(0, key=""), r"line 2: key: "),
+        (lvbench_row(0, qa=[lvbench_question(0, answer="E")]), r"line 2: qa\.0: .*one of A, B, C, D; got 'E'"),
+        (lvbench_row(0, qa=[lvbench_question(0, question="Which?")]), r"line 2: qa\.0: .*of which it has none"),
+        (lvbench_row(0, qa=[lvbench_question(0, question=None)]), r"line 2: qa\.0\.question: Field required"),
         (
             lvbench_row(0, qa=[lvbench_question(0, question="Which?\n(A) x\n(B)\n(C) y")]),
-            r"row 1, question 0: A choice is empty",
+            r"line 2, question 0: A choice is empty",
         ),
-        (lvbench_row(0, qa="none"), r"row 1: qa: "),
-        ([], r"row 1: the row: "),
+        (lvbench_row(0, qa="none"), r"line 2: qa: "),
+        ([], r"line 2: the row must be an object with fields; got list"),
     ],
 )
 def test_an_invalid_row_is_one_sentence(home: Path, row: Any, message: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -15,20 +16,24 @@ from typing import Any, Unpack
 import pytest
 from pydantic import BaseModel
 from support.invariants import check_books, check_grounded
+from support.method_calls import method_calls
 from support.tiny_families import TinyFamily, chosen, make_families
 
+from atlaskit.agents.baselines import METHODS, settings_of
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
 from atlaskit.agents.search import ask
-from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
 from atlaskit.models.families import FAMILIES, family_of
 from atlaskit.models.http import Endpoint
 from atlaskit.models.protocol import CallControl, Message, ModelWrapper, Reply, Request
+from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
+from atlaskit.runs.result import Result
 
 pytestmark = pytest.mark.server
 
@@ -152,6 +157,85 @@ def test_native_cells_cost_less(vlm: VLM, family: TinyFamily, world: World) -> N
     assert actions[0] == actions[1] != []
     assert native.total.image_tokens <= 0.57 * square.total.image_tokens
     assert native.total.prompt_tokens <= 0.65 * square.total.prompt_tokens
+
+
+QUICK: dict[str, dict[str, Any]] = {
+    "uniform": {"frames": 16},
+    "captions": {"clip_s": 20.0, "per_clip": 4},
+    "retrieval": {"top": 4, "search": "paraphrases"},
+    "dvd": {"turns": 3, "frames": 32, "top": 6},
+    "videoarm": {"turns": 3, "frames": 32},
+    "videotree": {"clusters": 2, "most_clusters": 4, "branches": 2},
+    "videoagent": {"frames": 2, "rounds": 2, "segments": 2},
+    "worldmm": {"rounds": 2, "top": 4},
+}
+"""Settings with which a method takes few calls."""
+FEW = Budget(calls=24)
+ONE_BY_ONE = sorted(METHODS.keys() - {"video-rlm", "composite"})
+
+
+def answered_by(name: str, minute: World, vlm: VLM, cache: Cache) -> Result:
+    """Ask a question about a minute of video by a method, within FEW."""
+    given = {**({"size": 64} if "size" in (settings_of(METHODS[name]) or ()) else {}), **QUICK.get(name, {})}
+    return METHODS[name](minute.drawn, minute.questions[0], vlm=vlm, cache=cache, budget=FEW, **given)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What all methods have answered, on one cache."""
+
+    minute: World
+    cache: Cache
+    results: dict[str, Result]
+
+
+@pytest.fixture(scope="module")
+def answers(vlm: VLM, family: TinyFamily, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """Each method's answer; several are asked at once, so that the server has full batches."""
+    if family.folder != "qwen3-vl":
+        pytest.skip("one model that babbles is enough")
+    minute, cache = atlasworld(3, 60, questions=8, size=(160, 90)), Cache(tmp_path_factory.mktemp("methods"))
+    assert minute.drawn.subtitles.lines
+    before = vlm.counters()
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda name: answered_by(name, minute, vlm, cache), ONE_BY_ONE)
+        results = dict(zip(ONE_BY_ONE, found, strict=True))
+    counted = vlm.counters() - before
+    assert counted.prompt_tokens + counted.completion_tokens == sum(each.spent.tokens for each in results.values())
+    return Answers(minute, cache, results)
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_a_method_ends_with_a_result_whatever_the_model_writes(name: str, vlm: VLM, answers: Answers) -> None:
+    """The model is untrained: its words fit the schemas, and mean nothing."""
+    result, question = answers.results[name], answers.minute.questions[0]
+    assert result.stop in ("answered", "calls", "model") and result.trace.of("stop")
+    assert (result.prediction in range(len(question.choices))) or (result.prediction is None and result.failure)
+    check_books(result, FEW)
+    assert not result.total.estimated and all(call.usage.tokens > 0 for call in result.calls if not call.failure)
+    assert any(call.usage.image_tokens > 0 for call in result.calls) == any(call.views for call in result.calls)
+    for turn in result.trace.of("turn"):
+        assert all(0 <= start_s < end_s <= 60 for start_s, end_s in turn["intervals_s"])
+
+    before = vlm.counters()
+    again = answered_by(name, answers.minute, vlm, answers.cache)
+    assert again.spent.calls == again.spent.tokens == 0 and again.to_json() == result.to_json()
+    assert vlm.counters().prompt_tokens == before.prompt_tokens
+
+
+def test_the_servers_grammar_enforces_the_schema_of_every_call_of_a_method(
+    vlm: VLM, family: TinyFamily, cache: Cache
+) -> None:
+    """Also of those that no method came to make above, where the model chose what to do."""
+    if family.folder != "qwen3-vl":
+        pytest.skip("one model that babbles is enough")
+    asked = {name: call.request() for name, call in method_calls(cache)}
+    with ThreadPoolExecutor(8) as pool:
+        replies = dict(zip(asked, pool.map(vlm.complete, asked.values()), strict=True))
+    for name, reply in replies.items():
+        request = asked[name]
+        shape = request.schema.shape if isinstance(request.schema, ParametricSchema) else request.schema
+        assert isinstance(reply.answer, shape) and not reply.usage.estimated, name
 
 
 class Answer(BaseModel, extra="forbid"):

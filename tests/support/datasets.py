@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
@@ -11,20 +12,29 @@ from typing import Any, Unpack
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.usage import Usage
 
+INTERVAL = (2.0, 4.0)
+"""What `ConstantModel` answers to when-questions, in seconds."""
+
 
 class ConstantModel:
-    """A model that always makes the same choice, and says the same words."""
+    """A model that always makes the same choice, names INTERVAL, and says the same words."""
 
     def __init__(self, choice: int) -> None:
         self.choice, self.name, self.parameters = choice, "always the same", dict[str, Any]()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        choice = {"reasoning": "", "weighed": [{"choice": self.choice}], "answer": self.choice}
-        try:
-            valid = request.schema.model_validate(choice)
-        except ValueError:
-            valid = request.schema.model_validate({"reasoning": "", "answer": "A dog runs past a cat."})
-        return Reply(valid, valid.model_dump_json(), Usage(calls=1))
+        span = dict(zip(("start_s", "end_s"), INTERVAL, strict=True))
+        forms: list[dict[str, Any]] = [
+            {"weighed": [{"choice": self.choice}], "answer": self.choice},
+            {"answer": "A dog runs past a cat."},
+            span,
+            {"intervals": [span]},
+        ]
+        for form in forms:
+            with contextlib.suppress(ValueError):
+                valid = request.schema.model_validate({"reasoning": "", **form})
+                return Reply(valid, valid.model_dump_json(), Usage(calls=1))
+        raise AssertionError("the request asks for another form")
 
 
 def put(clip: Path, *targets: Path) -> None:
@@ -199,6 +209,92 @@ def make_videomme(home: Path, clip: Path) -> None:
     put(clip, home / "data" / "fFjv93ACGo0.mp4", home / "data" / "fFjv93ACGo1.mp4")
 
 
+CORPORA = ("LVBench", "MLVU", "VideoMME")
+
+
+def extremewhen_row(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "qid": f"q{number}",
+        "video_id": f"v{number % 3}",
+        "source_corpus": CORPORA[number % 3],
+        "question": f"When does it happen for the time {number}?",
+        "correct_interval": [10.0 * number, 10.0 * number + 5.5],
+        "video_duration_s": 119.9,
+        "event_summary": "It happens.",
+        "category": ("action", "speech")[number % 2],
+        "youtube_url": "https://example.org/watch",
+        **changes,
+    }
+
+
+def make_extremewhen(home: Path, clip: Path) -> None:
+    """The rows are JSON here, so that no test needs pyarrow; its own tests write Parquet."""
+    write_json(home / "test.json", [extremewhen_row(n, correct_interval=[n, n + 2.5]) for n in range(4)])
+    put(clip, *(home / place for place in ("lvbench/all_videos/v0.mp4", "mlvu/v1.mp4", "videomme/data/v2.mp4")))
+
+
+CLUE_CHOICES = ["A star", "A heart", "A circle", "A heart", "Nothing"]
+
+
+def cgbench_row(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "qid": 100 + number,
+        "video_uid": f"v{number % 2}",
+        "question": f"Which is it, {number}?",
+        "choices": CLUE_CHOICES,
+        "answer": CLUE_CHOICES[number % 5],
+        "right_answer": "ABCDE"[number % 5],
+        "clue_intervals": [[1.0, 4.0], [10.0 + number, 12.5 + number]][: 1 + number % 2],
+        "domain": "Life Record",
+        "sub_category": ("Entity Cognition", "Hallucination")[number % 2],
+        "duration": 119.9,
+        **changes,
+    }
+
+
+def make_cgbench(home: Path, clip: Path) -> None:
+    write_json(home / "cgbench_mini.json", [cgbench_row(number) for number in range(3)])
+    put(clip, *(home / "cg_videos_720p" / f"v{number}.mp4" for number in range(2)))
+
+
+def qvhighlights_row(number: int, **changes: Any) -> dict[str, Any]:
+    windows = [[10, 16], [2, 4]][: 1 + number % 2]
+    return {
+        "qid": 9000 + number,
+        "query": f"A chef bakes bread {number}.",
+        "duration": 119.9,
+        "vid": f"NUsG9BgSes0_{number % 2}10.0_360.0",
+        "relevant_clip_ids": [5, 6, 7],
+        "saliency_scores": [[4, 1, 1], [4, 1, 1], [4, 2, 1]],
+        "relevant_windows": windows,
+        **changes,
+    }
+
+
+def make_qvhighlights(home: Path, clip: Path) -> None:
+    rows = [qvhighlights_row(number) for number in range(3)]
+    write_lines(home / "highlight_val_release.jsonl", rows)
+    put(clip, *(home / "videos" / f"{row['vid']}.mp4" for row in rows))
+
+
+CHARADES_LINES = (
+    "3MSZA 24.3 30.4##person turn a light on.",
+    "3MSZA 24.3 30.4##person flipped the light switch near the door.",
+    "IFO8C 0.0 12##a person runs ## fast.",
+)
+
+
+def charades_row(number: int, **changes: Any) -> dict[str, Any]:
+    """Return what a line says."""
+    return {"vid": ("3MSZA", "IFO8C")[number % 2], "start": 24.3, "end": 30.4, "sentence": "runs.", **changes}
+
+
+def make_charades(home: Path, clip: Path) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "charades_sta_test.txt").write_text("\n".join([*CHARADES_LINES, "IFO8C 1 3##a person eats."]) + "\n")
+    put(clip, *(home / "Charades_v1_480" / f"{name}.mp4" for name in ("3MSZA", "IFO8C")))
+
+
 LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
     "longvideobench": make_longvideobench,
     "videomme": make_videomme,
@@ -207,5 +303,9 @@ LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
     "mlvu": make_mlvu,
     "egoschema": make_egoschema,
     "longtimescope": make_longtimescope,
+    "extremewhen": make_extremewhen,
+    "cgbench": make_cgbench,
+    "qvhighlights": make_qvhighlights,
+    "charades": make_charades,
 }
 """What writes the folder of each dataset of the registry, with all its videos."""

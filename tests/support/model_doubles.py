@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from atlaskit.caching.keys import canonical_json, recipe_key
-from atlaskit.models.errors import ModelError
+from atlaskit.models.errors import ModelError, Refused
 from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request
 from atlaskit.models.schema import json_schema
 from atlaskit.models.usage import Usage
@@ -152,6 +152,28 @@ class Counting:
         with self._lock:
             self.calls.append(request.step)
         return self.model.complete(request, **control)
+
+
+class Noting:
+    """A model that notes the facts of each call, and refuses the calls of some steps.
+
+    Attributes:
+        facts: The facts of each call that it passed on, in order.
+    """
+
+    def __init__(self, model: Model, *refused: str, error: type[Exception] = Refused) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.refused, self.error, self.facts = refused, error, list[Any]()
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        if request.step in self.refused:
+            raise self.error("the call failed")
+        self.facts.append(request.facts)
+        return self.model.complete(request, **control)
+
+    def of(self, kind: type) -> list[Any]:
+        """Return the facts of one class, in order."""
+        return [each for each in self.facts if type(each) is kind]
 
 
 class Looking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Unpack
 
 from atlaskit.agents.search import ask
@@ -45,3 +46,13 @@ def search_small(world: World, question: Question, vlm: Any, cache: Cache, **opt
 def text_of(request: Request) -> str:
     """Return all text of a request."""
     return "\n".join(part for message in request.messages for part in message.parts if isinstance(part, str))
+
+
+def taken_steps(result: Result) -> Counter[str]:
+    """Return how many turns of each step a result's trace has."""
+    return Counter(event["step"] for event in result.trace.of("turn"))
+
+
+def paid_steps(result: Result) -> Counter[str]:
+    """Return how many calls of each step were paid now."""
+    return Counter(call.step for call in result.calls if call.live)

@@ -14,11 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
+from matplotlib.path import Path
+from matplotlib.text import Text
 from support.figures import assert_apart, assert_legible, shown_texts
+from support.paths import ROOT
 
 import atlaskit as ak
 from atlaskit.agents.baselines import METHODS
-from atlaskit.benchmarks.published import RESULTS, Published
+from atlaskit.benchmarks.published import RESULTS, VIDEOATLAS, Published
 from atlaskit.errors import InputError
 from atlaskit.viz import plots
 from atlaskit.viz.plots.fronts import front
@@ -64,6 +67,41 @@ def test_each_method_is_at_its_place_and_named(count: int, constant: dict[str, A
     assert_legible(ax.figure)
     if not constant:
         assert_apart(ax.figure)
+
+
+def crowded(seed: int) -> pd.DataFrame:
+    """Return a table of fourteen methods of about the same score and cost, but for one."""
+    random = np.random.default_rng(seed)
+    tokens = np.exp(10 + random.normal(0, 0.4, 14)) * np.array([30, *[1] * 13])
+    return compared(14, seed).assign(tokens=tokens, score=random.uniform(0.6, 0.9, 14), low=0.55, high=0.95)
+
+
+def shipped() -> pd.DataFrame:
+    return pd.read_csv(ROOT / "docs" / "results" / "09_benchmarks_methods.csv")
+
+
+@pytest.mark.parametrize("table", [shipped(), *map(crowded, range(6))], ids=["shipped", *map(str, range(6))])
+def test_where_points_crowd_no_leader_meets_a_label_or_a_leader(table: pd.DataFrame) -> None:
+    ax = plots.pareto(table)
+    assert_legible(ax.figure)
+    assert_apart(ax.figure)
+    labels = {text: Text.get_window_extent(text) for text in ax.texts}
+    leaders = {}
+    for text, box in labels.items():
+        if text.arrow_patch.get_visible():
+            (x, y), to = ax.transData.transform(text.xy), ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
+            share = 5 / math.dist((x, y), to)  # pixels inside the mark: two points may be in one place
+            leaders[text] = Path([(x + share * (to[0] - x), y + share * (to[1] - y)), to])
+            assert abs(to[0] - x) > 5, "a vertical line would lengthen the point's interval"
+    assert len(labels) == 14 and leaders
+    for text, leader in leaders.items():
+        met = [
+            other.get_text() for other, box in labels.items() if other != text and leader.intersects_bbox(box, False)
+        ]
+        met += [
+            other.get_text() for other in leaders if other != text and leader.intersects_path(leaders[other], False)
+        ]
+        assert met == [], text
 
 
 def test_published_numbers_are_lines_with_numbered_sources() -> None:
@@ -113,5 +151,10 @@ def test_published_results_have_a_source_and_a_share() -> None:
     assert all(0 < each.score < 1 and each.source and each.system for each in RESULTS)
     assert len({(each.system, each.split) for each in RESULTS}) == len(RESULTS)
     assert Published("DVD (o3)", "lvbench", 0.742, "Deep Video Discovery, arXiv 2505.18079") in RESULTS
+    told_apart = [each.system for each in RESULTS if "not checked" in each.source]
+    assert told_apart == ["MR.Video"], "the numbers that nothing confirms are marked"
+    of_the_paper = {(each.system.split(" ")[0], each.score) for each in RESULTS if each.source == VIDEOATLAS}
+    table = {"MR.Video": (61.6,), "VideoARM": (76.4, 81.2), "Video-RLM": (72.0, 76.2)}
+    assert of_the_paper == {(name, round(each / 100, 3)) for name, row in table.items() for each in row}
     with pytest.raises(InputError, match="split must be lvbench, longvideobench-long, videomme-long"):
         ak.benchmarks.published("mlvu")  # type: ignore[arg-type]

@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Unpack
 
-from atlaskit.agents.methods.clips import clip_grids
+from atlaskit.agents.methods.clips import ClipSettings, clip_grids
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
-from atlaskit.agents.options import cell_for, fit_for, recorded_fit
+from atlaskit.agents.options import recorded_fit
 from atlaskit.agents.prompts import CaptionCall
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.protocol import Model, Request
@@ -68,22 +67,16 @@ def captions(
     k = math.isqrt(per_clip)
     if k**2 != per_clip:
         raise InputError(f"per_clip must be a square number, so that the frames fill a grid; got {per_clip}.")
-    if not 0 < clip_s < math.inf:
-        raise InputError(f"clip_s must be a positive number of seconds; got {clip_s!r:.40}.")
     run = MethodRun(video, question, choices, vlm, **settings)
-    video = run.video
-    cell, (fit, patch) = cell_for(run.vlm, size), fit_for(run.vlm, fit)
-    own = {"clip_s": clip_s, "per_clip": per_clip, "cell": cell, **recorded_fit(fit, patch), "subtitles": subtitles}
-    run.begin("captions", {**own, "context": context})
-    grids = clip_grids(video, clip_s, k)
+    shown = ClipSettings.of(run, clip_s, size, fit, subtitles, k=k)
+    own = {"clip_s": clip_s, "per_clip": per_clip, "cell": shown.cell, **recorded_fit(shown.fit, shown.patch)}
+    run.begin("captions", {**own, "subtitles": subtitles, "context": context})
 
     def caption(grid: Grid) -> Request:
-        lines = video.subtitles.between(grid.start_s, grid.end_s) if subtitles else ()
-        view = View(video, grid, cell, fit, "index", cache=run.cache, patch=patch)
-        return CaptionCall(view, lines).request()
+        return CaptionCall(shown.view(run, grid), shown.lines(run, (grid.start_s, grid.end_s))).request()
 
     rows = []
-    for grid, reply in run.answers(grids, caption, threads):
+    for grid, reply in run.answers(clip_grids(run.video, clip_s, k), caption, threads):
         text = reply.answer.caption
         run.log(Event("caption", data={"interval_s": interval_s(grid), "caption": text, **call_data(reply)}))
         rows.append(f"{clock(grid.start_s)}–{clock(grid.end_s)}: {text}")

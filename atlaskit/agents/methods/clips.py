@@ -18,7 +18,7 @@ from atlaskit.agents.prompts import ClipCall
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import View
+from atlaskit.environment.render import View, check_cells
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.protocol import Request
@@ -76,16 +76,40 @@ class ClipSettings:
     subtitles: bool
 
     @classmethod
-    def of(cls, run: MethodRun, clip_s: float, size: int | None, fit: Fit | None, subtitles: bool) -> ClipSettings:
-        """Return the settings that suit the run's model; raise InputError for a wrong length."""
+    def of(
+        cls, run: MethodRun, clip_s: float, size: int | None, fit: Fit | None, subtitles: bool, *, k: int = CLIP_K
+    ) -> ClipSettings:
+        """Return the settings that suit the run's model.
+
+        Args:
+            run: The run.
+            clip_s: Length of a clip in seconds.
+            size: Width and height of a frame's cell in pixels; None for what suits the model.
+            fit: How a frame fills its cell; None for what suits the model.
+            subtitles: Whether the run uses the subtitles.
+            k: Cells in a row of the largest sheet that the method shows.
+
+        Raises:
+            InputError: If the length is no positive number, or such a sheet cannot be made.
+        """
         if not 0 < clip_s < math.inf:
             raise InputError(f"clip_s must be a positive number of seconds; got {clip_s!r:.40}.")
-        return cls(float(clip_s), cell_for(run.vlm, size), *fit_for(run.vlm, fit), subtitles)
+        cell, (fit, patch) = cell_for(run.vlm, size), fit_for(run.vlm, fit)
+        check_cells(k, cell, fit, patch)
+        return cls(float(clip_s), cell, fit, patch, subtitles)
 
     def recorded(self) -> dict[str, Any]:
         """Return what a run records of them."""
         own = {"clip_s": self.clip_s, "cell": self.cell, "subtitles": self.subtitles}
         return {**own, **recorded_fit(self.fit, self.patch)}
+
+    def grids(self, run: MethodRun) -> list[Grid]:
+        """Return the sheet of each clip of the run's video."""
+        return clip_grids(run.video, self.clip_s, CLIP_K)
+
+    def spans(self, run: MethodRun) -> tuple[Span, ...]:
+        """Return the interval of each clip of the run's video."""
+        return tuple((grid.start_s, grid.end_s) for grid in self.grids(run))
 
     def view(self, run: MethodRun, grid: Grid) -> View:
         """Return the image of a clip, or of any other stretch of the video."""
@@ -111,7 +135,7 @@ def describe_clips(run: MethodRun, settings: ClipSettings, *, threads: int = 4) 
         Unreachable: If the model never answers.
     """
     check_whole("threads", threads)
-    numbered = list(enumerate(clip_grids(run.video, settings.clip_s, CLIP_K)))
+    numbered = list(enumerate(settings.grids(run)))
 
     def request(numbered: tuple[int, Grid]) -> Request:
         grid = numbered[1]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from atlaskit.agents.methods.archive import Archive, caption_rows
-from atlaskit.agents.methods.clips import CLIP_K, CLIP_S, Clip, ClipSettings, clip_grids, describe_clips
+from atlaskit.agents.methods.clips import CLIP_S, Clip, ClipSettings, describe_clips
 from atlaskit.agents.methods.controller import Handler, Outcome, converse, notes_of
-from atlaskit.agents.methods.ranges import check_frames, merged, objection, ranges_text, sheets_over, spans_of
+from atlaskit.agents.methods.ranges import SHEETS_K, check_frames, merged, objection, ranges_text, sheets_over, spans_of
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
 from atlaskit.agents.prompts import EvidenceCall
 from atlaskit.agents.prompts.controller import Tool
@@ -83,9 +83,9 @@ def dvd(
     check_frames(frames)
     run = MethodRun(video, question, choices, vlm, **settings)
     check_writes_freely(run.vlm, "dvd")
-    shown = ClipSettings.of(run, clip_s, size, fit, subtitles)
+    shown = ClipSettings.of(run, clip_s, size, fit, subtitles, k=SHEETS_K[0])
     run.begin("dvd", {**shown.recorded(), "turns": turns, "top": top, "frames": frames})
-    clips = tuple((grid.start_s, grid.end_s) for grid in clip_grids(run.video, shown.clip_s, CLIP_K))
+    clips = shown.spans(run)
     desk = Desk(run, shown, clips, Archive(describe_clips(run, shown, threads=threads)), top, frames)
     taken = converse(run, "dvd", RESEARCHER, len(clips), desk.tools(), turns=turns)
     return run.decide(EvidenceCall(run.question, run.video.duration_s, notes_of(taken)).request())

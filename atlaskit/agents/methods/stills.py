@@ -17,7 +17,7 @@ from atlaskit.agents.prompts import StillCall
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Frame, View
+from atlaskit.environment.render import Frame, View, check_cells
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
 from atlaskit.models.protocol import Request
@@ -50,9 +50,22 @@ class StillSettings:
     subtitles: bool
 
     @classmethod
-    def of(cls, run: MethodRun, size: int | None, fit: Fit | None, subtitles: bool) -> StillSettings:
-        """Return the settings that suit the run's model."""
-        return cls(cell_for(run.vlm, size), *fit_for(run.vlm, fit), subtitles)
+    def of(cls, run: MethodRun, size: int | None, fit: Fit | None, subtitles: bool, *, k: int = 1) -> StillSettings:
+        """Return the settings that suit the run's model.
+
+        Args:
+            run: The run.
+            size: Width and height of a frame in pixels; None for what suits the model.
+            fit: How a frame fills its cell; None for what suits the model.
+            subtitles: Whether the run uses the subtitles.
+            k: Cells in a row of the largest sheet that the method shows.
+
+        Raises:
+            InputError: If such a sheet cannot be made.
+        """
+        cell, (fit, patch) = cell_for(run.vlm, size), fit_for(run.vlm, fit)
+        check_cells(k, cell, fit, patch)
+        return cls(cell, fit, patch, subtitles)
 
     def recorded(self) -> dict[str, Any]:
         """Return what a run records of them."""

@@ -85,7 +85,7 @@ def videoagent(
         check_whole(name, number)
     run = MethodRun(video, question, choices, vlm, **settings)
     check_writes_freely(run.vlm, "videoagent")
-    shown = StillSettings.of(run, size, fit, subtitles)
+    shown = StillSettings.of(run, size, fit, subtitles, k=SEGMENT_K)
     album = Album(run, shown, threads)
     own = {"frames": frames, "rounds": rounds, "segments": segments, "context": context}
     run.begin("videoagent", {**shown.recorded(), **own})

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from atlaskit.agents.methods.clips import CLIP_K, CLIP_S, ClipSettings, clip_grids
+from atlaskit.agents.methods.clips import CLIP_S, ClipSettings
 from atlaskit.agents.methods.controller import Handler, Outcome, converse, notes_of
-from atlaskit.agents.methods.ranges import check_frames, merged, objection, ranges_text, sheets_over, spans_of
+from atlaskit.agents.methods.ranges import SHEETS_K, check_frames, merged, objection, ranges_text, sheets_over, spans_of
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
 from atlaskit.agents.prompts import EvidenceCall
 from atlaskit.agents.prompts.controller import Tool
@@ -78,9 +78,9 @@ def videoarm(
     check_frames(frames)
     run = MethodRun(video, question, choices, vlm, **settings)
     check_writes_freely(run.vlm, "videoarm")
-    shown = ClipSettings.of(run, clip_s, size, fit, subtitles)
+    shown = ClipSettings.of(run, clip_s, size, fit, subtitles, k=SHEETS_K[0])
     run.begin("videoarm", {**shown.recorded(), "turns": turns, "frames": frames})
-    clips = tuple((grid.start_s, grid.end_s) for grid in clip_grids(run.video, shown.clip_s, CLIP_K))
+    clips = shown.spans(run)
     eyes = Eyes(run, shown, clips, frames)
     taken = converse(run, "videoarm", NAVIGATOR, len(clips), eyes.tools(), turns=turns, keep_views=1)
     memory = notes_of(taken, thoughts=True)

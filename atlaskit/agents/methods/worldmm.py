@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
 
-from atlaskit.agents.methods.clips import CLIP_K, CLIP_S, Clip, ClipSettings, clip_grids, describe_clips
+from atlaskit.agents.methods.clips import CLIP_K, CLIP_S, Clip, ClipSettings, describe_clips
 from atlaskit.agents.methods.controller import Handler, Outcome, converse, notes_of
 from atlaskit.agents.methods.index import Index
 from atlaskit.agents.methods.memories import LEVELS_S, Fact, Part, facts, summaries
@@ -112,7 +112,7 @@ class _Memory:
     @property
     def grids(self) -> list[Grid]:
         """The sheet of each clip, also of those without a record."""
-        return clip_grids(self.run.video, CLIP_S, CLIP_K)
+        return self.shown.grids(self.run)
 
     def tools(self) -> dict[Tool, Handler]:
         """Return the tools with what runs them."""

@@ -17,8 +17,11 @@ class Assembly:
     """The cases of one dataset, while its rows are read."""
 
     videos: MediaFiles
-    subtitles: MediaFiles | None
-    """None if the videos get no subtitles."""
+    subtitles: MediaFiles | None = None
+    """None if the videos get no subtitles, or the loader finds them by itself."""
+    numbers_equal_ids: bool = True
+    """Whether an id that an earlier question has gets a number, so that a table finds each question
+    by its id. False for datasets whose ids earlier versions left as they are published."""
     cases: list[Case] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     """Videos that have questions but no file, as the dataset names them."""
@@ -48,13 +51,15 @@ class Assembly:
         choices: Sequence[str],
         id: str,
         facts: Mapping[str, Any],
+        videos: MediaFiles | None = None,
+        lines: Path | None = None,
+        starts_at_s: float = 0.0,
         **fields: Any,
     ) -> None:
         """Add the case of one question, or note that its video is missing.
 
-        The fact `subtitles` says whether the case has any. An id that an earlier question has gets
-        a number, because a table finds a question by its id; the same questions always get the
-        same ids, whichever videos are missing.
+        The fact `subtitles` says whether the case has any. Which number an id gets does not depend
+        on which videos are missing.
 
         Args:
             location: Where the row stands, for the error message.
@@ -64,17 +69,22 @@ class Assembly:
             choices: Its choices, in the dataset's order.
             id: The dataset's id of the question.
             facts: The dataset's own columns.
+            videos: Where this video may lie, if not where all of the dataset do.
+            lines: Its subtitle file, where the loader finds it by itself.
+            starts_at_s: Second of the subtitle file at which the video starts.
             **fields: Further fields of `Question`.
 
         Raises:
-            InputError: The row makes no valid question.
+            InputError: The row makes no valid question, and its video is not missing.
         """
         self._taken[id] = count = self._taken.get(id, 0) + 1
-        own_id = id if count == 1 else f"{id}#{count}"
-        question = question_from_row(location, text, choices, id=own_id, **fields)
-        path = self.videos.find(*video)
+        path = (videos or self.videos).find(*video)
         if path is None:
             self.missing[video[0]] = None
             return
-        lines = None if self.subtitles is None else self.subtitles.find(name, *video)
-        self.cases.append(Case(question, name, LazyVideo(path, lines), {**facts, "subtitles": lines is not None}))
+        own_id = f"{id}#{count}" if count > 1 and self.numbers_equal_ids else id
+        question = question_from_row(location, text, choices, id=own_id, **fields)
+        if self.subtitles is not None:
+            lines = self.subtitles.find(name, *video)
+        opener = LazyVideo(path, lines, starts_at_s)
+        self.cases.append(Case(question, name, opener, {**facts, "subtitles": lines is not None}))

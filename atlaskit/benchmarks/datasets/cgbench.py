@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
-from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
 from atlaskit.benchmarks.datasets.options import LETTER
-from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
-from atlaskit.environment.question import Question
+from atlaskit.benchmarks.datasets.rows import Row, read_rows
 from atlaskit.errors import InputError
 
 FILES = {"mini": "cgbench_mini.json", "full": "cgbench.json"}
@@ -65,7 +64,7 @@ class CGBenchRow(Row):
             return index if index < len(self.choices) else None
         return self.choices.index(self.answer) if self.answer in self.choices else None
 
-    def facts(self, qid: str, task: str, has_subtitles: bool) -> dict[str, Any]:
+    def facts(self, qid: str, task: str) -> dict[str, Any]:
         """Return the facts of a case of the row."""
         return {
             "qid": qid,
@@ -74,7 +73,6 @@ class CGBenchRow(Row):
             "duration_s": self.duration,
             "clues": len(self.clue_intervals),
             "oddity": oddity(self.clue_intervals, self.duration),
-            "subtitles": has_subtitles,
         }
 
 
@@ -114,32 +112,27 @@ def cgbench(
         raise InputError(f'task must be "choice", "clues" or "both"; got {task!r:.40}.')
     if rows is None and not (home / FILES[split]).is_file():
         raise InputError(f"{home} holds no {FILES[split]}; pass the folder of CG-Bench.")
-    places = MediaFiles(home, FOLDERS)
-    cases, missing = list[Case](), dict[str, None]()
+    assembly = Assembly(MediaFiles(home, FOLDERS), numbers_equal_ids=False)
     source = [home / FILES[split]] if rows is None else rows
     for number, (location, row) in enumerate(read_rows(source, CGBenchRow, dataset="CG-Bench")):
-        path = places.find(row.video_uid)
-        if path is None:
-            missing[row.video_uid] = None
-            continue
-        lines = find_inside(home / SUBTITLES, f"{row.video_uid}.srt") if subtitles else None
         qid = row.qid or f"{row.video_uid}-{number}"
-        for of_task, question in _questions(location, row, task, qid):
-            facts = row.facts(qid, of_task, lines is not None)
-            cases.append(Case(question, row.video_uid, LazyVideo(path, lines), facts))
-    return build_benchmark(NAMES[split], cases, missing)
+        lines = find_inside(home / SUBTITLES, f"{row.video_uid}.srt") if subtitles else None
+        for of_task, fields in _questions(row, qid).items():
+            if task in (of_task, "both"):
+                facts = row.facts(qid, of_task)
+                assembly.add(location, video=[row.video_uid], name=row.video_uid, facts=facts, lines=lines, **fields)
+    return build_benchmark(NAMES[split], assembly.cases, assembly.missing)
 
 
-def _questions(location: str, row: CGBenchRow, task: str, qid: str) -> Iterator[tuple[str, Question]]:
-    """Yield the questions of a row, each after its task."""
+def _questions(row: CGBenchRow, qid: str) -> dict[str, dict[str, Any]]:
+    """Return the fields of a row's questions, by task."""
     spans = in_order(row.clue_intervals)
     shared = {"category": row.sub_category, "positions_s": spans}
-    if task in ("choice", "both"):
-        fields = {"answer": row.answer_index, "id": qid, **shared}
-        yield "choice", question_from_row(location, row.question, row.choices, **fields)
-    if task in ("clues", "both"):
-        fields = {"kind": "when", "several": True, "answer": spans or None, "id": f"{qid}-clues", **shared}
-        yield "clues", question_from_row(location, _clue_text(row), (), **fields)
+    when = {"kind": "when", "several": True, "answer": spans or None}
+    return {
+        "choice": {"text": row.question, "choices": row.choices, "id": qid, "answer": row.answer_index, **shared},
+        "clues": {"text": _clue_text(row), "choices": (), "id": f"{qid}-clues", **when, **shared},
+    }
 
 
 def _clue_text(row: CGBenchRow) -> str:

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
-from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles
-from atlaskit.benchmarks.datasets.lines import read_lines
+from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.files import MediaFiles
 from atlaskit.benchmarks.datasets.moments import Seconds, in_order, oddity, when_shown
-from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.benchmarks.datasets.rows import Row, read_rows
 from atlaskit.errors import InputError
 
 NAME = "Charades-STA"
@@ -67,24 +66,25 @@ def charades(
     home = Path(root)
     if split not in SPLITS:
         raise InputError(f'split must be "test" or "train"; got {split!r:.40}.')
-    if rows is None:
-        located = read_lines(_row_file(home, split), parse_line, CharadesRow, dataset=NAME)
-    else:
-        located = read_rows(rows, CharadesRow, dataset=NAME)
-    places = MediaFiles(home, FOLDERS)
-    cases, missing = list[Case](), dict[str, None]()
-    for number, (location, row) in enumerate(located):
-        path = places.find(row.vid)
-        if path is None:
-            missing[row.vid] = None
-            continue
+    assembly = Assembly(MediaFiles(home, FOLDERS), numbers_equal_ids=False)
+    source = [_row_file(home, split)] if rows is None else rows
+    found = read_rows(source, CharadesRow, dataset=NAME, parse_line=parse_line)
+    for number, (location, row) in enumerate(found):
         published = (row.start, row.end)
         (span,) = in_order([published])
-        fields = {"kind": "when", "answer": span, "id": f"{split}-{number}", "positions_s": (span,)}
-        question = question_from_row(location, when_shown(row.sentence), (), **fields)
-        facts = {"sentence": row.sentence, "oddity": oddity([published]), "subtitles": False}
-        cases.append(Case(question, row.vid, LazyVideo(path, None), facts))
-    return build_benchmark(NAME, cases, missing)
+        assembly.add(
+            location,
+            video=[row.vid],
+            name=row.vid,
+            text=when_shown(row.sentence),
+            choices=(),
+            id=f"{split}-{number}",
+            facts={"sentence": row.sentence, "oddity": oddity([published])},
+            kind="when",
+            answer=span,
+            positions_s=(span,),
+        )
+    return build_benchmark(NAME, assembly.cases, assembly.missing)
 
 
 def parse_line(line: str) -> dict[str, str]:

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
-from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
-from atlaskit.benchmarks.datasets.rows import Row, holds_rows, question_from_row, read_rows, row_files
+from atlaskit.benchmarks.datasets.rows import Row, holds_rows, read_rows, row_files
 from atlaskit.errors import InputError
 
 NAME = "ExtremeWhenBench"
@@ -55,14 +55,14 @@ class ExtremeWhenRow(Row):
         """The source of the video as `FOLDERS` writes it."""
         return "".join(filter(str.isalnum, self.source_corpus)).lower()
 
-    def facts(self, has_subtitles: bool) -> dict[str, Any]:
-        """Return the facts of the row's case."""
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts of the row's case."""
         return {
             "source_corpus": self.source_corpus,
             "duration_s": self.video_duration_s,
             "event_summary": self.event_summary,
             "oddity": oddity(filter(None, [self.correct_interval]), self.video_duration_s),
-            "subtitles": has_subtitles,
         }
 
 
@@ -91,26 +91,27 @@ def extremewhen(
     """
     home = Path(root)
     places = {source: MediaFiles(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()}
-    everywhere = MediaFiles(home, (*(folder for folders in FOLDERS.values() for folder in folders), *ANYWHERE))
-    cases, missing = list[Case](), dict[str, None]()
+    everywhere = (*(folder for folders in FOLDERS.values() for folder in folders), *ANYWHERE)
+    assembly = Assembly(MediaFiles(home, everywhere), numbers_equal_ids=False)
     source = _row_files(home) if rows is None else rows
     for location, row in read_rows(source, ExtremeWhenRow, dataset=NAME):
-        path = places.get(row.source, everywhere).find(row.video_id)
-        if path is None:
-            missing[row.video_id] = None
-            continue
-        lines = _find_subtitles(home, row) if subtitles else None
         spans = in_order(filter(None, [row.correct_interval]))
-        fields = {
-            "kind": "when",
-            "answer": spans[0] if spans else None,
-            "id": row.qid or f"{row.video_id}-{len(cases)}",
-            "category": row.category,
-            "positions_s": spans,
-        }
-        question = question_from_row(location, row.question, (), **fields)
-        cases.append(Case(question, row.video_id, LazyVideo(path, lines), row.facts(lines is not None)))
-    return build_benchmark(NAME, cases, missing)
+        assembly.add(
+            location,
+            video=[row.video_id],
+            name=row.video_id,
+            text=row.question,
+            choices=(),
+            id=row.qid or f"{row.video_id}-{len(assembly.cases)}",
+            facts=row.facts,
+            videos=places.get(row.source),
+            lines=_find_subtitles(home, row) if subtitles else None,
+            kind="when",
+            answer=spans[0] if spans else None,
+            category=row.category,
+            positions_s=spans,
+        )
+    return build_benchmark(NAME, assembly.cases, assembly.missing)
 
 
 def _find_subtitles(home: Path, row: ExtremeWhenRow) -> Path | None:

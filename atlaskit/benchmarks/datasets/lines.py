@@ -1,58 +1,49 @@
-"""Reads rows of a dataset from a text file with one row on each line.
-
-Blank lines, a byte-order mark and any line ending are accepted. The first line that is no row ends
-the loading with one sentence that names the file and the line.
-"""
+"""Reads texts with one row on each line: JSON Lines, or a form of the dataset's own."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-from atlaskit.benchmarks.datasets.rows import R, read_rows
-from atlaskit.errors import InputError, printable, reason
+from atlaskit.errors import printable
 
-LineParser = Callable[[str], Mapping[str, Any]]
+LineParser = Callable[[str], Any]
 """Reads the fields of a row from a line; raises ValueError for a line that is no row."""
 
 
-def read_lines(path: Path, parse: LineParser, row_type: type[R], *, dataset: str) -> Iterator[tuple[str, R]]:
-    """Yield each row of a file, validated, with its location for error messages.
+class BadLineError(ValueError):
+    """A line that holds no row."""
+
+    def __init__(self, number: int, line: str, why: str, *, is_first: bool) -> None:
+        """Say why. `number` counts from 1; `is_first` is whether all lines before are blank."""
+        super().__init__(f"line {number}: {why}; got {printable(line, 60)!r}")
+        self.is_first = is_first
+
+
+def read_lines(text: str, parse: LineParser) -> list[tuple[int, Any]]:
+    """Return what each line holds that is not blank, after its number.
 
     Args:
-        path: The file.
+        text: The text.
         parse: What reads the fields of a row from its line.
-        row_type: The class that validates a row.
-        dataset: Name of the dataset, for error messages.
 
     Raises:
-        InputError: The file cannot be read or holds no row, or a row is invalid.
+        BadLineError: A line holds no row.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")  # JSON texts may hold other line breaks
-    except (OSError, ValueError) as error:
-        raise InputError(f"Cannot read {path}: {reason(error)}.") from error
-    rows = [(f"{path}, line {number}", line) for number, line in enumerate(lines, start=1) if line.strip()]
-    if not rows:
-        raise InputError(f"{path} must hold the questions of {dataset}, one on each line; it is empty.")
-    for location, line in rows:
-        try:
-            ((_, row),) = read_rows([parse(line)], row_type, dataset=dataset)
-        except InputError as error:
-            raise InputError(f"{location}{str(error).removeprefix('Row 0')}") from error
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{location}: {error or 'it is no row'}; got {printable(line, 60)!r}.") from error
-        yield location, row
+    rows = []
+    for number, line in enumerate(text.split("\n"), start=1):  # splitlines would cut at U+2028 too
+        if line.strip():
+            try:
+                rows.append((number, parse(line)))
+            except (ValueError, RecursionError) as error:
+                raise BadLineError(number, line, str(error) or "it is no row", is_first=not rows) from error
+    return rows
 
 
-def parse_json(line: str) -> Mapping[str, Any]:
-    """Return the object that a line of JSON holds; raise ValueError if it holds none."""
+def parse_json(line: str) -> Any:
+    """Return what a line of JSON holds; raise ValueError for another line."""
     try:
-        row = json.loads(line)
+        return json.loads(line)
     except ValueError as error:
         raise ValueError("each line must be a JSON object") from error
-    if not isinstance(row, dict):
-        raise ValueError("each line must be a JSON object")
-    return row

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
-from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
-from atlaskit.benchmarks.datasets.rows import Row, holds_rows, question_from_row, read_rows
+from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.rows import Row, holds_rows, read_rows
 from atlaskit.errors import InputError
 
 JSON_FILES = {"val": "lvb_val.json", "test": "lvb_test_wo_gt.json"}
@@ -72,15 +72,15 @@ class LongVideoBenchRow(Row):
         """The question's id, or what identifies it without one."""
         return self.id or f"{self.video_path} {self.question}"
 
-    def facts(self, has_subtitles: bool) -> dict[str, Any]:
-        """Return the facts of the row's case."""
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts of the row's case."""
         return {
             "duration_group": self.duration_group,
             "level": self.level,
             "topic": self.topic_category,
             "duration_s": self.duration,
             "position": self.position,
-            "subtitles": has_subtitles,
         }
 
 
@@ -112,29 +112,28 @@ def longvideobench(
     home = Path(root)
     if split not in ("val", "test"):
         raise InputError(f'split must be "val" or "test"; got {split!r:.40}.')
-    videos = MediaFiles(home, ("videos",))
-    cases, missing = list[Case](), dict[str, None]()
+    assembly = Assembly(MediaFiles(home, ("videos",)), numbers_equal_ids=False)
     files = _row_files(home, split)
     if rows is None and not files:
         names = f"{JSON_FILES[split]} nor {PARQUET_FILES[split]}….parquet"
         raise InputError(f"{home} holds neither {names}; pass the folder of LongVideoBench.")
     source = files if rows is None else rows
     for location, row in read_rows(source, LongVideoBenchRow, dataset="LongVideoBench"):
-        path = videos.find(row.video_path)
-        if path is None:
-            missing[row.video_path] = None
-            continue
-        lines = find_inside(home / "subtitles", row.subtitle_path) if subtitles and row.subtitle_path else None
-        video = LazyVideo(path, lines, row.starting_timestamp_for_subtitles)
         name = row.video_id or Path(row.video_path).stem
-        fields = {
-            "answer": row.correct_choice,
-            "id": row.id or f"{name}_{len(cases)}",
-            "category": row.question_category,
-        }
-        question = question_from_row(location, row.question, row.candidates, **fields)
-        cases.append(Case(question, name, video, row.facts(lines is not None)))
-    return build_benchmark("LongVideoBench", cases, missing)
+        assembly.add(
+            location,
+            video=[row.video_path],
+            name=name,
+            text=row.question,
+            choices=row.candidates,
+            id=row.id or f"{name}_{len(assembly.cases)}",
+            facts=row.facts,
+            lines=find_inside(home / "subtitles", row.subtitle_path) if subtitles and row.subtitle_path else None,
+            starts_at_s=row.starting_timestamp_for_subtitles,
+            answer=row.correct_choice,
+            category=row.question_category,
+        )
+    return build_benchmark("LongVideoBench", assembly.cases, assembly.missing)
 
 
 def is_longvideobench(home: Path) -> bool:

@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
-from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles
-from atlaskit.benchmarks.datasets.lines import parse_json, read_lines
+from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.files import MediaFiles
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity, when_shown
-from atlaskit.benchmarks.datasets.rows import Row, question_from_row, read_rows
+from atlaskit.benchmarks.datasets.rows import Row, read_rows
 from atlaskit.errors import InputError
 
 NAME = "QVHighlights"
@@ -34,6 +33,16 @@ class QVHighlightsRow(Row):
     def key(self) -> str:
         """The sentence's id, or what identifies it without one."""
         return self.qid or f"{self.vid} {self.query}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts of the row's case."""
+        return {
+            "query": self.query,
+            "duration_s": self.duration,
+            "windows": len(self.relevant_windows),
+            "oddity": oddity(self.relevant_windows, self.duration),
+        }
 
 
 def qvhighlights(
@@ -64,36 +73,24 @@ def qvhighlights(
     home = Path(root)
     if split not in SPLITS:
         raise InputError(f"split must be one of {', '.join(SPLITS)}; got {split!r:.40}.")
-    if rows is None:
-        file = _row_file(home, split)
-        located = read_lines(file, parse_json, QVHighlightsRow, dataset=NAME)
-    else:
-        located = read_rows(rows, QVHighlightsRow, dataset=NAME)
-    places = MediaFiles(home, FOLDERS)
-    cases, missing = list[Case](), dict[str, None]()
-    for location, row in located:
-        path = places.find(row.vid)
-        if path is None:
-            missing[row.vid] = None
-            continue
+    assembly = Assembly(MediaFiles(home, FOLDERS), numbers_equal_ids=False)
+    source = [_row_file(home, split)] if rows is None else rows
+    for location, row in read_rows(source, QVHighlightsRow, dataset=NAME):
         windows = in_order(row.relevant_windows)
-        fields = {
-            "kind": "when",
-            "several": True,
-            "answer": windows or None,
-            "id": row.qid or f"{row.vid}-{len(cases)}",
-            "positions_s": windows,
-        }
-        question = question_from_row(location, when_shown(row.query), (), **fields)
-        facts = {
-            "query": row.query,
-            "duration_s": row.duration,
-            "windows": len(windows),
-            "oddity": oddity(row.relevant_windows, row.duration),
-            "subtitles": False,
-        }
-        cases.append(Case(question, row.vid, LazyVideo(path, None), facts))
-    return build_benchmark(NAME, cases, missing)
+        assembly.add(
+            location,
+            video=[row.vid],
+            name=row.vid,
+            text=when_shown(row.query),
+            choices=(),
+            id=row.qid or f"{row.vid}-{len(assembly.cases)}",
+            facts=row.facts,
+            kind="when",
+            several=True,
+            answer=windows or None,
+            positions_s=windows,
+        )
+    return build_benchmark(NAME, assembly.cases, assembly.missing)
 
 
 def _row_file(home: Path, split: str) -> Path:

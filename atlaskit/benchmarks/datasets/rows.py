@@ -1,4 +1,4 @@
-"""Reads rows of a dataset from Parquet, JSON or JSON Lines files, and validates each.
+"""Reads rows of a dataset from Parquet, JSON, JSON Lines or other lines, and validates each.
 
 Rows come from outside and are untrusted. A row that breaks a rule ends the loading with one
 sentence that names the file, the row and the field.
@@ -14,11 +14,14 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
+from atlaskit.benchmarks.datasets.lines import BadLineError, LineParser, parse_json, read_lines
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, first_fault, reason
 
 MOST_NAMED = 3
 """Most files that a message names."""
+PlacedRow = tuple[str, Any]
+"""A row after its place in the file ("row 3", "line 4")."""
 
 
 class Row(BaseModel):
@@ -86,17 +89,24 @@ def read_rows(
     *,
     dataset: str,
     own: Collection[Path] = (),
+    parse_line: LineParser | None = None,
 ) -> Iterator[tuple[str, R]]:
-    """Yield each row, validated, with its location for error messages ("lvb_val.json, row 3").
+    """Yield each row, validated, with its location for error messages.
+
+    The location is the file with the number of the row from 0 ("lvb_val.json, row 3"), or with that
+    of the line from 1 if the file has a row on each line.
 
     Files that are not the dataset's are passed over: hidden ones, and those without a row that has
     the fields of a question. A question that several files hold is yielded from the first.
 
     Args:
-        source: Parquet, JSON or JSON Lines files, or rows that the caller has already read.
+        source: Parquet, JSON or JSON Lines files, or others with a row on each line; or rows that
+            the caller has already read.
         row_type: The class that validates a row.
         dataset: Name of the dataset, for error messages.
         own: Files whose names say that they are the dataset's, so that a damaged one is an error.
+        parse_line: What reads the fields of a row from a line, if the files have a form of the
+            dataset's own.
 
     Raises:
         InputError: A file cannot be read, no file holds questions, or a row is invalid.
@@ -109,12 +119,12 @@ def read_rows(
     paths = [item for item in items if not item.name.startswith(".")]
     seen, has_questions = set[str](), False
     for path in paths:
-        rows = _read_file(path, is_certain=len(paths) == 1 or path in own)
-        if not any(_has_marks(row, row_type) for row in rows):
+        rows = _read_file(path, is_certain=len(paths) == 1 or path in own, parse_line=parse_line)
+        if not any(_has_marks(row, row_type) for _, row in rows):
             continue
         has_questions, earlier = True, frozenset(seen)
-        for number, row in enumerate(rows):
-            location = f"{path}, row {number}"
+        for place, row in rows:
+            location = f"{path}, {place}"
             valid = _validate(location, row, row_type)
             if valid.key not in earlier:
                 seen.add(valid.key)
@@ -137,7 +147,7 @@ def holds_rows(paths: Iterable[Path], row_type: type[Row]) -> bool:
             rows = _read_file(path, is_certain=False)
         except InputError:
             continue
-        if any(_has_marks(row, row_type) for row in rows):
+        if any(_has_marks(row, row_type) for _, row in rows):
             return True
     return False
 
@@ -155,55 +165,68 @@ def row_files(home: Path, *folders: str) -> list[Path]:
     return [*sorted(home.rglob("*.parquet")), *(path for path in texts if path.suffix in (".json", ".jsonl"))]
 
 
-def _read_file(path: Path, is_certain: bool) -> list[Any]:
-    """Return the rows of a file; none of a JSON file that is no list, unless it is the dataset's.
+def _read_file(path: Path, is_certain: bool, parse_line: LineParser | None = None) -> list[PlacedRow]:
+    """Return the rows of a file; none of one that holds no rows, unless it is the dataset's.
 
     A damaged Parquet file is always an error: it may be one part of the dataset.
     """
     try:
-        rows = _read_parquet(path) if path.suffix == ".parquet" else _read_json(path)
+        rows = _read_parquet(path) if path.suffix == ".parquet" else _read_text(path, parse_line)
     except (OSError, ValueError, RecursionError) as error:
         if path.suffix != ".parquet" and not is_certain and not isinstance(error, OSError):
             return []
+        if isinstance(error, BadLineError):
+            raise InputError(f"{path}, {error}.") from error
         raise InputError(f"Cannot read {path}: {reason(error)}.") from error
     if not isinstance(rows, list) and is_certain:
         raise InputError(f"{path} must hold a list of rows; got {type(rows).__name__}.")
     return rows if isinstance(rows, list) else []
 
 
-def _read_json(path: Path) -> Any:
-    """Return what a JSON file holds; a list of its lines if each of them is JSON.
+def _read_text(path: Path, parse_line: LineParser | None) -> Any:
+    """Return what a text file holds; a list of placed rows if that is a list, or lines.
 
     Raises:
-        ValueError: The file is neither.
+        OSError: The file cannot be read.
+        ValueError: It holds something else (a BadLineError where it holds lines up to a place).
     """
     text = path.read_text(encoding="utf-8-sig")
+    if parse_line is not None:
+        return _placed_lines(text, parse_line)
     try:
         content = json.loads(text)
     except ValueError as whole_error:
-        rows = []
-        for number, line in enumerate(text.split("\n"), 1):  # splitlines would cut at U+2028 too
-            try:
-                rows += [json.loads(line)] if line.strip() else []
-            except ValueError as error:
-                raise (ValueError(f"line {number}: {error}") if rows else whole_error) from None
-        return rows
-    return [content] if path.suffix == ".jsonl" and isinstance(content, dict) else content
+        try:
+            return _placed_lines(text, parse_json)
+        except BadLineError as error:
+            raise (whole_error if error.is_first and path.suffix != ".jsonl" else error) from None
+    if path.suffix == ".jsonl" and isinstance(content, dict):
+        content = [content]
+    return _placed(content) if isinstance(content, list) else content
 
 
-def _read_parquet(path: Path) -> list[dict[str, Any]]:
+def _placed_lines(text: str, parse_line: LineParser) -> list[PlacedRow]:
+    return [(f"line {number}", row) for number, row in read_lines(text, parse_line)]
+
+
+def _placed(rows: Iterable[Any]) -> list[PlacedRow]:
+    return [(f"row {number}", row) for number, row in enumerate(rows)]
+
+
+def _read_parquet(path: Path) -> list[PlacedRow]:
     try:
         import pyarrow.parquet
     except ImportError as error:
         raise InputError(f"Reading {path} needs pyarrow: pip install 'atlaskit[notebook]'.") from error
     try:
-        rows: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
+        return _placed(pyarrow.parquet.read_table(path).to_pylist())
     except pyarrow.ArrowException as error:
         raise ValueError(str(error).splitlines()[0]) from error
-    return rows
 
 
 def _validate(location: str, row: Any, row_type: type[R]) -> R:
+    if not isinstance(row, Mapping):
+        raise InputError(f"{location}: the row must be an object with fields; got {type(row).__name__}.")
     try:
         return row_type.model_validate(row)
     except ValidationError as error:

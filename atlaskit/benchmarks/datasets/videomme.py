@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
-from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import LazyVideo, MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
-from atlaskit.benchmarks.datasets.rows import holds_rows, question_from_row, read_rows, row_files
+from atlaskit.benchmarks.datasets.rows import holds_rows, read_rows, row_files
 from atlaskit.errors import InputError
 
 VIDEO_FOLDERS = ("data", "videos", "video")
@@ -41,14 +41,14 @@ class VideoMMERow(LetteredRow):
         """The question's id, or what identifies it without one."""
         return self.question_id or f"{self.videoID} {self.question}"
 
-    def facts(self, has_subtitles: bool) -> dict[str, Any]:
-        """Return the facts of the row's case."""
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts of the row's case."""
         return {
             "duration": self.duration,
             "domain": self.domain,
             "sub_category": self.sub_category,
             "task_type": self.task_type,
-            "subtitles": has_subtitles,
         }
 
 
@@ -70,23 +70,25 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
             and number).
     """
     home = Path(root)
-    videos = MediaFiles(home, VIDEO_FOLDERS)
-    cases, missing = list[Case](), dict[str, None]()
+    assembly = Assembly(MediaFiles(home, VIDEO_FOLDERS), numbers_equal_ids=False)
     files = row_files(home)
     if rows is None and not files:
         raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of Video-MME.")
     source = files if rows is None else rows
     for location, row in read_rows(source, VideoMMERow, dataset="Video-MME"):
-        path = videos.find(row.videoID)
-        if path is None:
-            missing[row.videoID] = None
-            continue
-        lines = find_inside(home / "subtitle", f"{row.videoID}.srt") if subtitles else None
-        number = row.question_id or f"{row.videoID}-{len(cases)}"
-        fields = {"answer": row.answer_index, "id": number, "category": row.task_type}
-        question = question_from_row(location, row.question, row.choices.texts, **fields)
-        cases.append(Case(question, row.videoID, LazyVideo(path, lines), row.facts(lines is not None)))
-    return build_benchmark("Video-MME", cases, missing)
+        assembly.add(
+            location,
+            video=[row.videoID],
+            name=row.videoID,
+            text=row.question,
+            choices=row.choices.texts,
+            id=row.question_id or f"{row.videoID}-{len(assembly.cases)}",
+            facts=row.facts,
+            lines=find_inside(home / "subtitle", f"{row.videoID}.srt") if subtitles else None,
+            answer=row.answer_index,
+            category=row.task_type,
+        )
+    return build_benchmark("Video-MME", assembly.cases, assembly.missing)
 
 
 def is_videomme(home: Path) -> bool:

@@ -10,7 +10,8 @@ from atlaskit.benchmarks.published import Published
 from atlaskit.errors import InputError
 from atlaskit.evaluation.grouping import check_columns
 from atlaskit.viz.palette import MUTED, REFERENCE_LINE
-from atlaskit.viz.plots.labels import LineEnd, Segment, label_ends, label_points, readable, short_count
+from atlaskit.viz.plots.labels import LineEnd, label_ends, readable, short_count
+from atlaskit.viz.plots.places import Segment, label_points
 from atlaskit.viz.plots.series import COLUMN_LABELS, method_look
 from atlaskit.viz.plots.style import sample, set_note, styled_axes
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from support.model_doubles import Flaky, Overruled
-from support.searches import RecordingOracle, text_of
+from support.searches import RecordingOracle, paid_steps, text_of
 
 from atlaskit.agents.baselines import METHODS, mapreduce, mapreduce_clips
 from atlaskit.agents.methods.characters import MOST_LISTED, with_names
@@ -22,23 +20,11 @@ from atlaskit.agents.methods.mapreduce import PER_CHUNK
 from atlaskit.agents.methods.run import MethodRun
 from atlaskit.agents.methods.scenes import LONGEST_ROW, Scene, clips_as_scenes
 from atlaskit.agents.prompts import CharactersCall, MapCall, OverviewCall, ReduceCall, SceneLookCall, TextCall
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError
 from atlaskit.models.protocol import MOST_IMAGES, Request
-from atlaskit.runs.result import Result
 
 PER_VIDEO = {"clip", "continues", "scene", "characters"}
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return atlasworld(3, 200, questions=11, size=(160, 90), directory=tmp_path_factory.mktemp("short"))
-
-
-def steps(result: Result) -> Counter[str]:
-    """Return how many calls of each step were paid."""
-    return Counter(call.step for call in result.calls if call.live)
 
 
 def greedy(oracle: Oracle) -> Overruled:
@@ -68,10 +54,10 @@ def named(world: World, cache: Cache, scenes: list[Scene], vlm: Any = None) -> t
 def test_a_question_costs_its_chunks_and_fourteen_calls_at_most(short: World, cache: Cache) -> None:
     model, question = greedy(Oracle(short)), short.questions[0]
     first = mapreduce_clips(short.drawn, question, vlm=model, cache=cache, size=32, clip_s=5)
-    assert PER_VIDEO - {"continues", "scene"} <= steps(first).keys()
+    assert PER_VIDEO - {"continues", "scene"} <= paid_steps(first).keys()
     again = mapreduce_clips(short.drawn, short.questions[1], vlm=model, cache=cache, size=32, clip_s=5)
     chunks = math.ceil(40 / PER_CHUNK)
-    assert steps(again) == {"map": chunks, "reduce": 1, "goal": 1, "look": 10, "overview": 1, "decision": 1}
+    assert paid_steps(again) == {"map": chunks, "reduce": 1, "goal": 1, "look": 10, "overview": 1, "decision": 1}
     assert again.spent.calls == chunks + 14
 
 
@@ -80,13 +66,13 @@ def test_what_depends_on_no_question_is_paid_once(method: Any, short: World, cac
     first, second = (
         method(short.drawn, question, vlm=Oracle(short), cache=cache, size=32) for question in short.questions[:2]
     )
-    assert steps(first)["clip"] == 20
-    assert not PER_VIDEO & steps(second).keys()
+    assert paid_steps(first)["clip"] == 20
+    assert not PER_VIDEO & paid_steps(second).keys()
 
 
 def test_the_records_of_clips_are_shared_with_other_methods(short: World, cache: Cache) -> None:
     paid = [
-        steps(METHODS[name](short.drawn, short.questions[0], vlm=Oracle(short), cache=cache, size=32))["clip"]
+        paid_steps(METHODS[name](short.drawn, short.questions[0], vlm=Oracle(short), cache=cache, size=32))["clip"]
         for name in ("retrieval", "mapreduce", "mapreduce-clips", "worldmm")
     ]
     assert paid == [20, 0, 0, 0]
@@ -218,15 +204,15 @@ def test_the_middle_frame_of_each_scene_is_labelled_with_its_number(short: World
 def test_a_local_question_needs_no_view_across(short: World, cache: Cache) -> None:
     local = Overruled(Oracle(short), reduce=lambda request, answer: {**answer, "scope": "local"})
     results = [mapreduce(short.drawn, each, vlm=local, cache=cache, size=32) for each in short.questions]
-    assert not any("overview" in steps(result) for result in results)
-    assert any("look" in steps(result) for result in results)
+    assert not any("overview" in paid_steps(result) for result in results)
+    assert any("look" in paid_steps(result) for result in results)
 
 
 def test_if_no_scene_is_named_the_answer_comes_from_what_was_read(short: World, cache: Cache) -> None:
     oracle = RecordingOracle(short)
     none = Overruled(oracle, map=lambda request, answer: {**answer, "reasoning": "Nothing at all.", "segments": []})
     result = mapreduce(short.drawn, short.questions[0], vlm=none, cache=cache, size=32)
-    assert result.prediction is not None and not {"reduce", "goal", "look"} & steps(result).keys()
+    assert result.prediction is not None and not {"reduce", "goal", "look"} & paid_steps(result).keys()
     assert "Nothing at all." in text_of(oracle.requests[-1])
 
 
@@ -235,25 +221,10 @@ def test_a_failed_choice_keeps_the_surest_scenes(short: World, cache: Cache) -> 
     result = mapreduce_clips(
         short.drawn, short.questions[0], vlm=Flaky(greedy(oracle), 1, steps=("reduce",)), cache=cache, size=32
     )
-    assert result.failure == "the network is down" and steps(result)["look"] == 10
+    assert result.failure == "the network is down" and paid_steps(result)["look"] == 10
     assert "The scenes that were chosen:" in text_of(oracle.requests[-1])
 
 
 def test_a_long_row_is_cut_and_marked() -> None:
     scene = clips_as_scenes([clip(0, caption="word " * 1000)])[0]
     assert len(scene.row) == LONGEST_ROW and scene.row.endswith(" …")
-
-
-@pytest.mark.parametrize("wrong", [{"longest": 0}, {"context": 0}, {"clip_s": 0}, {"threads": 0}])
-def test_wrong_settings_are_refused(wrong: dict[str, int], short: World) -> None:
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        mapreduce(short.drawn, short.questions[0], vlm=Oracle(short), cache=Cache(None), **wrong)
-
-
-def test_it_answers_more_than_a_blind_guess_and_errs_with_its_eyes(tmp_path: Path) -> None:
-    world, right = atlasworld(3, 200, questions=24, size=(160, 90), directory=tmp_path), Counter[str]()
-    models = {"sharp": Oracle(world), "dull": Oracle(world, miss=0.7, confuse=0.3, seed=1)}
-    for name, model in models.items():
-        for question in world.questions:
-            right[name] += bool(mapreduce(world.drawn, question, vlm=model, cache=Cache(None), size=32).is_right)
-    assert right["sharp"] >= 0.8 * len(world.questions) > right["dull"]

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 from support.model_doubles import Overruled
-from support.searches import RecordingOracle, text_of
+from support.searches import RecordingOracle, paid_steps, text_of
 
 from atlaskit.agents.baselines import worldmm
 from atlaskit.agents.methods.clips import Clip
 from atlaskit.agents.methods.memories import facts, summaries
 from atlaskit.agents.methods.run import MethodRun
 from atlaskit.agents.prompts import ConsolidateCall, ControllerCall, EvidenceCall, SummaryCall
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import MOST_IMAGES, Request
-from atlaskit.runs.result import Result
 
 PER_VIDEO = {"clip", "summary", "facts", "consolidate"}
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return atlasworld(3, 200, questions=11, size=(160, 90), directory=tmp_path_factory.mktemp("short"))
-
-
-def steps(result: Result) -> Counter[str]:
-    """Return how many calls of each step were paid."""
-    return Counter(call.step for call in result.calls if call.live)
 
 
 def always(oracle: Oracle, **action: Any) -> Overruled:
@@ -59,12 +45,12 @@ def test_what_depends_on_no_question_is_paid_once(short: World, cache: Cache) ->
     first, second = (
         worldmm(short.drawn, question, vlm=Oracle(short), cache=cache, size=32) for question in short.questions[:2]
     )
-    paid = steps(first)
+    paid = paid_steps(first)
     # Of 20 clips: 7 summaries of 30 s, of which the last has 2 clips; 2 of 3 min, of which the last
     # is a single one of 30 s; 1 of 10 min.
     assert (paid["clip"], paid["summary"], paid["facts"]) == (20, 7 + 1 + 1, 2) and paid["consolidate"] <= 1
-    assert not PER_VIDEO & steps(second).keys()
-    assert steps(second)["worldmm"] <= 5 and steps(second)["decision"] == 1
+    assert not PER_VIDEO & paid_steps(second).keys()
+    assert paid_steps(second)["worldmm"] <= 5 and paid_steps(second)["decision"] == 1
 
 
 def test_each_level_is_made_from_the_level_below(film: World) -> None:
@@ -208,20 +194,5 @@ def test_what_a_search_finds_is_what_the_index_has(short: World, cache: Cache) -
 def test_a_controller_that_finishes_at_once_leaves_an_answer_from_nothing(short: World, cache: Cache) -> None:
     oracle = RecordingOracle(short)
     result = worldmm(short.drawn, short.questions[0], vlm=always(oracle, action="finish"), cache=cache, size=32)
-    assert steps(result)["worldmm"] == 1 and result.prediction is not None
+    assert paid_steps(result)["worldmm"] == 1 and result.prediction is not None
     assert "Nothing was found in the video" in text_of(oracle.requests[-1])
-
-
-@pytest.mark.parametrize("wrong", [{"rounds": 0}, {"rounds": 6}, {"top": 0}, {"threads": 0}])
-def test_wrong_settings_are_refused(wrong: dict[str, int], short: World) -> None:
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        worldmm(short.drawn, short.questions[0], vlm=Oracle(short), cache=Cache(None), **wrong)
-
-
-def test_it_answers_more_than_a_blind_guess_and_errs_with_its_eyes(tmp_path: Path) -> None:
-    world, right = atlasworld(3, 200, questions=24, size=(160, 90), directory=tmp_path), Counter[str]()
-    models = {"sharp": Oracle(world), "dull": Oracle(world, miss=0.7, confuse=0.3, seed=1)}
-    for name, model in models.items():
-        for question in world.questions:
-            right[name] += bool(worldmm(world.drawn, question, vlm=model, cache=Cache(None), size=32).is_right)
-    assert right["sharp"] >= 0.8 * len(world.questions) > right["dull"]

@@ -1,0 +1,100 @@
+"""A call of each kind that the methods make, on fixed input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from atlaskit.agents.baselines import METHODS
+from atlaskit.agents.prompts import (
+    BrowseCall,
+    CharactersCall,
+    ClipCall,
+    ConsolidateCall,
+    ContinuesCall,
+    ControllerCall,
+    EvidenceCall,
+    FactsCall,
+    GoalCall,
+    InspectCall,
+    JudgeCall,
+    MapCall,
+    OverviewCall,
+    PickCall,
+    QueriesCall,
+    ReduceCall,
+    RelevanceCall,
+    SceneCall,
+    SceneLookCall,
+    SnapshotCall,
+    StillCall,
+    SummaryCall,
+    Turn,
+)
+from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import Frame, Sheet, View
+from atlaskit.video.subtitles import Line
+from support.searches import RecordingOracle
+from support.stand_ins import Flat
+
+CONTROLLERS = ("dvd", "videoarm", "worldmm")
+"""The methods in which a controller takes turns."""
+
+
+def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
+    """Yield a call of each kind, with a name, on fixed input."""
+    video = Flat()
+    which = Question("Which comes first?", ("a circle", "a star"))
+    when = Question("When does it rain?", kind="when", several=True)
+    said = (Line(1.0, 2.5, "Hello “there”"), Line(3.0, 4.0, "Bye"))
+    rows = ("Clip 0 (0:00.0–0:10.0): A dog.", "Clip 1 (0:10.0–0:16.0): A cat.")
+    first = View(video, Grid(0.0, 8.0, 3), 48, "contain", "index", cache=cache)
+    second = View(video, Grid(8.0, 16.0, 4), 48, "native", "index", cache=cache)
+    pad = Scratchpad().add([Evidence(5.0, 0.0, 10.0, "", 1.0, ""), Evidence(13.0, 10.0, 16.0, "", 1.0, "")])
+    sheet = Sheet(video, pad, 48, "contain", cache)
+    yield "ClipCall", ClipCall(first, said)
+    yield "ClipCall, silent", ClipCall(first, ())
+    yield "EvidenceCall", EvidenceCall(which, 16.0, "\n".join(rows), (first, second))
+    yield "EvidenceCall, when, nothing found", EvidenceCall(when, 16.0, "")
+    yield "StillCall", StillCall(Frame(video, 2.0, 96, "native", cache), said)
+    yield "StillCall, silent", StillCall(Frame(video, 2.0, 96, "contain", cache), ())
+    yield "QueriesCall", QueriesCall(which)
+    yield "ContinuesCall", ContinuesCall(first, *rows)
+    yield "SceneCall", SceneCall(second, rows)
+    yield "CharactersCall", CharactersCall((("Ann", "tall"),), (("a woman", "in red"), ("Bob", "")))
+    yield "MapCall", MapCall(which, (3, 4), rows, (sheet,))
+    yield "ReduceCall", ReduceCall(which, 16.0, ("Scenes 3–4: A dog.",), (3, 4), rows)
+    yield "GoalCall", GoalCall(which, rows)
+    yield "SceneLookCall", SceneLookCall(which, "Is it a dog?", rows[0], (first, second))
+    yield "OverviewCall", OverviewCall(which, "How many dogs?", rows, sheet)
+    yield "BrowseCall", BrowseCall("Who is it?", 16.0, "dog (clips 0): brown", "\n".join(rows))
+    yield "BrowseCall, empty", BrowseCall("Who is it?", 16.0, "", "")
+    yield "InspectCall, found", InspectCall("What is red?", (first,), "found")
+    yield "InspectCall, confidence", InspectCall("What is red?", (first, second), "confidence")
+    yield "SnapshotCall", SnapshotCall((first, second))
+    yield "RelevanceCall", RelevanceCall(which, 16.0, rows)
+    frames = tuple((time_s, f"Frame at {time_s}: A dog.") for time_s in (4.0, 12.0))
+    yield "JudgeCall", JudgeCall(which, 16.0, frames, ((0.0, 4.0), (4.0, 12.0), (12.0, 16.0)), 2)
+    yield "PickCall", PickCall(which, "a dog", second, (0, 3, 5))
+    yield "SummaryCall", SummaryCall(0.0, 16.0, rows)
+    yield "FactsCall", FactsCall(rows)
+    yield "ConsolidateCall", ConsolidateCall(("The dog is brown.",), ("The dog is old.", "It snows."))
+    for method in CONTROLLERS:
+        call = first_turn(method)
+        finish = {"thought": "Enough.", "action": {"action": "finish"}}
+        later = Turn(finish, "Clips 0–1: A dog.", (first,)), Turn(finish, "Nothing.", (second,))
+        yield f"ControllerCall, {method}", call
+        yield f"ControllerCall, {method}, later", replace(call, turns=later)
+
+
+def first_turn(method: str) -> ControllerCall:
+    """Return the first turn of a method's controller about a minute of video."""
+    world = atlasworld(3, 60, questions=1, size=(160, 90))
+    oracle = RecordingOracle(world)
+    METHODS[method](world.drawn, world.questions[0], vlm=oracle, size=32, cache=Cache(None))
+    return next(request.facts for request in oracle.requests if isinstance(request.facts, ControllerCall))

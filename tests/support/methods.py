@@ -1,0 +1,33 @@
+"""Every method of METHODS, asked with small images, for tests that hold for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlaskit.agents.baselines import METHODS, settings_of
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
+from atlaskit.runs.result import Result
+
+SMALL: dict[str, dict[str, Any]] = {
+    name: {key: 32 for key in ("size", "cell") if key in (settings_of(method) or ())}
+    for name, method in METHODS.items()
+}
+"""Small images, by method."""
+SMALL["uniform"]["frames"] = 64
+
+
+def ask_by(name: str, world: World, vlm: Any, cache: Cache, number: int = 0, **settings: Any) -> Result:
+    """Ask a world's question by a method, with small images; leave out settings that it lacks.
+
+    Args:
+        name: Name of the method.
+        world: The world.
+        vlm: The model.
+        cache: The cache.
+        number: Number of the question.
+        **settings: Further settings.
+    """
+    method = METHODS[name]
+    given = {key: value for key, value in settings.items() if key in (settings_of(method) or ())}
+    return method(world.drawn, world.questions[number], vlm=vlm, cache=cache, **{**SMALL[name], **given})
