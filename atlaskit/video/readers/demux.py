@@ -13,8 +13,9 @@ from fractions import Fraction
 from itertools import chain
 
 from atlaskit.video.readers import TIME_STEP_S
-from atlaskit.video.readers.container import DECODE_ERRORS
+from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
 from atlaskit.video.readers.gaps import frame_end_of
+from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.sources import PacketSource, StreamPacket
 from atlaskit.video.readers.steps import DecodeStep, PacketId, StepPlan
 from atlaskit.video.readers.targets import Targets
@@ -110,6 +111,20 @@ class Demuxer:
         """Return the presentation times of all frames, in order."""
         found = self._until_damage(self.source.origin, False)
         return sorted(packet.pts for packet, _, is_shown, _ in found if packet.pts is not None and is_shown)
+
+    def sizes(self) -> Iterator[PacketSizes]:
+        """Yield the sizes of all packets, in chunks, with times in seconds, up to the first damage.
+
+        Raises:
+            Exception: One of DECODE_ERRORS if the machine is the cause: a retry may succeed.
+        """
+        source = self.source
+        try:
+            for ticks, sizes, are_keyframes in source.sizes():
+                yield PacketSizes((ticks - source.origin) * float(source.tick), sizes, are_keyframes)
+        except DECODE_ERRORS as error:
+            if is_transient(error):
+                raise
 
     # --- damage -----------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, has_gap, is_misplaced
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.palettes import Palettes
 from atlaskit.video.readers.picture import shown_size
+from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table
 from atlaskit.video.readers.sources import (
     Codec,
     PacketSource,
@@ -154,6 +155,14 @@ class FileSource(PacketSource):
                 self._palettes.complete(packet)
                 is_damaged = packet.is_corrupt or is_misplaced(packet, self._stream, self.kind)
                 yield StreamPacket(packet, self._current or self.codec, self._is_shown(packet), is_damaged)
+
+    def sizes(self) -> Iterator[PacketSizes]:
+        """Yield the sizes of all packets, in chunks, with times in ticks.
+
+        The sample table of an MP4 or MOV file tells them; other files are read through.
+        """
+        table = sizes_in_table(self.path, self._stream, self._index_delay) if self.kind == "mov" else None
+        return super().sizes() if table is None else table
 
     def _followed(self, packets: Iterator[AnyPacket]) -> Iterator[AnyPacket]:
         """Yield packets, and follow the codec of the video as they are read."""

@@ -16,6 +16,7 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.orientation import Orientation
+from atlaskit.video.readers.sizes import PacketSizes, sizes_of
 
 VideoPacket: TypeAlias = "Packet[VideoStream]"
 
@@ -115,6 +116,14 @@ class PacketSource(ABC):
     @abstractmethod
     def following(self) -> Iterator[StreamPacket]:
         """Yield the packets after the last one that `packets_from` yielded."""
+
+    def sizes(self) -> Iterator[PacketSizes]:
+        """Yield the sizes of all packets, in chunks, with times in ticks.
+
+        Raises:
+            Exception: One of DECODE_ERRORS if the file cannot be read any further.
+        """
+        return sizes_of(self.packets_from(self.origin))
 
     @abstractmethod
     def gop_of(self, ticks: int) -> int | None:
