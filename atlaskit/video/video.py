@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.video.activity import Activity, cached_activity
 from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import Subtitles, SubtitleTrack
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from atlaskit.caching.cache import Cache
 
 Sampling = Literal["midpoint", "keyframe", "auto"]
 """Which frame represents an interval: see `Video.moment`."""
@@ -136,6 +139,25 @@ class Video(ABC):
         if sampling == "auto" and (after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s)):
             return middle_s
         return min(inside, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
+
+    def activity(self, cache: Cache | None = None) -> Activity | None:
+        """Return how much changes over time, and where the video cuts, without decoding anything.
+
+        It is worked out from the sizes of the packets of its files. The sample table of an MP4 or
+        MOV file tells them; others are read through once. The result is cached.
+
+        Args:
+            cache: Where it is read from and stored; None for the cache that the video was opened
+                with, or `./cache`.
+
+        Returns:
+            The activity; None if the video has no file, unless the cache knows it, or if its file
+            cannot be read this time.
+
+        Raises:
+            VideoError: The file is another video than the one that the cache knows.
+        """
+        return None if cache is None else cached_activity(self.fingerprint, self.duration_s, cache)
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the video's file. Nothing is decoded yet.

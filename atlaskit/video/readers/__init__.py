@@ -67,10 +67,11 @@ class Reader(ABC):
         """
 
     @abstractmethod
-    def each_size(self, take: Callable[[PacketSizes], None]) -> None:
+    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
         """Give `take` the size of each packet, in chunks, with times in seconds. Decodes nothing.
 
-        The packets are those up to the first damage that cannot be passed.
+        Returns:
+            Whether these are all packets, and not only those before damage that cannot be passed.
 
         Raises:
             VideoError: The file could not be read this time.

@@ -79,9 +79,9 @@ class DecordReader(Reader):
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
         return self._reference.keyframes_around(time_s, until_s)
 
-    def each_size(self, take: Callable[[PacketSizes], None]) -> None:
-        """Give `take` the size of each packet, in chunks, or raise VideoError."""
-        self._reference.each_size(take)
+    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
+        """Give `take` the size of each packet, in chunks; return whether these are all of them."""
+        return self._reference.each_size(take)
 
     def _frame(self, index: int, size: tuple[int, int]) -> Pixels | FrameError:
         try:

@@ -7,7 +7,7 @@ milliseconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import chain
@@ -112,8 +112,11 @@ class Demuxer:
         found = self._until_damage(self.source.origin, False)
         return sorted(packet.pts for packet, _, is_shown, _ in found if packet.pts is not None and is_shown)
 
-    def sizes(self) -> Iterator[PacketSizes]:
-        """Yield the sizes of all packets, in chunks, with times in seconds, up to the first damage.
+    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
+        """Give `take` the size of each packet, in chunks, with times in seconds.
+
+        Returns:
+            Whether these are all packets, and not only those before damage.
 
         Raises:
             Exception: One of DECODE_ERRORS if the machine is the cause: a retry may succeed.
@@ -121,10 +124,12 @@ class Demuxer:
         source = self.source
         try:
             for ticks, sizes, are_keyframes in source.sizes():
-                yield PacketSizes((ticks - source.origin) * float(source.tick), sizes, are_keyframes)
+                take(PacketSizes((ticks - source.origin) * float(source.tick), sizes, are_keyframes))
         except DECODE_ERRORS as error:
             if is_transient(error):
                 raise
+            return False
+        return True
 
     # --- damage -----------------------------------------------------------------------------------
 

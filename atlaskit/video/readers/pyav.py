@@ -88,13 +88,12 @@ class PyAVReader(Reader):
                 raise self._frame_error(_Failure(reason(error), not is_transient(error)), time_s) from error
         return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
 
-    def each_size(self, take: Callable[[PacketSizes], None]) -> None:
-        """Give `take` the size of each packet, in chunks, or raise VideoError."""
+    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
+        """Give `take` the size of each packet, in chunks; return whether these are all of them."""
         with self._lock:
             try:
                 self._open()
-                for sizes in self._demuxer.sizes():
-                    take(sizes)
+                return self._demuxer.each_size(take)
             except DECODE_ERRORS as error:
                 raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
 
