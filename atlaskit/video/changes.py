@@ -79,6 +79,7 @@ class Changes:
         times, sizes, are_keyframes = (column[inside] for column in packets)
         if not len(times):
             return
+        sizes = np.maximum(sizes, 0)  # a broken table may tell anything
         steps = np.minimum((times / self._fine_s).astype(np.int64), self._fine - 1)
         before = np.concatenate([[self._last_size if self._last_size >= 0 else sizes[0]], sizes[:-1]])
         coded = ~are_keyframes
