@@ -36,7 +36,8 @@ class Activity:
     """For each step, the bytes of its packets, without keyframes, over their median of a minute
     around: 1.0 is as usual, and also what cannot be known; 0.0 is a still picture."""
     cuts_s: tuple[float, ...]
-    """Times of presumed cuts in seconds, in order. An object that pops up may be among them."""
+    """Times of presumed cuts in seconds, in order; some are a few frames late. An object that pops
+    up may be among them."""
 
 
 class PartActivity(NamedTuple):

@@ -119,8 +119,9 @@ class Changes:
         """Return the times of presumed cuts, in order, no two nearer than a fine step.
 
         They are the keyframes that come earlier than the rhythm of the others, and the frames whose
-        packets are far larger than those around. What changes the picture at once, like an object
-        that pops up, may be taken for a cut.
+        packets are far larger than those around. B-frames after a cut may copy the frame that
+        follows them: then that one is found, a few frames late. What changes the picture at once,
+        like an object that pops up, may be taken for a cut.
         """
         cuts: list[float] = []
         for time_s in sorted(self._large() if self._is_intra else [*self._irregular(), *self._large()]):
