@@ -76,7 +76,8 @@ class Changes:
     def take(self, packets: PacketSizes) -> None:
         """Add some packets, in the order of the file; frames outside the video do not count."""
         inside = (packets.times >= 0) & (packets.times < self._duration_s)
-        times, sizes, are_keyframes = (column[inside] for column in packets)
+        times, sizes = packets.times[inside], packets.sizes[inside]
+        are_keyframes = packets.are_keyframes[inside]
         if not len(times):
             return
         sizes = np.maximum(sizes, 0)  # a broken table may tell anything
@@ -131,11 +132,12 @@ class Changes:
 
     @property
     def _is_intra(self) -> bool:
-        return self._keyframe_count >= INTRA_SHARE * self._all.count.sum()
+        return bool(self._keyframe_count >= INTRA_SHARE * self._all.count.sum())
 
     def _coarse(self, values: Floats) -> Floats:
         """Return the sum of the fine values in each step."""
-        return values.reshape(self.count, self._each).sum(axis=1)
+        sums: Floats = values.reshape(self.count, self._each).sum(axis=1)
+        return sums
 
     # --- cuts -------------------------------------------------------------------------------------
 

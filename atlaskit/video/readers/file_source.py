@@ -35,7 +35,7 @@ from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, has_gap, is_misplaced
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.palettes import Palettes
 from atlaskit.video.readers.picture import shown_size
-from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table, sizes_of
+from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table
 from atlaskit.video.readers.sources import (
     Codec,
     PacketSource,
@@ -43,6 +43,7 @@ from atlaskit.video.readers.sources import (
     VideoPacket,
     check_unchanged,
     file_identity,
+    sizes_of,
 )
 from atlaskit.video.readers.survey import BAR_PACKETS, SHORT_S
 

@@ -6,8 +6,7 @@ The sample table of an MP4 or MOV file tells them; other files are read through.
 from __future__ import annotations
 
 import struct
-from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -18,8 +17,6 @@ from atlaskit.video.readers.boxes import boxes, track_id
 
 if TYPE_CHECKING:
     from av.video.stream import VideoStream
-
-    from atlaskit.video.readers.sources import StreamPacket
 
 CHUNK = 8192
 """Packets in a chunk: whatever the length of a video, so many are in memory at once."""
@@ -37,27 +34,6 @@ class PacketSizes(NamedTuple):
     sizes: NDArray[np.int64]
     """Bytes of each packet."""
     are_keyframes: NDArray[np.bool_]
-
-
-def sizes_of(packets: Iterable[StreamPacket]) -> Iterator[PacketSizes]:
-    """Yield the sizes of packets as they are read."""
-    times, sizes, keys = array("d"), array("q"), array("b")
-
-    def chunk() -> PacketSizes:
-        return PacketSizes(np.array(times, float), np.array(sizes, np.int64), np.array(keys, bool))
-
-    for found in packets:
-        packet = found.packet
-        if packet.pts is None or not found.is_shown:
-            continue
-        times.append(packet.pts)
-        sizes.append(packet.size)
-        keys.append(packet.is_keyframe)
-        if len(times) == CHUNK:
-            yield chunk()
-            del times[:], sizes[:], keys[:]
-    if times:
-        yield chunk()
 
 
 def sizes_in_table(path: Path, stream: VideoStream, delay: int) -> Iterator[PacketSizes] | None:
