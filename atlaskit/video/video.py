@@ -1,9 +1,9 @@
 """`Video`: the interface of every video: duration, frame rate, size, `frame(t)`, `frames`,
-`moment`, lines.
+`moment`, `activity`, lines.
 
 `frame(t)` is the frame that playing the video from its start shows at second t; second 0 is the
 first frame. How a file is decoded is the business of its reader. This module knows nothing of
-grids, caches or agents.
+grids or agents, and of caches only that activity may be in one.
 """
 
 from __future__ import annotations
