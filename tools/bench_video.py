@@ -30,6 +30,10 @@ MEDIA = Path("cache/bench")
 SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
 K, CELL = 8, (320, 180)
 HOURS = (1, 10)
+FRESH = 200
+"""First of the development seeds whose worlds are measured: salient frames and activity were tried
+out on others."""
+NEAR_S = 0.3
 READERS = ("PyAV midpoint", "PyAV keyframe", "decord", "OpenCV", "torchcodec exact", "torchcodec approx.")
 
 
@@ -230,6 +234,65 @@ def atlasworld(folder: Path) -> None:
     print(f"  root grid, cold {root:.2f} s; of another world with the same clips and cache {shared:.2f} s")
 
 
+def shown_events(hours: float, count: int) -> None:
+    """Print how many of the events of drawn worlds the root grid shows, by sampling."""
+    cells: dict[str, list[list[bool]]] = {"midpoint": [], "salient": []}
+    wanted: dict[str, list[bool]] = {rule: [] for rule in cells}
+    frames = 0
+    for seed in ak.benchmarks.seeds("development")[FRESH : FRESH + count]:
+        world = ak.benchmarks.atlasworld(seed, hours * 3600, size=(320, 180))
+        targets = {event.id: event for question in world.questions for event in world.targets(question)}
+        for rule, found in cells.items():
+            view: View = ak.view(world.drawn, k=K, sampling=rule, cache=ak.Cache(None))
+            before, moments_s = world.drawn.frames_decoded, view.moments
+            frames += world.drawn.frames_decoded - before
+            shows = [
+                any(event.start_s <= at_s < event.end_s for event in world.script.events)
+                for at_s, cell in zip(moments_s, view.cells, strict=True)
+                if any(cell.overlaps(event.start_s, event.end_s) for event in world.script.events)
+            ]
+            found.append(shows)
+            wanted[rule] += [any(e.start_s <= at_s < e.end_s for at_s in moments_s) for e in targets.values()]
+    print(f"\n{count} drawn worlds of {hours * 60:.0f} minutes, root grid at K = {K}; development seeds")
+    for rule, found in cells.items():
+        hits, all_cells = sum(map(sum, found)), sum(map(len, found))
+        events = wanted[rule]
+        print(
+            f"  {rule:<10}{hits / all_cells:6.1%} of {all_cells} cells with an event show it; "
+            f"{sum(events) / len(events):6.1%} of {len(events)} events that questions are about are shown"
+        )
+    gains = [sum(a) / len(a) - sum(b) / len(b) for a, b in zip(cells["salient"], cells["midpoint"], strict=True)]
+    rng = np.random.default_rng(0)
+    means = [rng.choice(gains, len(gains)).mean() for _ in range(10_000)]
+    low, high = np.percentile(means, [2.5, 97.5])
+    print(f"  difference by world, 95 %: {low:+.1%} to {high:+.1%}; {frames / count:.0f} frames decoded for salient")
+
+
+def predicted_events(folder: Path, count: int) -> None:
+    """Print how well activity tells where the events and the cuts of encoded worlds are."""
+    ranks: list[float] = []
+    cuts = found = right = presumed = 0
+    took_s = 0.0
+    for seed in ak.benchmarks.seeds("development")[FRESH : FRESH + count]:
+        world = ak.benchmarks.atlasworld(seed, 600, size=(320, 180), directory=folder)
+        video, began = world.video, time.perf_counter()
+        activity = video.activity(ak.Cache(None))
+        took_s += time.perf_counter() - began
+        levels = np.array(activity.levels)
+        scenes_s = [scene.start_s for scene in world.script.scenes[1:]]
+        starts = {int(event.start_s / activity.step_s) for event in world.script.events}
+        others = sorted({*range(len(levels))} - starts - {int(cut_s / activity.step_s) for cut_s in scenes_s})
+        pairs = np.sign(levels[sorted(starts)][:, None] - levels[others][None])
+        ranks.append(float((pairs + 1).mean() / 2))
+        near = [[abs(cut_s - time_s) < NEAR_S for time_s in activity.cuts_s] for cut_s in scenes_s]
+        cuts, found = cuts + len(scenes_s), found + sum(map(any, near))
+        right += sum(map(any, zip(*near, strict=True)))
+        presumed += len(activity.cuts_s)
+    print(f"\nActivity of {count} worlds of 10 minutes, H.264 at 320×180: {took_s / count:.2f} s each, nothing decoded")
+    print(f"  AUC of a step's level for the start of an event, steps with cuts aside: {np.mean(ranks):.3f}")
+    print(f"  {found} of {cuts} cuts found within {NEAR_S} s; {right} of {presumed} presumed cuts are cuts")
+
+
 def goals(rows: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms: float) -> None:
     """Print each goal beside the figure reached."""
     exact, keyframe = rows["PyAV midpoint", hours], rows["PyAV keyframe", hours]
@@ -266,6 +329,9 @@ def main() -> int:
         print(json.dumps(measure(options.column[0], Path(options.column[1]))))
         return 0
     options.folder.mkdir(parents=True, exist_ok=True)
+    predicted_events(options.folder, 10)
+    for hours, count in ((1 / 6, 20), (1, 20), (10, 10)):
+        shown_events(hours, count)
     atlasworld(options.folder)
     table(options.folder)
     return 0

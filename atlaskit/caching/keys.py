@@ -36,6 +36,7 @@ VERSIONS = {
     "timing": 2,
     "features": 1,
     "clusters": 1,
+    "activity": 1,
 }
 """Version of each kind. Raise it when the code makes other entries: old ones are then unused."""
 
@@ -240,6 +241,15 @@ def clusters_key(features: str, *, count: int, of: Sequence[int] | None) -> str:
         of: Indices of the frames that were divided; None for all of them.
     """
     return entry_key("clusters", features=features, count=count, of=None if of is None else list(of))
+
+
+def activity_key(video: str) -> str:
+    """Return the key of how much changes in a file over time. Left out: the playlists it is in.
+
+    Args:
+        video: Fingerprint of the file.
+    """
+    return entry_key("activity", video=video)
 
 
 def transcript_key(sound: str, *, model: str, parameters: Mapping[str, Any]) -> str:

@@ -103,7 +103,8 @@ class View(LazyImage):
         """Time in seconds of each cell's frame.
 
         With `sampling="midpoint"` it is the cell's midpoint. The other rules search the file for
-        keyframes, without decoding; the result is cached.
+        keyframes, without decoding; "salient" decodes candidates: see `Video.moments`. The result
+        is cached.
         """
         if self.sampling == "midpoint":
             return tuple(cell.midpoint_s for cell in self.cells)
@@ -117,10 +118,12 @@ class View(LazyImage):
 
     def _find_moments(self) -> bytes:
         try:
-            found = [self.video.moment(cell.start_s, cell.end_s, self.sampling) for cell in self.cells]
+            found = self.video.moments([(cell.start_s, cell.end_s) for cell in self.cells], self.sampling)
         except FrameError:  # the midpoints are not cached; decoding their frames reports the error
             return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
-        return canonical_json(found).encode()
+        entry = canonical_json(found).encode()
+        is_other = self.sampling == "salient" and any(self.video.locate(at_s)[0].is_stand_in for at_s in found)
+        return Transient(entry) if is_other else entry
 
     @property
     def unreadable(self) -> frozenset[int]:

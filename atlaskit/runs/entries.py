@@ -15,6 +15,7 @@ from PIL import Image
 from atlaskit.caching.keys import IMAGES, VERSIONS, kind_of, lines_key, video_key
 from atlaskit.models.cached import read_failure_entry, read_reply_entry
 from atlaskit.models.transcription import read_transcript_entry
+from atlaskit.video.activity import parse_activity
 from atlaskit.video.fingerprint import playlist_fingerprint
 from atlaskit.video.records import parse_facts, parse_lines
 
@@ -75,6 +76,8 @@ def is_valid(key: str, value: bytes) -> bool:
                 return value in (b"0", b"1")
             case "moments" | "clusters":
                 return isinstance(json.loads(value), list)
+            case "activity":
+                return parse_activity(value) is not None
             case "timing":
                 return isinstance(json.loads(value), dict)
             case _:  # "served" and "habits" describe the machine that made them; "features" are made again

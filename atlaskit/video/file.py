@@ -11,8 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from atlaskit.caching.cache import Cache
+from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
+from atlaskit.video.activity import Activity, read_activity, remembered_activity
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.names import no_such_file
 from atlaskit.video.readers import Pixels, Reader
@@ -35,8 +36,8 @@ class VideoFile(Video):
         reader: Which library decodes the file.
         fingerprint: Identifies the content where it is known by other means, such as the script
             that a synthetic video was rendered from; None to hash the file.
-        cache: Where the video stream of a file without a reliable index is copied; None for
-            `./cache`.
+        cache: Where the video stream of a file without a reliable index is copied, and where its
+            activity is stored; None for `./cache`.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title.
         language: The language of the track that "embedded" reads.
 
@@ -59,6 +60,7 @@ class VideoFile(Video):
         _check_file(path)
         # A name that is not text on this machine must not break a record or a page.
         self.path, self.name = path, os.fsencode(path.name).decode(errors="replace")
+        self._cache = cache
         self._reader = _open_reader(path, reader, copies_folder(cache))
         self.duration_s, self.fps, self.size = self._reader.duration_s, self._reader.fps, self._reader.size
         self.fingerprint = fingerprint or file_fingerprint(path)
@@ -103,6 +105,11 @@ class VideoFile(Video):
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
         self.check_time(time_s)
         return self._reader.keyframes_around(time_s, until_s)
+
+    def activity(self, cache: Cache | None = None) -> Activity | None:
+        """Return how much changes over time. See `Video.activity`."""
+        cache = cache or self._cache or default_cache()
+        return remembered_activity(self.fingerprint, self.duration_s, cache, lambda: read_activity(self._reader))
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""

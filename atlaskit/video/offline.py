@@ -12,6 +12,7 @@ from pathlib import Path
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, VideoError
+from atlaskit.video.activity import Activity, cached_activity
 from atlaskit.video.file import ReaderName, VideoFile
 from atlaskit.video.playlist import Playlist, VideoSource, open_playlist, paths_of
 from atlaskit.video.readers import Pixels
@@ -57,6 +58,18 @@ class OfflineVideo(Video):
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the keyframes around a time; raise VideoError if the file is missing or wrong."""
         return self._open().keyframes_around(time_s, until_s)
+
+    def activity(self, cache: Cache | None = None) -> Activity | None:
+        """Return how much changes over time, from the cache, or from the file if it is there.
+
+        Raises:
+            VideoError: The file is another video.
+        """
+        cache = cache or self._cache
+        known = cached_activity(self.fingerprint, self.duration_s, cache)
+        if known is not None or self.path is None or not self.path.exists():
+            return known
+        return self._open().activity(cache)
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return a sound track of the file; raise VideoError if the file is missing or wrong."""

@@ -1,9 +1,9 @@
 """`Video`: the interface of every video: duration, frame rate, size, `frame(t)`, `frames`,
-`moment`, lines.
+`moment`, `activity`, lines.
 
 `frame(t)` is the frame that playing the video from its start shows at second t; second 0 is the
 first frame. How a file is decoded is the business of its reader. This module knows nothing of
-grids, caches or agents.
+grids or agents, and of caches only that activity may be in one.
 """
 
 from __future__ import annotations
@@ -11,25 +11,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
 from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.video.activity import Activity, cached_activity
 from atlaskit.video.readers import CORES, Pixels
+from atlaskit.video.salient import LONG_CELL_GOPS, THUMBNAIL, candidates, most_salient
 from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import Subtitles, SubtitleTrack
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Sampling = Literal["midpoint", "keyframe", "auto"]
+    from atlaskit.caching.cache import Cache
+
+Sampling = Literal["midpoint", "keyframe", "auto", "salient"]
 """Which frame represents an interval: see `Video.moment`."""
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
 LARGEST_SIDE_PX = 16384
-LONG_CELL_GOPS = 4
-"""With `sampling="auto"`, a keyframe represents an interval of at least this many GOPs."""
 
 
 class Video(ABC):
@@ -120,14 +123,37 @@ class Video(ABC):
             sampling: "midpoint" takes the midpoint (paper §3.1). "keyframe" takes the keyframe
                 nearest the midpoint, or the midpoint if the interval holds no keyframe: many times
                 cheaper, and up to half a GOP away. "auto" takes a keyframe only if the interval is
-                at least LONG_CELL_GOPS long.
+                at least LONG_CELL_GOPS GOPs long. "salient" takes, of CANDIDATES frames at equal
+                distances (keyframes, in such a long interval), the one that is least like all other
+                candidates of this interval and of the two beside it, or the midpoint of an interval
+                of fewer frames: see `moments` for what that costs.
 
         Raises:
             InputError: `sampling` is none of these.
-            FrameError: The keyframes of the file cannot be searched.
+            FrameError: The keyframes of the file cannot be searched; or a candidate could not be
+                read this time. One that can never be decoded is passed over.
+        """
+        return self.moments([(start_s, end_s)], sampling)[0]
+
+    def moments(self, intervals: Sequence[tuple[float, float]], sampling: Sampling = "midpoint") -> list[float]:
+        """Return the second whose frame represents each interval: see `moment`.
+
+        With "salient", at most CANDIDATES frames are requested for each interval, and for the one
+        before and the one after it; of intervals side by side, each once. A file decodes the frames
+        on the way to them too, unless they are keyframes, but none outside these intervals and the
+        rest of their GOPs. All of them count in `frames_decoded`. No other rule decodes anything.
+
+        Raises:
+            InputError: `sampling` is unknown.
+            FrameError: As for `moment`.
         """
         if sampling not in SAMPLINGS:
             raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}; got {sampling!r}.")
+        if sampling == "salient":
+            return self._salient_moments(intervals)
+        return [self._moment(start_s, end_s, sampling) for start_s, end_s in intervals]
+
+    def _moment(self, start_s: float, end_s: float, sampling: Sampling) -> float:
         middle_s = (start_s + end_s) / 2
         if sampling == "midpoint":
             return middle_s
@@ -136,6 +162,49 @@ class Video(ABC):
         if sampling == "auto" and (after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s)):
             return middle_s
         return min(inside, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
+
+    def _salient_moments(self, intervals: Sequence[tuple[float, float]]) -> list[float]:
+        keyframes = lru_cache(maxsize=None)(lambda time_s: self.keyframes_around(time_s, self.duration_s))
+
+        def found(start_s: float, end_s: float) -> list[float]:
+            start_s, end_s = max(start_s, 0.0), min(end_s, self.duration_s)
+            times_s = candidates(start_s, end_s, self.fps, keyframes) if start_s < end_s else []
+            return times_s if len(times_s) > 1 else []
+
+        own_s = [found(start_s, end_s) for start_s, end_s in intervals]
+        near_s = [
+            found(2 * start_s - end_s, start_s) + found(end_s, 2 * end_s - start_s) if own else []
+            for own, (start_s, end_s) in zip(own_s, intervals, strict=True)
+        ]
+        compared_s = sorted({time_s for times_s in (*own_s, *near_s) for time_s in times_s})
+        frames = self.try_frames(compared_s, THUMBNAIL) if compared_s else []
+        for frame in frames:
+            if isinstance(frame, FrameError) and not frame.is_lasting:
+                raise frame
+        seen = {at: frame for at, frame in zip(compared_s, frames, strict=True) if not isinstance(frame, FrameError)}
+        return [
+            most_salient(own, near, (start_s + end_s) / 2, seen)
+            for (start_s, end_s), own, near in zip(intervals, own_s, near_s, strict=True)
+        ]
+
+    def activity(self, cache: Cache | None = None) -> Activity | None:
+        """Return how much changes over time, and where the video cuts, without decoding anything.
+
+        It is worked out from the sizes of the packets of its files. The sample table of an MP4 or
+        MOV file tells them; others are read through once. The result is cached.
+
+        Args:
+            cache: Where it is read from and stored; None for the cache that the video was opened
+                with, or `./cache`.
+
+        Returns:
+            The activity; None if the video has no file, unless the cache knows it, or if its file
+            cannot be read this time.
+
+        Raises:
+            VideoError: The file is another video than the one that the cache knows.
+        """
+        return None if cache is None else cached_activity(self.fingerprint, self.duration_s, cache)
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the video's file. Nothing is decoded yet.

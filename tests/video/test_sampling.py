@@ -1,4 +1,4 @@
-"""Which frame represents a cell: that at the midpoint (paper §3.1), or a cheaper keyframe."""
+"""Which frame represents a cell: that at the midpoint (paper §3.1), a keyframe, a salient one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
-from atlaskit.video.video import Video
+from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 GOP = 10
 
@@ -56,11 +56,12 @@ def test_finding_keyframes_decodes_nothing(tmp_path: Path, video: Video) -> None
 
 def test_sampling_is_part_of_the_key_and_its_times_are_cached(tmp_path: Path, video: Video) -> None:
     view = ak.view(video, k=4, cell=64, cache=Cache(tmp_path))
-    views = [dataclasses.replace(view, sampling=rule) for rule in ("midpoint", "keyframe", "auto")]  # type: ignore[arg-type]
-    assert len({view.key for view in views}) == 3
+    views = [dataclasses.replace(view, sampling=rule) for rule in SAMPLINGS]
+    assert len({view.key for view in views}) == 4
     assert views[1].expand(3).sampling == "keyframe"
-    found = views[1].moments
-    assert dataclasses.replace(views[1], video=MissingVideo(video)).moments == found
+    for each in views[1:]:
+        found = each.moments
+        assert dataclasses.replace(each, video=MissingVideo(video)).moments == found
 
 
 class MissingVideo(Video):
@@ -77,9 +78,10 @@ class MissingVideo(Video):
         raise AssertionError
 
 
-def test_evidence_has_the_time_of_the_sampled_frame(tmp_path: Path, video: Video) -> None:
-    """Promise 4, with keyframe sampling."""
-    atlas = ak.Atlas(video, k=4, cell=64, sampling="keyframe", cache=Cache(tmp_path))
+@pytest.mark.parametrize("sampling", ["keyframe", "salient"])
+def test_evidence_has_the_time_of_the_sampled_frame(tmp_path: Path, video: Video, sampling: Sampling) -> None:
+    """Promise 4, with another sampling than that of midpoints."""
+    atlas = ak.Atlas(video, k=4, cell=64, sampling=sampling, cache=Cache(tmp_path))
     observation = atlas.reset()
     after = atlas.step(ak.AddToScratchpad((ak.Claim(5, "it", timestamp_s=19.0),)))
     (item,) = after.state.scratchpad
@@ -89,8 +91,8 @@ def test_evidence_has_the_time_of_the_sampled_frame(tmp_path: Path, video: Video
     assert frame_number(np.asarray(zoomed.image)) == round(item.timestamp_s * 25)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("sampling", ["keyframe", "auto"])
-def test_a_run_samples_keyframes_and_replays_from_the_cache(film: World, tmp_path: Path, sampling: str) -> None:
+@pytest.mark.parametrize("sampling", ["keyframe", "auto", "salient"])
+def test_a_run_samples_other_frames_and_replays_from_the_cache(film: World, tmp_path: Path, sampling: str) -> None:
     question = film.questions[0]
     cache = Cache(tmp_path)
     options = {"vlm": Oracle(film), "cell": 64, "k": 4, "cache": cache, "sampling": sampling}
@@ -102,5 +104,5 @@ def test_a_run_samples_keyframes_and_replays_from_the_cache(film: World, tmp_pat
 
 
 def test_an_unknown_sampling_raises_one_sentence(video: Video) -> None:
-    with pytest.raises(InputError, match="sampling is one of midpoint, keyframe, auto"):
+    with pytest.raises(InputError, match="sampling is one of midpoint, keyframe, auto, salient; got 'first'"):
         ak.view(video, sampling="first")  # type: ignore[arg-type]

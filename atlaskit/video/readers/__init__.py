@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.errors import FrameError
+from atlaskit.video.readers.sizes import PacketSizes
 
 Pixels = NDArray[np.uint8]
 """One frame, (height, width, 3), RGB."""
@@ -63,4 +64,15 @@ class Reader(ABC):
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.
 
         The second is None if there is none. Decodes nothing.
+        """
+
+    @abstractmethod
+    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
+        """Give `take` the size of each packet, in chunks, with times in seconds. Decodes nothing.
+
+        Returns:
+            Whether these are all packets, and not only those before damage that cannot be passed.
+
+        Raises:
+            VideoError: The file could not be read this time.
         """

@@ -63,3 +63,11 @@ def is_fragmented(path: Path) -> bool:
             return any(box.kind == b"moof" for box in boxes(file, 0, path.stat().st_size))
     except (OSError, struct.error):
         return False
+
+
+def track_id(file: BinaryIO, box: Box) -> int:
+    """Return the id in a track's header, a box `tkhd` (ISO 14496-12, 8.3.2)."""
+    file.seek(box.start)
+    file.seek(16 if file.read(4)[0:1] == b"\x01" else 8, 1)
+    (number,) = struct.unpack(">I", file.read(4))
+    return int(number)

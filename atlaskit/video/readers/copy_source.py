@@ -13,6 +13,7 @@ from av.packet import Packet
 
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.orientation import Orientation
+from atlaskit.video.readers.sizes import CHUNK, PacketSizes
 from atlaskit.video.readers.sources import PacketSource, StreamPacket, VideoPacket, check_unchanged, file_identity
 from atlaskit.video.readers.stream_copy import (
     CODEC_SHIFT,
@@ -81,6 +82,14 @@ class CopySource(PacketSource):
                 return
             self._next = index + 1
             yield self._packet(index)
+
+    def sizes(self) -> Iterator[PacketSizes]:
+        """Yield the sizes of all packets, in chunks, with times in ticks: the table holds them."""
+        for start in range(int(self._keyframes[0]), len(self._copy.table), CHUNK):
+            rows = self._copy.table[start : start + CHUNK]
+            rows = rows[(rows["flags"] & HIDDEN) == 0]
+            are_keyframes = (rows["flags"] & KEYFRAME).astype(bool)
+            yield PacketSizes(rows["pts"].astype(float), rows["size"].astype(np.int64), are_keyframes)
 
     def _packet(self, index: int) -> StreamPacket:
         pts, dts, duration, offset, size, flags = self._copy.table[index].item()

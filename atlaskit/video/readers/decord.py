@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from atlaskit.video.names import media_url
 from atlaskit.video.readers import TIME_STEP_S, Pixels, Reader
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.pyav import PyAVReader
+from atlaskit.video.readers.sizes import PacketSizes
 
 CHECKED_FRAMES = 16
 """Number of frames, spread over the file, that are compared with the default reader's."""
@@ -77,6 +78,10 @@ class DecordReader(Reader):
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
         return self._reference.keyframes_around(time_s, until_s)
+
+    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
+        """Give `take` the size of each packet, in chunks; return whether these are all of them."""
+        return self._reference.each_size(take)
 
     def _frame(self, index: int, size: tuple[int, int]) -> Pixels | FrameError:
         try:

@@ -35,6 +35,7 @@ from atlaskit.video.readers.gaps import KINDS_WITH_GAPS, has_gap, is_misplaced
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.palettes import Palettes
 from atlaskit.video.readers.picture import shown_size
+from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table
 from atlaskit.video.readers.sources import (
     Codec,
     PacketSource,
@@ -42,7 +43,9 @@ from atlaskit.video.readers.sources import (
     VideoPacket,
     check_unchanged,
     file_identity,
+    sizes_of,
 )
+from atlaskit.video.readers.survey import BAR_PACKETS, SHORT_S
 
 AnyPacket = TypeVar("AnyPacket", bound="Packet[Any]")
 
@@ -154,6 +157,26 @@ class FileSource(PacketSource):
                 self._palettes.complete(packet)
                 is_damaged = packet.is_corrupt or is_misplaced(packet, self._stream, self.kind)
                 yield StreamPacket(packet, self._current or self.codec, self._is_shown(packet), is_damaged)
+
+    def sizes(self) -> Iterator[PacketSizes]:
+        """Yield the sizes of all packets, in chunks, with times in ticks.
+
+        The sample table of an MP4 or MOV file tells them; other files are read through.
+        """
+        table = sizes_in_table(self.path, self._stream, self._index_delay) if self.kind == "mov" else None
+        return sizes_of(self._counted(self.packets_from(self.origin))) if table is None else table
+
+    def _counted(self, packets: Iterator[StreamPacket]) -> Iterator[StreamPacket]:
+        """Yield packets, and show how much of the file is read."""
+        from tqdm import tqdm  # here, so that `import atlaskit` stays light
+
+        what = f"{self.path.name}: the sizes of its packets are read, once"
+        with tqdm(total=self._container.size, unit="B", unit_scale=True, desc=what, delay=SHORT_S) as bar:
+            for number, found in enumerate(packets):
+                if number % BAR_PACKETS == 0 and found.packet.pos is not None:
+                    bar.update(found.packet.pos - bar.n)
+                yield found
+            bar.update((bar.total or bar.n) - bar.n)
 
     def _followed(self, packets: Iterator[AnyPacket]) -> Iterator[AnyPacket]:
         """Yield packets, and follow the codec of the video as they are read."""

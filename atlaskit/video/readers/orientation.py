@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from atlaskit.video.readers import Pixels
-from atlaskit.video.readers.boxes import Box, boxes
+from atlaskit.video.readers.boxes import Box, boxes, track_id
 from atlaskit.video.readers.elements import Projection, projection_of
 
 HALF_TURN = 180.0
@@ -120,12 +120,11 @@ def _display_matrix(file: BinaryIO, size: int, track_id: int) -> Matrix:
 
 def _track_header(file: BinaryIO, box: Box) -> tuple[int, Matrix]:
     """Return a track's id and its matrix (ISO 14496-12, 8.3.2)."""
+    number = track_id(file, box)
     file.seek(box.start)
     is_long = file.read(4)[0:1] == b"\x01"
-    file.seek(16 if is_long else 8, 1)
-    (track_id,) = struct.unpack(">I", file.read(4))
-    file.seek(4 + (8 if is_long else 4) + 16, 1)
-    return track_id, _matrix(file)
+    file.seek(box.start + (52 if is_long else 40))
+    return number, _matrix(file)
 
 
 def _movie_header(file: BinaryIO, box: Box) -> Matrix:

@@ -9,7 +9,7 @@ refers to are not decoded.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +24,7 @@ from atlaskit.video.readers.decoder import DecodeError, Decoder, StreamBreak
 from atlaskit.video.readers.demux import Demuxer
 from atlaskit.video.readers.open_files import note_use
 from atlaskit.video.readers.opening import open_source
+from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.targets import Targets
 
 ASSUMED_GOP_S = 2.0
@@ -86,6 +87,15 @@ class PyAVReader(Reader):
             except (*DECODE_ERRORS, VideoError) as error:
                 raise self._frame_error(_Failure(reason(error), not is_transient(error)), time_s) from error
         return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
+
+    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
+        """Give `take` the size of each packet, in chunks; return whether these are all of them."""
+        with self._lock:
+            try:
+                self._open()
+                return self._demuxer.each_size(take)
+            except DECODE_ERRORS as error:
+                raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
 
     def frame_times(self) -> list[float]:
         """Return the second of every frame, in order. Decodes nothing, but reads the whole file."""

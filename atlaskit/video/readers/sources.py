@@ -6,16 +6,19 @@ A source gives the facts of the stream and its packets from a keyframe on. It de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from av.packet import Packet
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.orientation import Orientation
+from atlaskit.video.readers.sizes import CHUNK, PacketSizes
 
 VideoPacket: TypeAlias = "Packet[VideoStream]"
 
@@ -116,6 +119,14 @@ class PacketSource(ABC):
     def following(self) -> Iterator[StreamPacket]:
         """Yield the packets after the last one that `packets_from` yielded."""
 
+    def sizes(self) -> Iterator[PacketSizes]:
+        """Yield the sizes of all packets, in chunks, with times in ticks.
+
+        Raises:
+            Exception: One of DECODE_ERRORS if the file cannot be read any further.
+        """
+        return sizes_of(self.packets_from(self.origin))
+
     @abstractmethod
     def gop_of(self, ticks: int) -> int | None:
         """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown.
@@ -126,6 +137,27 @@ class PacketSource(ABC):
     @abstractmethod
     def has_gap(self, pts: int, tick: int) -> bool:
         """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
+
+
+def sizes_of(packets: Iterable[StreamPacket]) -> Iterator[PacketSizes]:
+    """Yield the sizes of packets as they are read."""
+    times, sizes, keys = array("d"), array("q"), array("b")
+
+    def chunk() -> PacketSizes:
+        return PacketSizes(np.array(times, float), np.array(sizes, np.int64), np.array(keys, bool))
+
+    for found in packets:
+        packet = found.packet
+        if packet.pts is None or not found.is_shown:
+            continue
+        times.append(packet.pts)
+        sizes.append(packet.size)
+        keys.append(packet.is_keyframe)
+        if len(times) == CHUNK:
+            yield chunk()
+            del times[:], sizes[:], keys[:]
+    if times:
+        yield chunk()
 
 
 def file_identity(path: Path) -> tuple[int, int, int]:

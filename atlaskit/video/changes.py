@@ -1,0 +1,208 @@
+"""`Changes`: how much a video changes over time, and where it cuts, from the sizes of its packets.
+
+An encoder codes what it cannot predict from the frames before. So a frame in which much changes has
+a large packet, and a frame after a cut is coded like a keyframe, or as one. Nothing is decoded, and
+whatever the length of a video, the state here stays below some ten megabytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atlaskit.video.readers.sizes import PacketSizes
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+FINE_S = 0.5
+"""Length of a fine step, at least: two cuts are no nearer to each other."""
+FRAMES_OF_STEP = 4
+"""Frames in a fine step, at least, at a video's mean rate."""
+MOST_FINE = 1 << 17
+"""Fine steps of a video, at most: those of 18 hours."""
+MOST_STEPS = 20_000
+"""Steps of a video, at most; each is a whole number of fine steps. Those of ten hours last 2 s."""
+LOCAL_S = 60.0
+"""A step is compared with the minute around it, and with at least LEAST_LOCAL steps."""
+LEAST_LOCAL = 9
+FLOOR_BYTES = 16
+"""Bytes of a packet that holds headers only: a difference of less tells nothing."""
+
+MOST_KEYFRAMES = 1 << 17
+"""Keyframes whose rhythm is looked at; if there are more, it tells of no cut."""
+INTRA_SHARE = 0.9
+"""Share of keyframes from which a stream counts as one of keyframes alone."""
+REGULAR_SHARE, FEWEST_REGULAR = 0.2, 3
+"""A distance between keyframes belongs to the rhythm if at least this share of them has it."""
+CUT_LOCAL_S, CUT_PERCENTILE = 20.0, 90
+"""What is large is judged by this percentile of the largest packets of the steps around. Some
+encoders make a large packet every second or two; a cut every five seconds must still stand out."""
+CUT_OF_LARGEST = 1.5
+"""A packet at a cut has at least so many times those bytes."""
+CUT_OF_KEYFRAME = 0.5
+"""And at least this share of the bytes of the smaller keyframe beside it."""
+CUT_OF_MEAN = 0.1
+"""Of keyframes alone: a cut changes the size by at least this share of the mean size."""
+ROWS = 2048
+"""Windows that are sorted at a time, so that they take a few megabytes."""
+
+
+class Changes:
+    """What the packets of a video tell, added up in steps of equal length.
+
+    Attributes:
+        count: Number of steps.
+        step_s: Length of a step: all of them together are the whole video.
+        last_s: Time of the last frame that was taken; −1 before the first.
+    """
+
+    def __init__(self, duration_s: float, fps: float) -> None:
+        shortest_s = max(FINE_S, FRAMES_OF_STEP / fps)
+        fine = max(1, min(MOST_FINE, int(duration_s / shortest_s)))
+        self._each = math.ceil(fine / MOST_STEPS)
+        self.count = max(1, fine // self._each)
+        self.step_s, self._fps, self._duration_s = duration_s / self.count, fps, duration_s
+        self._fine = self.count * self._each
+        self._fine_s = duration_s / self._fine
+        self._coded, self._swings, self._all = (_Sums(self._fine) for _ in range(3))
+        self._keyframes: list[tuple[Floats, Integers]] = []
+        self._keyframe_count, self._last_size = 0, -1
+        self.last_s = -1.0
+
+    def take(self, packets: PacketSizes) -> None:
+        """Add some packets, in the order of the file; frames outside the video do not count."""
+        inside = (packets.times >= 0) & (packets.times < self._duration_s)
+        times, sizes = packets.times[inside], packets.sizes[inside]
+        are_keyframes = packets.are_keyframes[inside]
+        if not len(times):
+            return
+        sizes = np.maximum(sizes, 0)  # a broken table may tell anything
+        steps = np.minimum((times / self._fine_s).astype(np.int64), self._fine - 1)
+        before = np.concatenate([[self._last_size if self._last_size >= 0 else sizes[0]], sizes[:-1]])
+        coded = ~are_keyframes
+        self._all.add(steps, times, sizes)
+        self._swings.add(steps, times, np.abs(sizes - before))
+        self._coded.add(steps[coded], times[coded], sizes[coded])
+        self._keyframe_count += int(are_keyframes.sum())
+        if self._keyframe_count <= MOST_KEYFRAMES:
+            self._keyframes.append((times[are_keyframes], sizes[are_keyframes]))
+        self._last_size, self.last_s = int(sizes[-1]), max(self.last_s, float(times.max()))
+
+    def levels(self, until_s: float = math.inf) -> Floats:
+        """Return the bytes of each step over their local median; 1.0 is as usual.
+
+        Keyframes cost bytes wherever they stand, so each counts like a mean frame of its step. A
+        stream of keyframes alone has the changes of their size instead of the size. A step of which
+        nothing is known is as usual.
+
+        Args:
+            until_s: Where the packets end that could be read: later steps are unknown.
+        """
+        frames, coded = self._coarse(self._all.count), self._coarse(self._coded.count)
+        if self._is_intra:
+            amount, known = self._coarse(self._swings.total), np.ones(self.count, bool)
+        else:
+            amount = self._coarse(self._coded.total) * frames / np.maximum(coded, 1)
+            known = (coded > 0) | (frames == 0)
+        known &= np.arange(self.count) * self.step_s < until_s
+        if not known.any():
+            return np.ones(self.count)
+        steps = np.arange(self.count)
+        usual = _around(np.interp(steps, steps[known], amount[known]), 50, LOCAL_S / self.step_s)
+        floor = FLOOR_BYTES * max(1.0, self._fps * self.step_s)
+        return np.where(known, (amount + floor) / (usual + floor), 1.0)
+
+    def cuts_s(self) -> list[float]:
+        """Return the times of presumed cuts, in order, no two nearer than a fine step.
+
+        They are the keyframes that come earlier than the rhythm of the others, and the frames whose
+        packets are far larger than those around. B-frames after a cut may copy the frame that
+        follows them: then that one is found, a few frames late. What changes the picture at once,
+        like an object that pops up, may be taken for a cut.
+        """
+        cuts: list[float] = []
+        for time_s in sorted(self._large() if self._is_intra else [*self._irregular(), *self._large()]):
+            if time_s > 0 and (not cuts or time_s - cuts[-1] >= self._fine_s):
+                cuts.append(time_s)
+        return cuts
+
+    @property
+    def _is_intra(self) -> bool:
+        return bool(self._keyframe_count >= INTRA_SHARE * self._all.count.sum())
+
+    def _coarse(self, values: Floats) -> Floats:
+        """Return the sum of the fine values in each step."""
+        sums: Floats = values.reshape(self.count, self._each).sum(axis=1)
+        return sums
+
+    # --- cuts -------------------------------------------------------------------------------------
+
+    def _large(self) -> list[float]:
+        """Return the times of the largest packets of steps that stand out."""
+        sums = self._swings if self._is_intra else self._coded
+        if self._is_intra:
+            least = CUT_OF_MEAN * self._all.total.sum() / max(1.0, self._all.count.sum())
+        else:
+            times, sizes = self._all_keyframes()
+            if not len(times):
+                return []
+            after = np.searchsorted(times, sums.largest_s)
+            beside = np.minimum(sizes[np.maximum(after - 1, 0)], sizes[np.minimum(after, len(sizes) - 1)])
+            least = CUT_OF_KEYFRAME * beside
+        usual = _around(sums.largest, CUT_PERCENTILE, CUT_LOCAL_S / self._fine_s)
+        are_cuts = (sums.largest > least) & (sums.largest > CUT_OF_LARGEST * usual)
+        return [float(time_s) for time_s in sums.largest_s[are_cuts]]
+
+    def _irregular(self) -> list[float]:
+        """Return the times of keyframes that come earlier than the rhythm of the others."""
+        times, _ = self._all_keyframes()
+        if len(times) < 3:
+            return []
+        lengths = [int(length) for length in np.round(np.diff(times) * self._fps)]
+        counts = Counter(lengths)
+        frequent = max(FEWEST_REGULAR, REGULAR_SHARE * len(lengths))
+        alike = {length: counts[length - 1] + counts[length] + counts[length + 1] for length in counts}
+        return [
+            float(time_s)
+            for time_s, length in zip(times[1:], lengths, strict=True)
+            if alike[length] < frequent and length < max(lengths) - 1
+        ]
+
+    def _all_keyframes(self) -> tuple[Floats, Integers]:
+        """Return the times and sizes of the keyframes, in order of time; none if too many."""
+        if not self._keyframes or self._keyframe_count > MOST_KEYFRAMES:
+            return np.zeros(0), np.zeros(0, np.int64)
+        times, sizes = (np.concatenate(column) for column in zip(*self._keyframes, strict=True))
+        order = np.argsort(times, kind="stable")
+        return times[order], sizes[order]
+
+
+class _Sums:
+    """How many values each step has, their sum, and the largest with its time."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.total = np.zeros(count), np.zeros(count)
+        self.largest, self.largest_s = np.zeros(count), np.zeros(count)
+
+    def add(self, steps: Integers, times: Floats, values: Integers) -> None:
+        self.count += np.bincount(steps, minlength=len(self.count))
+        self.total += np.bincount(steps, values, minlength=len(self.count))
+        order = np.argsort(values, kind="stable")  # of several values of one step, the last one is stored
+        steps, times, values = steps[order], times[order], values[order]
+        larger = values > self.largest[steps]
+        self.largest[steps[larger]], self.largest_s[steps[larger]] = values[larger], times[larger]
+
+
+def _around(values: Floats, percentile: float, window: float) -> Floats:
+    """Return a percentile of the values in a window around each value.
+
+    Beyond the ends, the values are mirrored.
+    """
+    reach = max(LEAST_LOCAL, int(window)) // 2
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(values, reach, mode="symmetric"), 2 * reach + 1)
+    parts = [np.percentile(windows[start : start + ROWS], percentile, axis=1) for start in range(0, len(values), ROWS)]
+    return np.concatenate(parts)
