@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from atlaskit.agents.task import Task, WorkerResult
 from atlaskit.environment.memory import DeadZones
-from atlaskit.runs.events import interval_s
+from atlaskit.runs.events import interval_s, shift_data
 
 T = TypeVar("T")
 
@@ -23,7 +23,8 @@ T = TypeVar("T")
 class Dispatcher:
     """Runs workers in parallel, and one other job beside them."""
 
-    explore: Callable[[Task], WorkerResult]
+    explore: Callable[..., WorkerResult]
+    """Explores a task; see `Worker.explore`."""
     threads: int
     """Workers that run at the same time."""
     cancel: Flag
@@ -49,8 +50,14 @@ class Dispatcher:
                 raise
 
 
-def assign_data(tasks: Sequence[Task], dead_zones: DeadZones) -> dict[str, Any]:
-    """Return the data of the event that records the tasks of a round."""
+def assign_data(tasks: Sequence[Task], dead_zones: DeadZones, slots: Sequence[int] | None = None) -> dict[str, Any]:
+    """Return the data of the event that records the tasks that are handed out together.
+
+    Args:
+        tasks: The tasks.
+        dead_zones: The dead zones that the workers know.
+        slots: Numbers of the workers, where these are not the places in the list.
+    """
     sorties = [
         {
             "path": list(task.region.path),
@@ -58,6 +65,8 @@ def assign_data(tasks: Sequence[Task], dead_zones: DeadZones) -> dict[str, Any]:
             "traversal": task.traversal,
             "calls": task.allotment.calls,
             "had_evidence": list(task.known_evidence.labels),
+            **({"worker": task.worker} if slots is not None else {}),
+            **shift_data(task.region),
         }
         for task in tasks
     ]

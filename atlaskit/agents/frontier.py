@@ -15,8 +15,9 @@ from typing import Literal
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 
-Source = Literal["root", "marked", "suggested"]
-"""Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
+Source = Literal["root", "marked", "suggested", "again"]
+"""Why a region is queued: a root cell, a cell a worker marked, a time that a review named, or a
+second look at a region that was explored."""
 
 VIRTUAL_LOSS = 1.0
 """What a region loses while a region that overlaps it is explored."""
@@ -114,6 +115,18 @@ class Frontier:
         for grid in grids:
             if grid not in self._visits and grid not in self._open:
                 self._put(Region(grid, "marked", score))
+
+    def reopen(self, shifted: Iterable[Grid]) -> tuple[Grid, ...]:
+        """Queue regions that were visited, shifted by half a cell; return them.
+
+        Each has half of the score that it had, so that the likeliest comes first until the master
+        scores them again.
+        """
+        grids = tuple(shifted)
+        for grid in grids:
+            before = self._visits.get(replace(grid, shift=0))
+            self._put(Region(grid, "again", ((before and before.score) or 0.0) / 2))
+        return grids
 
     def best(self, count: int, among: Callable[[Region], bool] = lambda region: True) -> list[Grid]:
         """Return the regions to explore next, best first; the queue does not change.

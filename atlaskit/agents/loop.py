@@ -1,53 +1,70 @@
-"""`Search`: the rounds of a run (paper §3.2): probe, parallel workers, merge, review,
-what each of the master's calls adds to the trace, and when it stops.
+"""`Search`: what a run does (paper §3.2): plan, probe, hand regions to workers, merge, review,
+look again, decide; and what each of these adds to the trace.
 
-Three promises rest on this module:
+A schedule decides when each is done: `schedules.rounds`, or `schedules.continuous`. A call of the
+master has two halves: the first makes the call and changes nothing, so that it can run beside
+workers; the second applies the reply, at a fixed point of the schedule.
 
-* **Order does not matter.** What each worker of a round may know and spend is fixed before the
-  round's workers start, and so is what the probe beside them sees. Results are merged in the order
-  in which the regions were handed out. With a deterministic model, the outcome does not depend on
-  the number of threads or on their timing.
+Three promises rest on this module and the schedules:
+
+* **Order does not matter.** What each worker may know and spend is fixed before it starts, and so
+  is what a call of the master sees. Results are merged in an order that does not depend on time.
+  With a deterministic model, the outcome does not depend on the number of threads or on their
+  timing.
 * **A failure costs a step, not a region.** A failed call counts against the budget. The evidence
-  found before is kept, and the region or the next round can try again.
+  found before is kept, and the region can be tried again.
 * **Budgets are hard.** The search checks the budget before each call, and keeps enough of it for
   the decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from atlaskit.agents.budget import Meter
+from atlaskit.agents.budget import Allotment, Charge, Meter
 from atlaskit.agents.dispatch import Dispatcher, assign_data
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master
-from atlaskit.agents.master_calls import MasterCall, MasterCalls
-from atlaskit.agents.options import SearchLimits
+from atlaskit.agents.master_calls import MasterCall, MasterCalls, spent
+from atlaskit.agents.options import Refinements, SearchLimits
 from atlaskit.agents.review import (
+    Judgement,
     cells_to_explore,
     choices_weighed,
     intervals_to_explore,
     is_sufficient,
     labels_to_erase,
 )
-from atlaskit.agents.state import SearchState
+from atlaskit.agents.state import SearchState, halted_report
 from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_round, strategy_name
 from atlaskit.agents.task import Task, WorkerResult
+from atlaskit.agents.votes import Votes
 from atlaskit.environment.observation import Observation
 from atlaskit.models.protocol import Reply
 from atlaskit.runs.events import Event, sheet_data, view_data
 
 Stop = Literal[
-    "sufficient", "explored", "depth", "rounds", "calls", "tokens", "effective_tokens", "usd", "seconds", "model"
+    "sufficient",
+    "explored",
+    "unpromising",
+    "depth",
+    "rounds",
+    "calls",
+    "tokens",
+    "effective_tokens",
+    "usd",
+    "seconds",
+    "model",
 ]
 """Why a search ended.
 
 * Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.
-* Workers: "explored", because the strategy chose no more regions.
+* Workers: "explored", because the strategy chose no more regions; or "unpromising", because by the
+  run's own record the next visit is worth too little.
 * Global: "rounds" or one of the budget's limits is used up, or the "model" does not answer.
 """
 
@@ -79,14 +96,15 @@ class Probe:
 
 @dataclass
 class Search:
-    """One run: its rounds, and the decision.
+    """One run: the state that its schedule changes, and the ways to change it.
 
-    The first group of fields never changes; the second is what the rounds change.
+    The first group of fields never changes.
     """
 
     master: Master
     dispatcher: Dispatcher
     limits: SearchLimits
+    refinements: Refinements
     strategy: Strategy | None
     """The strategy that the caller chose; None lets the master choose."""
     meter: Meter
@@ -97,9 +115,7 @@ class Search:
     plan: Plan = field(init=False)
     """Made by the first call of the run."""
     rounds: int = 0
-    """The number of the current round; 0 before the first."""
-    has_scores: bool = False
-    """Whether the probe for the next round has been made."""
+    """How often regions were handed out; 0 before the first time."""
     verdict: Verdict = Verdict()
 
     def __post_init__(self) -> None:
@@ -112,22 +128,14 @@ class Search:
         """The last failure of the master or of a whole round; empty if there was none."""
         return self.calls.health.failure
 
-    def run(self) -> Stop:
-        """Explore until something ends the search; return what did."""
+    def run(self, schedule: Callable[[Search], Stop]) -> Stop:
+        """Explore by a schedule until something ends the search; return what did."""
         if not self.state.frontier.open:
             return "depth"
         if (limit := self.meter.exhausted()) is not None:
             return limit
         self.plan = self.make_plan()
-        while self.state.frontier.open:
-            if self.limits.is_last(self.rounds):
-                return "rounds"
-            if (stop := self.must_stop()) is not None:
-                return stop
-            self.rounds += 1
-            if (stop := self.run_round()) is not None:
-                return stop
-        return "explored"
+        return schedule(self)
 
     def must_stop(self) -> Stop | None:
         """Return the limit that is reached, or why no replies come; None if neither holds."""
@@ -160,47 +168,23 @@ class Search:
         self.calls.settle(call, self.rounds, data)
         return plan
 
-    def run_round(self) -> Stop | None:
-        """Probe, send workers, merge their results and review; return a stop, or None to go on."""
-        if not (self.has_scores and self.state.frontier.scored):
-            self.apply_scores(self.probe())
-            if (stop := self.silence() or self.meter.exhausted()) is not None:
-                return stop
-        assignments = plan_round(
-            self.plan.strategy, self.state.frontier, workers=self.limits.workers, steps=self.limits.steps
-        )
-        if not assignments:
-            return "explored"
-        self.calls.health.record_round(self.send(assignments))
-        if (stop := self.silence()) is not None:
-            return stop
-        if self.shown_labels() == self.verdict.labels:
-            return self.conclusion()  # no new evidence to judge
-        limit = self.meter.exhausted()
-        if limit in (None, "calls"):  # one of the calls reserved from workers is for this review
-            self.review()
-            return self.conclusion()
-        return limit
+    def prober(self, ahead: bool = False) -> Callable[..., Probe]:
+        """Return the call that scores cells of the masked root grid as it is now.
 
-    def probe(self, ahead: bool = False) -> Probe:
-        """Ask the master to score cells of the masked root grid; this changes nothing here.
+        The function that is returned changes nothing here. Its argument is the number of attempts
+        that the call may take; by default what the budget has left.
 
         Args:
-            ahead: Whether the probe is for the next round and runs beside the workers of this one.
+            ahead: Whether the probe runs beside workers.
         """
-        cells, root = self.state.frontier.cells, self.observe_root()
-        call = self.calls.attempt(
-            "probe",
-            lambda attempts: self.master.probe(
-                self.plan.search_task, root, cells, 2 * self.limits.workers, self.state.scratchpad, attempts
-            ),
-        )
-        return Probe(call, {"view": view_data(root), "offered": list(cells), "ahead": ahead})
+        cells, root, scratchpad = self.state.frontier.cells, self.observe_root(), self.state.scratchpad
+        top, data = 2 * self.limits.workers, {"view": view_data(root), "offered": list(cells), "ahead": ahead}
+        complete = partial(self.master.probe, self.plan.search_task, root, cells, top, scratchpad)
+        return lambda left=None: Probe(self.calls.attempt("probe", complete, left), data)
 
-    def apply_scores(self, probe: Probe) -> None:
-        """Rank the frontier by the scores of a probe, if it got any."""
+    def apply_scores(self, probe: Probe) -> bool:
+        """Rank the frontier by the scores of a probe; return whether it got any."""
         reply, offered, frontier = probe.call.reply, probe.data["offered"], self.state.frontier
-        self.has_scores = reply is not None
         data: dict[str, Any] = {}
         if reply is not None:
             scores: dict[int, float] = {}
@@ -212,27 +196,27 @@ class Search:
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(offered, 0.0))
         self.calls.settle(probe.call, self.rounds, {**probe.data, **data})
+        return reply is not None
 
-    def send(self, assignments: Sequence[Assignment]) -> list[WorkerResult]:
-        """Run a round's workers, with the next probe beside them, and merge what they return."""
-        steps = [assignment.steps for assignment in assignments]
-        is_last = self.limits.is_last(self.rounds)
-        ahead = self.limits.look_ahead and not is_last and self.meter.can_look_ahead(steps)
-        tasks = self.tasks(assignments, ahead)
+    def choose(self, workers: int) -> list[Assignment]:
+        """Return the regions that the strategy explores next, at most so many."""
+        return plan_round(self.plan.strategy, self.state.frontier, workers=workers, steps=self.limits.steps)
+
+    def hand_out(self, tasks: Sequence[Task], slots: Sequence[int] | None = None) -> None:
+        """Take the regions of tasks out of the frontier, and record that workers explore them.
+
+        Args:
+            tasks: The tasks.
+            slots: Numbers of the workers, where these are not the places in the list.
+        """
         for task in tasks:
             self.state.frontier.hand_out(task.region)
-        self.log.add(Event("assign", self.rounds, data=assign_data(tasks, self.state.dead_zones)))
-        looks_ahead = ahead and self.state.frontier.cells
-        results, probe = self.dispatcher.run(tasks, partial(self.probe, ahead=True) if looks_ahead else None)
-        self.merge(results)
-        self.has_scores = False
-        if probe:
-            self.apply_scores(probe)
-        return results
+        self.log.add(Event("assign", self.rounds, data=assign_data(tasks, self.state.dead_zones, slots)))
 
-    def tasks(self, assignments: Sequence[Assignment], ahead: bool) -> list[Task]:
-        """Return the tasks of a round: fewer than the assignments where the budget is short."""
-        allotments = self.meter.allot([assignment.steps for assignment in assignments], ahead)
+    def tasks(
+        self, assignments: Sequence[Assignment], allotments: Sequence[Allotment], slots: Sequence[int] | None = None
+    ) -> list[Task]:
+        """Return the tasks of some assignments: fewer where there are fewer allotments."""
         return [
             Task(
                 search_task=self.plan.search_task,
@@ -240,7 +224,7 @@ class Search:
                 dead_zones=self.state.dead_zones,
                 allotment=allotment,
                 round=self.rounds,
-                worker=number,
+                worker=number if slots is None else slots[number],
                 traversal=assignment.traversal,
                 plateau=self.limits.plateau_of(assignment.steps),
                 known_evidence=self.state.scratchpad.within(assignment.region.start_s, assignment.region.end_s),
@@ -249,27 +233,51 @@ class Search:
         ]
 
     def merge(self, results: Sequence[WorkerResult]) -> None:
-        """Merge the results of a round, in the order in which the regions were handed out."""
+        """Merge the results of workers, in the order in which the regions were handed out."""
         for result in results:
             self.log.events.extend(result.events)  # already emitted by the worker
             self.meter.charge("worker", result.charge, result.largest, result.longest_s)
-        for number, data in enumerate(self.state.merge(results)):
-            self.log.add(Event("report", self.rounds, number, data))
+        for result, data in zip(results, self.state.merge(results), strict=True):
+            self.log.add(Event("report", result.round, result.worker, data))
 
-    def review(self) -> None:
-        """Judge the evidence, erase what does not belong, queue what to explore next (§3.2).
+    def merge_part(self, result: WorkerResult, made: int) -> None:
+        """Record the first calls of a visit that the end of the search cut short.
 
-        If the call fails, nothing changes, and the next round reviews again.
+        Its evidence is dropped, since no review has seen it. Calls that it made beyond those were
+        paid and are no part of the run.
         """
-        state, root, sheet = self.state, self.observe_root(), self.master.sheet(self.state.scratchpad)
-        cells, views = state.frontier.cells, {"view": view_data(root), "sheet": sheet_data(sheet)}
-        call = self.calls.attempt(
-            "review",
-            lambda attempts: self.master.review(self.plan.search_task, root, cells, state.scratchpad, attempts),
-        )
+        charges = result.step_charges
+        self.log.events.extend(result.events[:made])
+        self.meter.charge("worker", sum(charges[:made], Charge()), result.largest, result.longest_s)
+        self.meter.charge_surplus("worker", sum(charges[made:], Charge()))
+        self.log.add(Event("report", result.round, result.worker, halted_report(result)))
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is evidence that no review has judged."""
+        return self.shown_labels() != self.verdict.labels
+
+    def reviewer(self) -> Callable[..., Judgement]:
+        """Return the call that judges the evidence as it is now (§3.2).
+
+        The function that is returned changes nothing here. Its argument is the number of attempts
+        that the call may take; by default what the budget has left.
+        """
+        root, sheet = self.observe_root(), self.master.sheet(self.state.scratchpad)
+        labels, views = sheet.scratchpad.labels, {"view": view_data(root), "sheet": sheet_data(sheet)}
+        cells, scratchpad = self.state.frontier.cells, self.state.scratchpad
+        complete = partial(self.master.review, self.plan.search_task, root, cells, scratchpad)
+        return lambda left=None: Judgement(self.calls.attempt("review", complete, left), labels, views)
+
+    def apply_judgement(self, judgement: Judgement) -> None:
+        """Erase evidence that does not belong, and queue what to explore next (§3.2).
+
+        If the call failed, nothing changes, and the next review judges again.
+        """
+        state, call = self.state, judgement.call
         if call.reply is None:
             self.verdict = Verdict(False, self.verdict.labels)
-            self.calls.settle(call, self.rounds, views)
+            self.calls.settle(call, self.rounds, judgement.views)
             return
         answer = call.reply.answer
         erased = labels_to_erase(answer)
@@ -279,9 +287,10 @@ class Search:
         # An interval as long as a root cell means that cell; a shorter one is a region.
         root_cells = [*cells_to_explore(answer), *(grid.path[0] for grid in regions if grid.depth == 1)]
         queued = state.suggest(root_cells, (grid for grid in regions if grid.depth > 1))
-        self.verdict = Verdict(is_sufficient(answer), self.shown_labels())
+        left = tuple(label for label in judgement.labels if label not in erased)
+        self.verdict = Verdict(is_sufficient(answer), left if erased else judgement.labels)
         data = {
-            **views,
+            **judgement.views,
             "reasoning": answer.reasoning,
             "choices": [choice.model_dump() for choice in choices_weighed(answer)],
             "conclusion": answer.conclusion.model_dump(),
@@ -296,8 +305,30 @@ class Search:
         """Return "sufficient" if the last review said so and there were enough rounds."""
         return "sufficient" if self.verdict.is_sufficient and self.rounds >= self.limits.min_rounds else None
 
+    def can_look_again(self) -> bool:
+        """Open again what was ruled out, between the frames that were seen; return whether any is.
+
+        This happens once in a run. What it rules out a second time stays so.
+        """
+        if not self.refinements.second_look or self.state.has_reopened or self.verdict.is_sufficient:
+            return False
+        grids = self.state.reopen(self.master.atlas.rules.max_depth)
+        if grids:
+            zones_s = [list(span) for span in self.state.dead_zones.intervals]
+            data = {"paths": [list(grid.path) for grid in grids], "dead_zones_s": zones_s}
+            self.log.add(Event("reopen", self.rounds, data=data))
+        return bool(grids)
+
+    def is_unpromising(self) -> bool:
+        """Return whether the next visit is expected to find too little for its calls."""
+        least = self.refinements.stop_below
+        return least is not None and self.rounds >= self.limits.min_rounds and self.state.worth_of_next() < least
+
     def decide(self) -> Reply | None:
         """Answer from the evidence, or from the root grid if there is none (paper §3.2).
+
+        With votes, the answer that most replies give counts; later ones are only asked for while
+        they can change it.
 
         Returns:
             The reply; None if the call failed, must fail, or the budget has no call left.
@@ -306,8 +337,16 @@ class Search:
             return None
         scratchpad = self.state.scratchpad
         root, sheet = (None, self.master.sheet(scratchpad)) if len(scratchpad) else (self.observe_root(), None)
-        call = self.calls.attempt("decision", lambda attempts: self.master.decide(scratchpad, root, attempts))
         views = {"view": root and view_data(root), "sheet": sheet and sheet_data(sheet)}
+        votes = Votes(self.master.question, self.refinements.votes)
+        left = self.meter.calls_left()
+        while votes.is_open and (left is None or left > spent(votes.calls)):
+            vote, allowed = len(votes.calls), None if left is None else left - spent(votes.calls)
+            complete = partial(self.master.decide, scratchpad, root, vote=vote)
+            votes.calls.append(self.calls.attempt("decision", complete, allowed))
+        for other in votes.others:
+            self.calls.settle(other, self.rounds, is_vote=True)
+        call = votes.winner
         answer = {"answer": call.reply.answer.model_dump()} if call.reply else {}
         self.calls.settle(call, self.rounds, {**views, **answer})
         return call.reply

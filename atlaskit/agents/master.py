@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
@@ -34,6 +34,8 @@ class Master:
     """When retries must end, on the clock of `time.monotonic`."""
     cancel: threading.Event | None = None
     """Set when the run is interrupted."""
+    first_sample: int = 0
+    """Number of the sample of the first vote; each further vote has the next one."""
 
     def extract_task(self, chooses_traversal: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Turn the question into a search task, and choose a traversal if asked to.
@@ -71,14 +73,26 @@ class Master:
         return self._complete(call, max_attempts)
 
     def decide(
-        self, scratchpad: Scratchpad, root: Observation | None = None, max_attempts: int = MAX_ATTEMPTS
+        self,
+        scratchpad: Scratchpad,
+        root: Observation | None = None,
+        max_attempts: int = MAX_ATTEMPTS,
+        vote: int = 0,
     ) -> Reply:
-        """Answer from the evidence frames, or from the masked root grid if `root` is given."""
+        """Answer from the evidence frames, or from the masked root grid if `root` is given.
+
+        Args:
+            scratchpad: The evidence.
+            root: The masked root grid, to answer from it instead.
+            max_attempts: The attempts that the call may take.
+            vote: Number of the vote, from 0; a model with a temperature may answer each otherwise.
+        """
         if root is not None:
-            return self._complete(GlanceCall(self.question, root), max_attempts)
+            return self._complete(GlanceCall(self.question, root), max_attempts, self.first_sample + vote)
         sheet, duration_s = self.sheet(scratchpad), self.atlas.rules.duration_s
         left_out = len(scratchpad) - len(sheet.scratchpad)
-        return self._complete(DecisionCall(self.question, duration_s, sheet, left_out), max_attempts)
+        call = DecisionCall(self.question, duration_s, sheet, left_out)
+        return self._complete(call, max_attempts, self.first_sample + vote)
 
     def cite(self, cells: Sequence[int], dead_zones: DeadZones, scratchpad: Scratchpad) -> Scratchpad:
         """Return a scratchpad with the root cells that an answer cites as evidence.
@@ -108,11 +122,13 @@ class Master:
         return self.atlas.sheet(scratchpad)
 
     def _complete(
-        self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int
+        self,
+        call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall,
+        max_attempts: int,
+        sample: int = 0,
     ) -> Reply:
-        return self.model.complete(
-            call.request(), max_attempts=max_attempts, deadline_s=self.deadline_s, cancel=self.cancel
-        )
+        request = replace(call.request(), sample=sample)
+        return self.model.complete(request, max_attempts=max_attempts, deadline_s=self.deadline_s, cancel=self.cancel)
 
 
 def prediction(question: Question, answer: Any) -> Answered:

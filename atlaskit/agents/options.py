@@ -1,4 +1,5 @@
-"""Frozen groups of the keywords of `ask`: `GridSettings`, `SearchLimits`, `CacheMode`.
+"""Frozen groups of the keywords of `ask`: `GridSettings`, `SearchLimits`, `Refinements` and
+`CacheMode`.
 
 `ask` takes keywords; it packs them into these frozen objects and passes the objects inward:
 `GridSettings` to the environment, `SearchLimits` to the search, `CacheMode` to the model.
@@ -6,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache
@@ -19,6 +20,9 @@ from atlaskit.models.families import family_of
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
 from atlaskit.video.video import Sampling, Video
+
+SCHEDULE_NAMES = ("rounds", "continuous")
+"""The names that `schedule` can have."""
 
 
 def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
@@ -126,6 +130,37 @@ class SearchLimits:
     def is_last(self, rounds: int) -> bool:
         """Return whether no round may follow after so many."""
         return self.max_rounds is not None and rounds >= self.max_rounds
+
+
+@dataclass(frozen=True)
+class Refinements:
+    """Where a search goes beyond the paper's; by default nowhere.
+
+    Raises:
+        InputError: If a value is not one that the option takes.
+    """
+
+    schedule: str = "rounds"
+    """The name of a schedule: see `schedules`."""
+    second_look: bool = False
+    """Whether ruled-out regions are opened again, between the frames that were seen."""
+    votes: int = 1
+    """The most decisions of which the majority counts."""
+    stop_below: float | None = None
+    """The search ends when a call of the next visit is expected to bring less than so much new
+    evidence; None means never."""
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULE_NAMES:
+            raise InputError(f"schedule is one of {', '.join(SCHEDULE_NAMES)}; got {self.schedule!r:.80}.")
+        check_whole("votes", self.votes)
+        is_number = isinstance(self.stop_below, int | float) and not isinstance(self.stop_below, bool)
+        if self.stop_below is not None and not (is_number and 0 < self.stop_below <= 1):
+            raise InputError(f"stop_below is a number above 0 and at most 1, or None; got {self.stop_below!r:.80}.")
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what is refined, as the settings of a run hold it: nothing by default."""
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
 
 @dataclass(frozen=True)

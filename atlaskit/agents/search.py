@@ -10,9 +10,11 @@ from atlaskit.agents.dispatch import Dispatcher
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.loop import Search, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
-from atlaskit.agents.options import CacheMode, GridSettings, SearchLimits, fit_for, recorded_fit
+from atlaskit.agents.options import CacheMode, GridSettings, Refinements, SearchLimits, fit_for, recorded_fit
+from atlaskit.agents.schedules import SCHEDULES, Schedule
 from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
 from atlaskit.agents.suitability import warn_if_unsuitable
+from atlaskit.agents.votes import check_votes
 from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.observation import Cells
@@ -57,6 +59,10 @@ def ask(
     fit: Fit | None = None,
     subtitles: bool = True,
     sampling: Sampling = "midpoint",
+    schedule: Schedule = "rounds",
+    second_look: bool = False,
+    votes: int = 1,
+    stop_below: float | None = None,
     cells: Cells = "compact",
     threads: int | None = None,
     sample: int = 0,
@@ -104,6 +110,18 @@ def ask(
             what suits the model ("native"; "contain" for nano).
         subtitles: Whether agents get the video's subtitles.
         sampling: Which frame stands for a cell.
+        schedule: "rounds": probe, workers in parallel, review, and again, as in the paper; a round
+            lasts as long as its slowest worker. "continuous": a worker gets the next region when it
+            is free, and a review comes when there is new evidence. Both give the same result
+            whatever the number of threads; the two results differ.
+        second_look: Whether a search that has explored everything without finding enough opens the
+            regions again, between the frames that it saw (half a cell later), while the budget
+            lasts. What is ruled out a second time stays so.
+        votes: The most decisions that are asked for; the answer of the majority counts. Above 1 the
+            model needs a temperature.
+        stop_below: Answer early, when a call of the next visit is expected to bring less than so
+            much new evidence: the chance, by the run's own record and the master's score, that the
+            visit finds any, over its calls. None: never.
         cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
         threads: Workers that run at the same time; None for all of a round. The result does not
             depend on it.
@@ -135,6 +153,8 @@ def ask(
     limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     k, cell = preset.k if k is None else k, preset.cell if cell is None else cell
     fit, patch = fit_for(vlm, fit)
+    refinements = Refinements(schedule, bool(second_look), votes, stop_below)
+    check_votes(vlm, votes)
     grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch)
     mode = CacheMode(sample, refresh, replay)
     check_whole("threads", workers if threads is None else threads)
@@ -143,7 +163,9 @@ def ask(
     video = as_video(video, store)
     warn_if_unsuitable(vlm.name, preset, video, asked)
     observer = RunObserver(video, store, show, on_event)
-    return _answer(video, asked, vlm, limits, grids, mode, store, strategy, budget, threads or workers, observer)
+    return _answer(
+        video, asked, vlm, limits, refinements, grids, mode, store, strategy, budget, threads or workers, observer
+    )
 
 
 def _answer(
@@ -151,6 +173,7 @@ def _answer(
     question: Question,
     vlm: Model,
     limits: SearchLimits,
+    refinements: Refinements,
     grids: GridSettings,
     mode: CacheMode,
     store: Cache,
@@ -166,9 +189,11 @@ def _answer(
     atlas = grids.open(video, watched)
     meter = Meter(budget)  # its clock starts here: opening the video is not part of the run
     search = Search(
-        master=Master(atlas, model, question, meter.deadline_s, meter.cancel),
+        # Samples of several votes, in all runs with as many votes, are different ones.
+        master=Master(atlas, model, question, meter.deadline_s, meter.cancel, mode.sample * (refinements.votes - 1)),
         dispatcher=Dispatcher(Worker(atlas, model, question, observer.on_event).explore, threads, meter.cancel),
         limits=limits.with_plateau(atlas.rules.max_depth),
+        refinements=refinements,
         strategy=strategy,
         meter=meter,
         log=EventLog(observer.on_event),
@@ -198,6 +223,7 @@ def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) 
         "cells": grids.cells,
         "traversal": "auto" if search.strategy is None else strategy_name(search.strategy),
         **vars(search.limits),
+        **search.refinements.recorded(),
         "budget": search.meter.budget.recorded(),
     }
 
@@ -213,7 +239,7 @@ def _run(search: Search, settings: dict[str, Any], model: CallLog, frames_before
     """
     question = search.master.question
     search.log.add(Event("start", data={"question": question.to_json(), "settings": settings}))
-    stop = search.run()
+    stop = search.run(SCHEDULES[search.refinements.schedule])
     decision = search.decide()
     if decision is not None and not len(search.state.scratchpad):
         _cite(search, decision)

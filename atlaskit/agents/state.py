@@ -13,9 +13,12 @@ from typing import Any
 
 from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.task import WorkerResult
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.runs.events import Seconds, interval_s
+from atlaskit.runs.events import Seconds, interval_s, shift_data
+
+RECENT = 8
+"""The visits that tell what the next one is worth."""
 
 
 @dataclass
@@ -29,6 +32,10 @@ class SearchState:
     """M−: the time that was explored and holds nothing."""
     complete_visits: list[WorkerResult] = field(default_factory=list)
     """The visits that were not cut short: what they left without evidence may become dead."""
+    has_reopened: bool = False
+    """Whether the second look has begun."""
+    record: list[tuple[bool, int]] = field(default_factory=list)
+    """Of each visit, whether it found evidence, and how many calls it made."""
 
     def merge(self, results: Sequence[WorkerResult]) -> list[dict[str, Any]]:
         """Merge the workers' results; return the data of one `report` event for each.
@@ -48,10 +55,12 @@ class SearchState:
         if not result.is_cut_short:
             self.complete_visits.append(result)
         found = {item.timestamp_s for item in result.evidence}
+        self.record.append((bool(found), len(result.events)))
         return {
             "path": list(result.region.path),
             "interval_s": interval_s(result.region),
             "stop": result.stop,
+            **shift_data(result.region),
             "kept": [item.to_json() for item in self.scratchpad if item.timestamp_s in found],
             "marked": [list(grid.path) for grid in result.marked],
             "dead_s": [] if result.is_cut_short else self._rule_out(result),
@@ -75,11 +84,64 @@ class SearchState:
         self.frontier.drop(self.dead_zones)
         return queued
 
+    def reopen(self, max_depth: int) -> tuple[Grid, ...]:
+        """Open the visited regions again, half a cell later; return them.
+
+        What was seen as finely as the run can see stays ruled out: nothing lies between frames that
+        are less than a second apart, or at the greatest depth. All else is no longer dead: what a
+        coarse look did not show, a look between its frames may. A region that is ruled out after
+        that stays so.
+
+        Args:
+            max_depth: Depth of the deepest grid that a worker may open.
+        """
+        visits, self.complete_visits, self.has_reopened = self.complete_visits, [], True
+        finest = [
+            grid
+            for visit in visits
+            for grid in (visit.region, *visit.opened)
+            if grid.depth >= max_depth or grid.resolution_s < SUB_SECOND
+        ]
+        dead_zones = DeadZones()
+        for grid in finest:
+            dead_zones = dead_zones.add_all(self.dead_zones.within(grid.start_s, grid.end_s).intervals)
+        if not (again := [visit.region.between() for visit in visits if visit.region not in finest]):
+            return ()
+        self.dead_zones = dead_zones
+        return self.frontier.reopen(again)
+
+    def worth_of_next(self) -> float:
+        """Return the new evidence that a call of the next visit is expected to bring, in [0, 1].
+
+        The chance that the next visit finds evidence is estimated from the latest visits and, as
+        if it were two visits more, from the score of the best region. It is divided by the calls
+        of a visit.
+        """
+        score = max((region.score or 0.0 for region in self.frontier.scored), default=1.0)
+        latest = self.record[-RECENT:]
+        chance = (sum(found for found, _ in latest) + 2 * score) / (len(latest) + 2)
+        calls = sum(calls for _, calls in latest) / len(latest) if latest else 1.0
+        return chance / max(1.0, calls)
+
     def _rule_out(self, visit: WorkerResult) -> list[Seconds]:
         """Make a region's unmarked parts dead if it has no evidence; return what is new."""
-        region, new = visit.region, list[Seconds]()
-        if not len(self.scratchpad.within(region.start_s, region.end_s)):
+        new = list[Seconds]()
+        if not len(self.scratchpad.within(*visit.explored_s)):
             for start_s, end_s in visit.unmarked_s:
                 new += [list(span) for span in self.dead_zones.outside(start_s, end_s)]
                 self.dead_zones = self.dead_zones.add(start_s, end_s)
         return new
+
+
+def halted_report(visit: WorkerResult) -> dict[str, Any]:
+    """Return the data of the report of a visit that the end of the search cut short."""
+    return {
+        "path": list(visit.region.path),
+        "interval_s": interval_s(visit.region),
+        "stop": "halted",
+        **shift_data(visit.region),
+        "kept": [],
+        "marked": [],
+        "dead_s": [],
+        "is_open": True,
+    }

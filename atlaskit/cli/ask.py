@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.options import SCHEDULE_NAMES
 from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
 from atlaskit.caching.cache import Cache
@@ -44,16 +45,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("--several", action="store_true", help="with --when: the answer is one or more intervals")
     _add_subtitle_options(parser)
     add_model_options(parser, f"the model served at {LOCAL_SERVER}")
-    parser.add_argument("--workers", type=int, default=4, help="regions explored in each round (default 4)")
-    parser.add_argument(
-        "--traversal", choices=NAMES, default="auto", help="search strategy (default auto: the model chooses)"
-    )
-    parser.add_argument(
-        "--max-depth",
-        type=_depth,
-        default="auto",
-        help="deepest grid to open: auto (cells below a second) or 0 to D_max (default auto)",
-    )
+    _add_search_options(parser)
     parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
     parser.add_argument("--tokens", type=int, help="budget: tokens at most")
     parser.add_argument("--usd", type=float, help="budget: USD at most, by --prices")
@@ -81,6 +73,37 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
     add_grid_options(parser)
     parser.set_defaults(k=None, cell=None, fit=None)  # the preset of the model
+
+
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", type=int, default=4, help="regions explored in each round (default 4)")
+    parser.add_argument(
+        "--traversal", choices=NAMES, default="auto", help="search strategy (default auto: the model chooses)"
+    )
+    parser.add_argument(
+        "--schedule",
+        choices=SCHEDULE_NAMES,
+        default="rounds",
+        help="continuous: no worker waits for another one (default rounds, as in the paper)",
+    )
+    parser.add_argument(
+        "--second-look",
+        action="store_true",
+        help="when all is explored and too little found, look again between the frames that were seen",
+    )
+    parser.add_argument("--votes", type=int, default=1, help="decisions of which the majority counts (default 1)")
+    parser.add_argument(
+        "--stop-below",
+        type=float,
+        metavar="X",
+        help="answer when a call is expected to bring less new evidence than X (0.01 to 0.1)",
+    )
+    parser.add_argument(
+        "--max-depth",
+        type=_depth,
+        default="auto",
+        help="deepest grid to open: auto (cells below a second) or 0 to D_max (default auto)",
+    )
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
@@ -134,6 +157,10 @@ def _ask(options: argparse.Namespace) -> int:
         cell=options.cell,
         fit=options.fit,
         sampling=options.sampling,
+        schedule=options.schedule,
+        second_look=options.second_look,
+        votes=options.votes,
+        stop_below=options.stop_below,
         sample=options.sample,
         refresh=options.refresh,
         replay=options.replay,

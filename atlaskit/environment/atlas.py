@@ -92,7 +92,7 @@ class Atlas:
             InputError: The region was not expanded from this atlas's root grid.
         """
         grid = region or self.root
-        if replace(grid, path=()) != self.root:
+        if replace(grid, path=(), shift=0) != self.root:
             raise InputError(f"{grid} is not a region of {self.video.name}: expand it from atlas.root.")
         rules = replace(self.rules, traversal=traversal or self.rules.traversal)
         return State(grid, rules, region_depth=grid.depth, dead_zones=dead_zones, scratchpad=scratchpad)

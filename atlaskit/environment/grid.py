@@ -10,7 +10,7 @@ overlaps, at any depth, for any K and any duration.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -58,6 +58,9 @@ class Grid:
     """Cells in a row and in a column."""
     path: tuple[int, ...] = ()
     """Indices of the cells that were expanded, from the root grid down to this one."""
+    shift: int = 0
+    """Depth of the grid whose half cell this grid and all below it are moved by: later, or earlier
+    if it is negative. 0 means not at all. See `between`."""
 
     def __post_init__(self) -> None:
         if self.k < 2:
@@ -70,6 +73,8 @@ class Grid:
             raise InputError(f"A grid must end after its start; got [{self.root_start_s}, {self.root_end_s}) s.")
         for index in self.path:
             self._check_index(index)
+        if abs(self.shift) > self.depth:
+            raise InputError(f"A grid at depth {self.depth} cannot be shifted by cells of depth {abs(self.shift)}.")
 
     @property
     def depth(self) -> int:
@@ -119,17 +124,33 @@ class Grid:
             InputError: The grid has no cell of this index.
         """
         self._check_index(index)
-        return Grid(self.root_start_s, self.root_end_s, self.k, (*self.path, index))
+        return Grid(self.root_start_s, self.root_end_s, self.k, (*self.path, index), self.shift)
+
+    def between(self) -> Grid:
+        """Return this grid moved by half a cell: its midpoints lie between those of this one.
+
+        It is moved later; the last grid of the video, which has no later time, is moved earlier.
+        The grids below it tile it as exactly as those below any other.
+
+        Raises:
+            InputError: This is the root grid, which cannot be moved, or the grid is moved already.
+        """
+        if not self.path or self.shift:
+            raise InputError("Only a grid below the root, and each only once, can be shifted by half a cell.")
+        is_last = all(index == self.size - 1 for index in self.path)
+        return replace(self, shift=-self.depth if is_last else self.depth)
 
     def parent(self) -> Grid:
         """Return the grid that this one was expanded from.
 
         Raises:
-            InputError: This is the root grid.
+            InputError: This is the root grid, or a shifted grid, whose parent does not contain it.
         """
         if not self.path:
             raise InputError("The root grid has no parent.")
-        return Grid(self.root_start_s, self.root_end_s, self.k, self.path[:-1])
+        if abs(self.shift) == self.depth:
+            raise InputError("A grid that is shifted by half a cell has no parent that contains it.")
+        return Grid(self.root_start_s, self.root_end_s, self.k, self.path[:-1], self.shift)
 
     def cell_at(self, time_s: float) -> Cell:
         """Return the cell that contains a time in seconds.
@@ -165,7 +186,8 @@ class Grid:
         start, end = self.root_start_s.as_integer_ratio(), self.root_end_s.as_integer_ratio()
         denominator, half_cells = math.lcm(start[1], end[1]), 2 * self.size ** (self.depth + 1)
         first, last = start[0] * (denominator // start[1]), end[0] * (denominator // end[1])
-        offset = 2 * (last - first) * self._first_cell_number
+        shifted = self.size ** (self.depth - abs(self.shift)) if self.shift else 0
+        offset = (last - first) * (2 * self._first_cell_number + (shifted if self.shift >= 0 else -shifted))
         return first * half_cells + offset, last - first, denominator * half_cells
 
     def _boundary(self, half_cells: int) -> float:

@@ -76,7 +76,7 @@ class Cached:
             ModelError: If the call fails, or in a replay, if it failed when it was recorded.
             Unrecorded: In a replay, if neither a reply nor a failure is cached.
         """
-        request = replace(request, sample=self.sample)
+        request = replace(request, sample=self.sample + request.sample)
         answered = self._answered()
         key, live_replies, cached_replies = reply_key(self.model, request, answered), list[Reply](), list[Reply]()
         control: CallControl = {"max_attempts": max_attempts, "deadline_s": deadline_s, "cancel": cancel}

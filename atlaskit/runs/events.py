@@ -56,12 +56,17 @@ Path = list[Cell]
 """The cells that lead from the root grid to a grid, which it identifies."""
 
 
+Shift = Annotated[int, Field(description="depth whose half cell the grid is moved by; 0 if it is not")]
+"""The `shift` of a grid, which its path does not tell."""
+
+
 class ViewData(EventData):
     """The view of a grid that an agent was shown."""
 
     key: str
     path: Path
     dead: list[Cell] = Field(description="indices of the black cells")
+    shift: Shift = 0
 
 
 class ShownData(EventData):
@@ -151,10 +156,12 @@ class AssignmentData(EventData):
     traversal: Literal["dfs", "bfs"]
     calls: int = Field(description="the calls that the worker may make")
     had_evidence: list[str] = Field(description="labels of the evidence found there before")
+    worker: int | None = Field(None, description="the worker's number, where it is not the place in the list")
+    shift: Shift = 0
 
 
 class AssignData(EventData):
-    """Regions were assigned to workers; a worker's number is its index in the list."""
+    """Regions were assigned to workers; by default a worker's number is its index in the list."""
 
     sorties: list[AssignmentData]
     dead_zones_s: list[Seconds] = Field(description="the dead zones that all workers were given")
@@ -179,7 +186,8 @@ class ReportData(EventData):
 
     path: Path
     interval_s: Seconds
-    stop: Literal["finished", "plateau", "steps", "budget", "failed"]
+    stop: Literal["finished", "plateau", "steps", "budget", "failed", "halted"]
+    shift: Shift = 0
     kept: list[EvidenceData] = Field(description="the worker's evidence, as M+ now holds it")
     marked: list[Path]
     dead_s: list[Seconds] = Field(description="intervals that became dead zones")
@@ -198,6 +206,20 @@ class ReviewData(CallData):
     erased: list[str] = Field(description="labels of the evidence removed from M+")
     dead_s: list[Seconds] = Field(description="intervals that thereby became dead zones")
     queued: list[Path] = Field(description="paths of the regions added to the frontier")
+
+
+class VoteData(CallData):
+    """A decision that was outvoted, or that agrees with the one that counts."""
+
+    step: Literal["decision"]
+    answer: dict[str, Any]
+
+
+class ReopenData(EventData):
+    """Ruled-out regions were opened again, half a cell shifted, for a second look."""
+
+    paths: list[Path] = Field(description="paths of the regions")
+    dead_zones_s: list[Seconds] = Field(description="the dead zones that remain")
 
 
 class DecisionData(CallData):
@@ -258,6 +280,8 @@ DATA_CLASSES: dict[str, type[EventData]] = {
     "step": StepData,
     "report": ReportData,
     "review": ReviewData,
+    "vote": VoteData,
+    "reopen": ReopenData,
     "decision": DecisionData,
     "cite": CiteData,
     "caption": CaptionData,
@@ -286,7 +310,7 @@ def data_of(event: Event) -> EventData:
 def view_data(observation: Observation) -> dict[str, Any]:
     """Return the fields of ViewData for the view of an observation."""
     view = observation.view
-    return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead)}
+    return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead), **shift_data(view.grid)}
 
 
 def shown_data(observation: Observation) -> dict[str, Any] | None:
@@ -303,6 +327,11 @@ def shown_data(observation: Observation) -> dict[str, Any] | None:
 def sheet_data(sheet: Sheet) -> dict[str, Any]:
     """Return the fields of SheetData for a sheet: its key and its labels."""
     return {"key": sheet.key, "labels": list(sheet.scratchpad.labels)}
+
+
+def shift_data(grid: Grid) -> dict[str, int]:
+    """Return the shift of a grid as a field of an event; no field if the grid is not shifted."""
+    return {"shift": grid.shift} if grid.shift else {}
 
 
 def interval_s(grid: Grid) -> Seconds:

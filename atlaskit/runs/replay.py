@@ -33,6 +33,7 @@ from atlaskit.runs.events import (
     EvidenceData,
     FailureData,
     ProbeData,
+    ReopenData,
     ReportData,
     ReviewData,
     SheetData,
@@ -221,7 +222,7 @@ def _observation(view: ViewData, atlas: Atlas, looking_at: Zoom | Investigate | 
     """Return the observation of a grid, without dead cells."""
     if len(view.path) > atlas.rules.max_depth:
         raise InputError(f"its path leads to depth {len(view.path)}; max_depth of the run is {atlas.rules.max_depth}.")
-    state = atlas.start(replace(atlas.root, path=tuple(view.path)))
+    state = atlas.start(replace(atlas.root, path=tuple(view.path), shift=view.shift))
     return atlas.observe(replace(state, looking_at=looking_at))
 
 
@@ -237,7 +238,9 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
 
 
 def _sheet(recorded: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
-    sheet = atlas.sheet(scratchpad)
+    # Evidence that came while a review was under way is not on its sheet.
+    held = Scratchpad(tuple(item for item in scratchpad if item.label in recorded.labels), scratchpad.labelled)
+    sheet = atlas.sheet(held)
     shown = sheet.scratchpad
     if tuple(recorded.labels) != shown.labels:
         actual, expected = ", ".join(recorded.labels)[:80], ", ".join(shown.labels)[:80]
@@ -268,6 +271,8 @@ def after(data: EventData, before: Memory) -> Memory:
             if missing:
                 raise InputError(f"it erases the evidence {missing[0]!r}, which the scratchpad does not hold.")
             return Memory(scratchpad.erase(labels), zones.add_all(dead_s))
+        case ReopenData(dead_zones_s=dead_zones_s):
+            return Memory(scratchpad, DeadZones().add_all(dead_zones_s))
         case CiteData(found=items):
             return Memory(_with_evidence(items, scratchpad), zones)
     return before

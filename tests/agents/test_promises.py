@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,16 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 
 KINDS = ("open", "when", "count", "summary")
+REFINED = st.fixed_dictionaries(
+    {},
+    optional={
+        "schedule": st.just("continuous"),
+        "second_look": st.just(True),
+        "votes": st.integers(2, 4),
+        "stop_below": st.sampled_from([0.01, 0.1]),
+    },
+)
+"""What a search can be refined by."""
 QUESTIONS = st.sampled_from([CHOICE, *(Question("What about it?", kind=kind) for kind in KINDS)])
 
 
@@ -92,6 +103,7 @@ def test_a_replay_makes_no_calls_decodes_nothing_and_has_the_same_bytes(film: Wo
     question=QUESTIONS,
     traversal=st.sampled_from(["auto", "dfs", "bfs", "beam"]),
     look_ahead=st.booleans(),
+    refined=REFINED,
 )
 def test_the_result_does_not_depend_on_threads_or_timing(
     small_world: World,
@@ -100,9 +112,11 @@ def test_the_result_does_not_depend_on_threads_or_timing(
     question: Question,
     traversal: str,
     look_ahead: bool,
+    refined: dict[str, Any],
 ) -> None:
     """Promise 8, with a model that answers nonsense after random delays."""
     options = {"workers": workers, "traversal": traversal, "look_ahead": look_ahead, "steps": 4, "max_depth": 3}
+    options |= refined
     runs = [
         search_small(small_world, question, model, Cache(None), threads=threads, budget=Budget(calls=40), **options)
         for model, threads in (
@@ -122,6 +136,7 @@ def test_the_result_does_not_depend_on_threads_or_timing(
     confuse=st.sampled_from([0.0, 0.2, 0.6]),
     seed=st.integers(0, 10**6),
     traversal=st.sampled_from(["auto", "dfs", "bfs", "beam"]),
+    refined=REFINED,
 )
 def test_promises_hold_with_weak_oracles(
     small_world: World,
@@ -131,13 +146,14 @@ def test_promises_hold_with_weak_oracles(
     confuse: float,
     seed: int,
     traversal: str,
+    refined: dict[str, Any],
 ) -> None:
     """Promises 4, 8 and 10, with sensible answers, so that the search makes progress."""
     question = data.draw(st.sampled_from(small_world.questions))
     oracle, budget = Oracle(small_world, miss, confuse, seed), Budget(calls=60)
+    options = {"workers": workers, "traversal": traversal, "budget": budget, **refined}
     runs = [
-        search_small(small_world, question, model, Cache(None), workers=workers, traversal=traversal, budget=budget)
-        for model in (oracle, Slow(oracle, seed))
+        search_small(small_world, question, model, Cache(None), **options) for model in (oracle, Slow(oracle, seed))
     ]
     assert runs[0].to_json() == runs[1].to_json()
     check_all(runs[0], budget)
@@ -156,6 +172,7 @@ def test_promises_hold_with_weak_oracles(
     question=QUESTIONS,
     traversal=st.sampled_from(["auto", "dfs", "bfs", "beam"]),
     min_rounds=st.integers(1, 4),
+    refined=REFINED,
 )
 def test_promises_hold_whatever_a_model_answers(
     small_world: World,
@@ -170,6 +187,7 @@ def test_promises_hold_whatever_a_model_answers(
     question: Question,
     traversal: str,
     min_rounds: int,
+    refined: dict[str, Any],
 ) -> None:
     """Promises 4, 9 and 10, with nonsense, failures and any budget."""
     is_limited = calls or tokens or effective_tokens or usd
@@ -193,6 +211,7 @@ def test_promises_hold_whatever_a_model_answers(
         max_rounds=6,
         min_rounds=min_rounds,
         traversal=traversal,
+        **refined,
     )
     check_all(result, budget, workers)
     if model.failed == 0 and tokens is None and effective_tokens is None and usd is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -93,3 +94,44 @@ def test_invalid_grids_indices_and_times_are_refused() -> None:
         Grid(0, 1, 2).parent()
     with pytest.raises(InputError, match="outside"):
         Grid(0, 1, 2).cell_at(1.0)
+
+
+@given(
+    duration_s=st.floats(0.5, 40_000.0),
+    k=st.integers(2, 9),
+    data=st.data(),
+)
+def test_a_shifted_grid_looks_between_the_frames(duration_s: float, k: int, data: st.DataObject) -> None:
+    path = tuple(data.draw(st.lists(st.integers(0, k * k - 1), min_size=1, max_size=4)))
+    grid = Grid(0.0, duration_s, k, path)
+    shifted = grid.between()
+    is_last = all(index == k * k - 1 for index in path)
+    edges = [cell.start_s for cell in grid.cells] if is_last else [cell.end_s for cell in grid.cells]
+    assert [cell.midpoint_s for cell in shifted.cells] == edges, "where one cell ends and the next begins"
+    assert 0.0 <= shifted.start_s < shifted.end_s <= duration_s
+    assert (shifted.path, shifted.depth) == (grid.path, grid.depth)
+    assert shifted.expand(0).parent() == shifted
+    with pytest.raises(InputError, match="no parent that contains it"):
+        shifted.parent()
+
+
+@given(duration_s=st.floats(0.5, 40_000.0), k=st.integers(2, 9), data=st.data())
+def test_shifted_grids_tile_as_others_do(duration_s: float, k: int, data: st.DataObject) -> None:
+    cell = st.integers(0, k * k - 1)
+    grid = Grid(0.0, duration_s, k, tuple(data.draw(st.lists(cell, min_size=1, max_size=3)))).between()
+    for _ in range(data.draw(st.integers(0, 2))):
+        grid = grid.expand(data.draw(cell))
+    ends = [(child.start_s, child.end_s) for child in map(grid.expand, range(k * k))]
+    assert ends == [(cell.start_s, cell.end_s) for cell in grid.cells]
+    assert ends[0][0] == grid.start_s and ends[-1][1] == grid.end_s
+    assert all(a[1] == b[0] for a, b in pairwise(ends))
+
+
+def test_what_cannot_be_shifted() -> None:
+    root = Grid(0.0, 600.0, 4)
+    with pytest.raises(InputError, match="Only a grid below the root"):
+        root.between()
+    with pytest.raises(InputError, match="Only a grid below the root"):
+        root.expand(3).between().between()
+    with pytest.raises(InputError, match="cannot be shifted by cells of depth 2"):
+        Grid(0.0, 600.0, 4, (1,), shift=2)

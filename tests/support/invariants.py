@@ -54,12 +54,19 @@ def check_books(result: Result, budget: Budget, largest: int = 3200, workers: in
 def check_memory(result: Result) -> None:
     """Check that the dead zones are the regions that were explored to the end without findings."""
     explored = DeadZones()
-    for event in result.trace.of("report"):
+    reopened = [index for index, event in enumerate(result.trace) if event.kind == "reopen"]
+    for index, event in enumerate(result.trace):
+        if event.kind != "report":
+            continue
         start_s, end_s = event["interval_s"]
         if event["is_open"]:
             assert event["dead_s"] == [] and event["stop"] != "finished"
             continue
         explored = explored.add(start_s, end_s)
+        if event.data.get("shift"):  # what it was shifted from is ruled out with it
+            explored = explored.add_all([grid_s(result, event["path"])])
+        if any(index < later for later in reopened):
+            continue  # the second look may have opened it again
         if not len(result.evidence.within(start_s, end_s)):
             unmarked = DeadZones(tuple(sorted(grid_s(result, path) for path in event["marked"])))
             assert all(result.dead_zones.covers(a, b) for a, b in unmarked.outside(start_s, end_s))
@@ -73,9 +80,11 @@ def check_search(result: Result) -> None:
     for event in result.trace:
         DATA_CLASSES[event.kind].model_validate(event.data)
     visits: dict[tuple[int, ...], int] = {}
+    rounds = [event.round for event in result.trace.of("assign")]
+    assert len(set(rounds)) == len(rounds), "each assignment has a round of its own"
     for event in result.trace.of("assign"):
         zones = DeadZones(tuple(tuple(span) for span in event["dead_zones_s"]))
-        paths = [tuple(assignment["path"]) for assignment in event["sorties"]]
+        paths = [(assignment.get("shift", 0), *assignment["path"]) for assignment in event["sorties"]]
         assert 1 <= len(set(paths)) == len(paths) <= result.settings["workers"]
         for assignment in event["sorties"]:
             assert not zones.covers(*assignment["interval_s"])
@@ -83,7 +92,8 @@ def check_search(result: Result) -> None:
         for path in paths:
             visits[path] = visits.get(path, 0) + 1
     repeated = {path: count for path, count in visits.items() if count > 1}
-    left_open = {tuple(event["path"]) for event in result.trace.of("report") if event["is_open"]}
+    reports = result.trace.of("report")
+    left_open = {(event.data.get("shift", 0), *event["path"]) for event in reports if event["is_open"]}
     assert set(repeated.values()) <= {2}, "no region is visited more than twice"
     assert repeated.keys() <= left_open, "only a region that stayed open is visited twice"
 

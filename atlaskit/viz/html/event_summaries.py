@@ -82,6 +82,8 @@ SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "step": _step,
     "report": _report,
     "review": _review,
+    "reopen": lambda data: f"{counted(len(data['paths']), 'region')} opened again, between the frames that were seen",
+    "vote": lambda data: f"a vote: {_decision(data)}",
     "decision": _decision,
     "cite": lambda data: f"cited {_labels(data['found'])}",
     "caption": lambda data: f"{span_text(data['interval_s'])}: {data['caption']}",

@@ -22,6 +22,7 @@ from atlaskit.runs.events import (
     StepData,
     TaskData,
     TurnData,
+    VoteData,
 )
 from atlaskit.runs.replay import memories
 from atlaskit.viz.html.phrases import counted, percent, spans_text, value_text
@@ -43,6 +44,8 @@ EVENT_TITLES = {
     "step": "a worker takes a step",
     "report": "a worker reports",
     "review": "the evidence is reviewed",
+    "reopen": "the search looks again",
+    "vote": "the master votes",
     "decision": "the question is answered",
     "cite": "the frames that the answer cites become evidence",
     "caption": "a clip is captioned",
@@ -90,7 +93,8 @@ def reply_rows(data: EventData | None) -> Iterator[Row]:
         case AssignData(sorties=assignments):
             for number, each in enumerate(assignments):
                 text = f"{spans_text([each.interval_s])}, {each.traversal}, at most {counted(each.calls, 'call')}"
-                yield f"worker {number}", text, None
+                again = ", between the frames that were seen" if each.shift else ""
+                yield f"worker {number if each.worker is None else each.worker}", text + again, None
         case StepData():
             yield "thought", data.thought, None
             yield from (("found", _item_text(item), None) for item in data.found)
@@ -105,7 +109,7 @@ def reply_rows(data: EventData | None) -> Iterator[Row]:
             yield "sufficient", "yes" if data.sufficient else "no", None
         case TurnData(answer=answer):
             yield from ((name.replace("_", " "), value_text(value), None) for name, value in answer.items())
-        case DecisionData(answer=answer):
+        case DecisionData(answer=answer) | VoteData(answer=answer):
             yield "reasoning", str(answer.get("reasoning") or ""), None
             yield "cited evidence", cited_frames(answer.get("supporting")), None
     yield "model's reasoning", getattr(data, "reasoning_text", ""), None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,16 +18,22 @@ MAX_REGIONS = 2_000
 MAX_DEPTH = 32
 """Deepest region in the tree; a trace may name any."""
 
+BETWEEN = -1
+"""Stands in a path after the cell whose grid is looked at again, shifted by half a cell."""
+
 Path = tuple[int, ...]
-"""The cells opened on the way from the root grid."""
+"""The cells opened on the way from the root grid, and BETWEEN where the grids below are shifted."""
 
 
 def path_of(data: EventData | None) -> list[int] | None:
     """Return the path of the grid that an event is about; None if it is about none."""
-    if isinstance(data, ReportData):
-        return list(data.path)
-    view = getattr(data, "view", None)
-    return None if view is None else list(view.path)
+    place = data if isinstance(data, ReportData) else getattr(data, "view", None)
+    return None if place is None else _path(place.path, place.shift)
+
+
+def _path(cells: Sequence[int], shift: int) -> list[int]:
+    """Return the path of a grid from its cells and its shift."""
+    return [*cells[: abs(shift)], BETWEEN, *cells[abs(shift) :]] if shift else list(cells)
 
 
 def regions(run: RunSource, max_regions: int = MAX_REGIONS) -> list[dict[str, Any]]:
@@ -48,7 +54,7 @@ def _paths_named_by(data: EventData | None) -> Iterable[Path]:
     path = path_of(data)
     paths = [path] if path is not None else []
     if isinstance(data, AssignData):
-        paths += [assignment.path for assignment in data.sorties]
+        paths += [_path(assignment.path, assignment.shift) for assignment in data.sorties]
     return [tuple(each) for each in paths if len(each) <= MAX_DEPTH]
 
 
@@ -61,11 +67,13 @@ def _dead_zones(run: RunSource) -> DeadZones:
 
 
 def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, str]:
-    name = f"cell {path[-1]:,}" if path else "whole video"
+    name = "whole video"
+    if path:
+        name = "between its frames" if path[-1] == BETWEEN else f"cell {path[-1]:,}"
     if run.k is None or run.duration_s is None:
         return {"told": name, "holds": ""}
     try:
-        grid = Grid(0.0, run.duration_s, run.k, path)
+        grid = _grid(path, run.duration_s, run.k)
     except InputError:  # the path names a cell that does not exist
         return {"told": name, "holds": ""}
     count = sum(grid.start_s <= item.timestamp_s < grid.end_s for item in run.evidence)
@@ -73,3 +81,14 @@ def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, st
     if not count and dead_zones.coverage(grid.start_s, grid.end_s) >= 1:
         holds = "dead zone"
     return {"told": f"{name} · {span_text((grid.start_s, grid.end_s))}", "holds": holds}
+
+
+def _grid(path: Path, duration_s: float, k: int) -> Grid:
+    """Return the grid of a path; raise InputError if it names a cell that does not exist."""
+    cells = tuple(cell for cell in path if cell != BETWEEN)
+    if BETWEEN not in path:
+        return Grid(0.0, duration_s, k, cells)
+    grid = Grid(0.0, duration_s, k, cells[: path.index(BETWEEN)]).between()
+    for cell in cells[path.index(BETWEEN) :]:
+        grid = grid.expand(cell)
+    return grid
