@@ -27,6 +27,7 @@ from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master
 from atlaskit.agents.master_calls import MasterCall, MasterCalls
 from atlaskit.agents.options import SearchLimits
+from atlaskit.agents.prompts.thrift import Recalled
 from atlaskit.agents.review import (
     cells_to_explore,
     choices_weighed,
@@ -101,6 +102,8 @@ class Search:
     has_scores: bool = False
     """Whether the probe for the next round has been made."""
     verdict: Verdict = Verdict()
+    recalled: Recalled | None = None
+    """What the last answered probe said, if reviews show that in place of the root grid."""
 
     def __post_init__(self) -> None:
         root = self.master.atlas.start()
@@ -188,7 +191,8 @@ class Search:
         Args:
             ahead: Whether the probe is for the next round and runs beside the workers of this one.
         """
-        cells, root = self.state.frontier.cells, self.observe_root()
+        cells = self.state.frontier.cells
+        root = self.master.observe_root(self.state.dead_zones, cells)
         call = self.calls.attempt(
             "probe",
             lambda attempts: self.master.probe(
@@ -209,6 +213,7 @@ class Search:
             frontier.rank(scores, offered)
             data["scores"] = {str(cell): score for cell, score in sorted(scores.items())}
             data["reasoning"] = reply.answer.reasoning
+            self.recalled = Recalled.of(reply.answer) if "review" in self.master.thrift else None
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(offered, 0.0))
         self.calls.settle(probe.call, self.rounds, {**probe.data, **data})
@@ -217,7 +222,8 @@ class Search:
         """Run a round's workers, with the next probe beside them, and merge what they return."""
         steps = [assignment.steps for assignment in assignments]
         is_last = self.limits.is_last(self.rounds)
-        ahead = self.limits.look_ahead and not is_last and self.meter.can_look_ahead(steps)
+        keeps = "probe" in self.master.thrift
+        ahead = self.limits.look_ahead and not keeps and not is_last and self.meter.can_look_ahead(steps)
         tasks = self.tasks(assignments, ahead)
         for task in tasks:
             self.state.frontier.hand_out(task.region)
@@ -225,7 +231,7 @@ class Search:
         looks_ahead = ahead and self.state.frontier.cells
         results, probe = self.dispatcher.run(tasks, partial(self.probe, ahead=True) if looks_ahead else None)
         self.merge(results)
-        self.has_scores = False
+        self.has_scores = self.has_scores and keeps and any(region.score for region in self.state.frontier.scored)
         if probe:
             self.apply_scores(probe)
         return results
@@ -261,11 +267,14 @@ class Search:
 
         If the call fails, nothing changes, and the next round reviews again.
         """
-        state, root, sheet = self.state, self.observe_root(), self.master.sheet(self.state.scratchpad)
-        cells, views = state.frontier.cells, {"view": view_data(root), "sheet": sheet_data(sheet)}
+        state, root, judged, recalled = self.state, self.observe_root(), self.verdict.labels, self.recalled
+        cells, sheet = state.frontier.cells, self.master.review_sheet(state.scratchpad, judged)
+        views = {"view": None if recalled else view_data(root), "sheet": sheet_data(sheet)}
         call = self.calls.attempt(
             "review",
-            lambda attempts: self.master.review(self.plan.search_task, root, cells, state.scratchpad, attempts),
+            lambda attempts: self.master.review(
+                self.plan.search_task, root, cells, state.scratchpad, attempts, recalled, judged
+            ),
         )
         if call.reply is None:
             self.verdict = Verdict(False, self.verdict.labels)

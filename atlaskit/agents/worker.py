@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from atlaskit.agents.budget import Allotment, Charge, PeakUsage
 from atlaskit.agents.prompts import StepCall
 from atlaskit.agents.task import Task, WorkerResult, WorkerStop
+from atlaskit.agents.thrift import Thrift
 from atlaskit.agents.visit import Visit
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
@@ -38,10 +39,11 @@ class Worker:
     question: Question
     emit: Callable[[Event], None] = lambda event: None
     """Called with each event as it happens, from the worker's thread."""
+    thrift: Thrift = frozenset()
 
     def explore(self, task: Task) -> WorkerResult:
         """Explore a region within its allotment of calls, tokens and time."""
-        visit, account = Visit(self.atlas, task, self.question), _Account.of(task.allotment)
+        visit, account = Visit(self.atlas, task, self.question, self.thrift), _Account.of(task.allotment)
         while (stop := _stop_of(visit, account)) is None:
             self._step(visit, account)
         return WorkerResult(

@@ -62,6 +62,7 @@ class ViewData(EventData):
     key: str
     path: Path
     dead: list[Cell] = Field(description="indices of the black cells")
+    only: list[Cell] | None = Field(None, description="the cells drawn, side by side; null: all, each in its place")
 
 
 class ShownData(EventData):
@@ -76,6 +77,7 @@ class SheetData(EventData):
 
     key: str
     labels: list[str]
+    small: list[str] = Field(default=[], description="labels of the frames drawn at half the size")
 
 
 class EvidenceData(EventData):
@@ -167,6 +169,7 @@ class StepData(CallData):
     interval_s: Seconds
     depth: int
     action: ActionData
+    then: Literal["", "finished"] = Field("", description="what the same reply did after the action")
     problem: str = Field(description="why the action was not possible; empty if it was")
     shown: ShownData | None
     found: list[EvidenceData] = Field(description="the evidence that the worker added, labelled as it saw it")
@@ -189,7 +192,7 @@ class ReportData(EventData):
 class ReviewData(CallData):
     """The master judged whether the evidence suffices (uncertainty analysis, paper §3.2)."""
 
-    view: ViewData
+    view: ViewData | None = Field(description="null if the master was not shown the root grid again")
     sheet: SheetData
     reasoning: str
     choices: list[dict[str, Any]] = Field(description="the judgement of each choice; empty for other questions")
@@ -286,7 +289,8 @@ def data_of(event: Event) -> EventData:
 def view_data(observation: Observation) -> dict[str, Any]:
     """Return the fields of ViewData for the view of an observation."""
     view = observation.view
-    return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead)}
+    only = {} if view.only is None else {"only": sorted(view.only)}
+    return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead), **only}
 
 
 def shown_data(observation: Observation) -> dict[str, Any] | None:
@@ -301,8 +305,9 @@ def shown_data(observation: Observation) -> dict[str, Any] | None:
 
 
 def sheet_data(sheet: Sheet) -> dict[str, Any]:
-    """Return the fields of SheetData for a sheet: its key and its labels."""
-    return {"key": sheet.key, "labels": list(sheet.scratchpad.labels)}
+    """Return the fields of SheetData for a sheet: its key, its labels, those of small frames."""
+    small = {"small": [label for label in sheet.scratchpad.labels if label in sheet.small]} if sheet.small else {}
+    return {"key": sheet.key, "labels": list(sheet.scratchpad.labels), **small}
 
 
 def interval_s(grid: Grid) -> Seconds:
