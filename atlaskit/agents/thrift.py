@@ -58,8 +58,9 @@ def resolve_thrift(measures: Sequence[str] | str, model: Model, cells: Cells) ->
             f"thrift {changing[0]!r} changes prompts, and {printable(model.name, 60)} was taught those without it: "
             f"leave out all but {', '.join(sorted(SAME_PROMPTS))}, or name another model."
         )
-    if "lines" in chosen and cells == "full":
-        raise InputError('thrift \'lines\' needs cells="compact": with "full" each cell has its lines beside it.')
+    described = [name for name in ("open", "lines") if name in chosen]
+    if described and cells == "full":
+        raise InputError(f'thrift {described[0]!r} needs cells="compact", under which prompts do not list each cell.')
     return chosen
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
+from atlaskit.agents.thrift import ALL, MEASURES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
 from atlaskit.cli.model import add_model_options, named_model
@@ -53,6 +54,14 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         type=_depth,
         default="auto",
         help="deepest grid to open: auto (cells below a second) or 0 to D_max (default auto)",
+    )
+    parser.add_argument(
+        "--thrift",
+        nargs="+",
+        default=[],
+        choices=(*MEASURES, ALL),
+        metavar="MEASURE",
+        help=f"spend fewer tokens on the same sight: {', '.join(MEASURES)}, or {ALL} (default none)",
     )
     parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
     parser.add_argument("--tokens", type=int, help="budget: tokens at most")
@@ -134,6 +143,7 @@ def _ask(options: argparse.Namespace) -> int:
         cell=options.cell,
         fit=options.fit,
         sampling=options.sampling,
+        thrift=ALL if ALL in options.thrift else options.thrift,
         sample=options.sample,
         refresh=options.refresh,
         replay=options.replay,

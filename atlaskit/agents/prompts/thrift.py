@@ -11,7 +11,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from atlaskit.agents.verbalize import NO_SUBTITLES, cells_text, evidence_text, grid_intro, lines_by_cell
+from atlaskit.agents.verbalize import (
+    cells_text,
+    evidence_text,
+    grid_intro,
+    lines_by_cell,
+    subtitles_by_cell,
+    subtitles_remark,
+)
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import listed
 from atlaskit.environment.observation import Observation
@@ -54,11 +61,12 @@ def sheet_parts(observation: Observation, words: str | None = None) -> tuple[str
             lists all lines, each with its time.
     """
     view = observation.view
-    intro = grid_intro(view.grid) if view.only is None else _part_intro(view)
     if words is None and view.only is None:
-        return intro, view, cells_text(observation)
-    rows = [] if view.only is not None or not view.dead else [f"Ruled out, and black: {listed(sorted(view.dead))}."]
-    return intro, view, "\n".join([*rows, *_line_rows(observation, words)])
+        return grid_intro(view.grid), view, cells_text(observation)
+    if view.only is not None:
+        return _part_intro(view), view, "\n".join(_line_rows(observation, words))
+    dead = [f"Ruled out, and black: {listed(sorted(view.dead))}."] if view.dead else []
+    return grid_intro(view.grid), view, "\n".join([*dead, *_line_rows(observation, words)])
 
 
 def _part_intro(view: View) -> str:
@@ -76,21 +84,22 @@ def _part_intro(view: View) -> str:
 
 def _line_rows(observation: Observation, words: str | None) -> list[str]:
     """Return the subtitle lines of the cells shown, in a row a cell, and how many are left out."""
-    only = observation.view.only
-    by_cell = {index: lines for index, lines in lines_by_cell(observation).items() if only is None or index in only}
-    said = [(index, line) for index, lines in by_cell.items() for line in lines]
-    if not said:
-        return [NO_SUBTITLES]
-    kept = fewer_lines([line for _, line in said], words or "")
+    only, by_cell = observation.view.only, lines_by_cell(observation)
+    if remark := subtitles_remark(observation, by_cell):
+        return remark
+    shown = {cell: lines for cell, lines in by_cell.items() if only is None or cell in only}
+    if words is None or not shown:
+        return subtitles_by_cell(shown)
+    said = [(cell, line) for cell, lines in shown.items() for line in lines]
+    kept = fewer_lines([line for _, line in said], words)
     rows: dict[int, list[str]] = {}
-    for place in kept:
-        index, line = said[place]
-        rows.setdefault(index, []).append(json.dumps(line.text, ensure_ascii=False))
+    for cell, line in (said[place] for place in kept):
+        rows.setdefault(cell, []).append(json.dumps(line.text, ensure_ascii=False))
     left_out = len(said) - len(kept)
     return [
         "Said in this time, after the number of the cell:",
-        *(f"{index}: {' '.join(texts)}" for index, texts in rows.items()),
-        *([f"{left_out} lines more are said in this time, and not listed."] if left_out else []),
+        *(f"{cell}: {' '.join(texts)}" for cell, texts in rows.items()),
+        *([f"{left_out} more lines are said in this time, and not listed."] if left_out else []),
     ]
 
 
