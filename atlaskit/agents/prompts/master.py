@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atlaskit.agents.prompts.conversation import DECIDE, brief
-from atlaskit.agents.prompts.thrift import SMALL_FRAMES, Recalled, recalled_text, sheet_parts, short_evidence_text
+from atlaskit.agents.prompts.thrift import (
+    SMALL_FRAMES,
+    Recalled,
+    recalled_text,
+    sheet_parts,
+    short_evidence_text,
+    wanted_words,
+)
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
 from atlaskit.agents.thrift import Thrift
 from atlaskit.agents.verbalize import (
@@ -84,12 +91,13 @@ class ProbeCall:
     def closed(self) -> tuple[int, ...]:
         """The visible cells that cannot be named, because they are or were explored."""
         view = self.observation.view
-        return tuple(cell.index for cell in view.cells if cell.index not in {*view.dead, *self.open_cells})
+        shown = range(view.grid.size) if view.only is None else sorted(view.only)
+        return tuple(index for index in shown if index not in {*view.dead, *self.open_cells})
 
     def request(self) -> Request:
         """Return the request to the model."""
         closed, pad = self.closed, self.scratchpad
-        words = f"{question_text(self.question)} {self.search_task}" if "lines" in self.thrift else None
+        words = wanted_words(self.question, self.search_task, self.thrift)
         messages = brief(
             MASTER,
             *sheet_parts(self.observation, words),

@@ -11,17 +11,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from atlaskit.agents.thrift import Thrift
 from atlaskit.agents.verbalize import (
     cells_text,
     evidence_text,
     grid_intro,
     lines_by_cell,
+    question_text,
     subtitles_by_cell,
     subtitles_remark,
 )
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import listed
 from atlaskit.environment.observation import Observation
+from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import Image, Message
 from atlaskit.video.subtitles import Line
@@ -35,7 +38,7 @@ MAY_FINISH = (
     "saves a turn; say finished: false to go on."
 )
 SHOWN_BEFORE = "(You were shown a picture here; your next words say what you saw.)"
-SMALL_FRAMES = "The small frames at its bottom are those that you judged before; the others are new."
+SMALL_FRAMES = "The small frames at its bottom are those that you judged before; larger ones are new."
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,11 @@ def _line_rows(observation: Observation, words: str | None) -> list[str]:
         *(f"{cell}: {' '.join(texts)}" for cell, texts in rows.items()),
         *([f"{left_out} more lines are said in this time, and not listed."] if left_out else []),
     ]
+
+
+def wanted_words(question: Question, search_task: str, thrift: Thrift) -> str | None:
+    """Return the words that subtitle lines are chosen by; None lists all lines."""
+    return f"{question_text(question)} {search_task}" if "lines" in thrift else None
 
 
 def fewer_lines(lines: Sequence[Line], words: str) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.agents.prompts.conversation import brief
-from atlaskit.agents.prompts.thrift import MAY_FINISH, sheet_parts
+from atlaskit.agents.prompts.thrift import MAY_FINISH, sheet_parts, wanted_words
 from atlaskit.agents.schemas import step_schema
 from atlaskit.agents.thrift import Thrift
 from atlaskit.agents.verbalize import evidence_text, opened_cells_text, question_text
@@ -72,7 +72,7 @@ class StepCall:
             notes: One line for each action taken before in this region.
         """
         state, grid = self.observation.state, self.observation.view.grid
-        words = f"{question_text(self.question)} {self.search_task}" if "lines" in self.thrift else None
+        words = wanted_words(self.question, self.search_task, self.thrift)
         where = (
             f"You were sent to {clock(state.region.start_s)}–{clock(state.region.end_s)} of a video of "
             f"{clock(state.rules.duration_s)}, and look at {clock(grid.start_s)}–{clock(grid.end_s)}, at depth "
