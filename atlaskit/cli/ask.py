@@ -63,16 +63,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         metavar="MEASURE",
         help=f"spend fewer tokens on the same sight: {', '.join(MEASURES)}, or {ALL} (default none)",
     )
-    parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
-    parser.add_argument("--tokens", type=int, help="budget: tokens at most")
-    parser.add_argument("--usd", type=float, help="budget: USD at most, by --prices")
-    parser.add_argument(
-        "--prices",
-        metavar="PRICES",
-        help="prices of a million tokens in USD, for --usd: prompt=0.5,cached=0.05,completion=3, or the name of a "
-        "JSON file with these fields",
-    )
-    parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
+    _add_budget_options(parser)
     parser.add_argument(
         "--sample",
         type=int,
@@ -90,6 +81,19 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
     add_grid_options(parser)
     parser.set_defaults(k=None, cell=None, fit=None)  # the preset of the model
+
+
+def _add_budget_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
+    parser.add_argument("--tokens", type=int, help="budget: tokens at most")
+    parser.add_argument("--usd", type=float, help="budget: USD at most, by --prices")
+    parser.add_argument(
+        "--prices",
+        metavar="PRICES",
+        help="prices of a million tokens in USD, for --usd: prompt=0.5,cached=0.05,completion=3, or the name of a "
+        "JSON file with these fields",
+    )
+    parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
