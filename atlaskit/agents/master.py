@@ -130,10 +130,10 @@ class Master:
         return self.atlas.sheet(scratchpad)
 
     def review_sheet(self, scratchpad: Scratchpad, judged: Collection[str]) -> Sheet:
-        """Return the sheet of a review: with "evidence", small where it was judged before."""
+        """Return the sheet of a review: with "evidence", halved where it was judged before."""
         sheet = self.sheet(scratchpad)
-        small = frozenset(judged) & frozenset(sheet.scratchpad.labels) if "evidence" in self.thrift else frozenset()
-        return replace(sheet, small=small)
+        halved = frozenset(judged) & frozenset(sheet.scratchpad.labels) if "evidence" in self.thrift else frozenset()
+        return replace(sheet, halved=halved)
 
     def _complete(
         self, call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall, max_attempts: int

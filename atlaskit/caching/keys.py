@@ -144,7 +144,7 @@ def sheet_key(
     items: Sequence[tuple[str, float, str]],
     cell: int | tuple[int, int],
     fit: str,
-    small: Collection[str] = (),
+    halved: Collection[str] = (),
 ) -> str:
     """Return the key of a sheet. Left out: descriptions and confidence, which it does not show.
 
@@ -153,10 +153,10 @@ def sheet_key(
         items: Label, timestamp in seconds and subtitle of each item.
         cell: Side of a square cell in pixels; (width, height) of a native one.
         fit: How a frame fills its cell.
-        small: Labels of the items that are drawn at half the size.
+        halved: Labels of the items that are drawn at half the size.
     """
-    listed, halved = [list(item) for item in items], {"small": sorted(small)} if small else {}
-    return entry_key("sheet", tiles=VERSIONS["tile"], video=video, items=listed, cell=cell, fit=fit, **halved)
+    listed, small = [list(item) for item in items], {"halved": sorted(halved)} if halved else {}
+    return entry_key("sheet", tiles=VERSIONS["tile"], video=video, items=listed, cell=cell, fit=fit, **small)
 
 
 def still_key(video: str, time_s: float, cell: tuple[int, int] | None = None, fit: str = "") -> str:

@@ -147,7 +147,7 @@ def _ask(options: argparse.Namespace) -> int:
         cell=options.cell,
         fit=options.fit,
         sampling=options.sampling,
-        thrift=ALL if ALL in options.thrift else options.thrift,
+        thrift="all" if ALL in options.thrift else options.thrift,
         sample=options.sample,
         refresh=options.refresh,
         replay=options.replay,

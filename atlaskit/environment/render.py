@@ -180,7 +180,7 @@ class Sheet(LazyImage):
     cache: Cache = field(default_factory=default_cache, compare=False)
     patch: int = PATCH_PX
     """Side of a model's image token in pixels; native cells are rounded to it."""
-    small: frozenset[str] = frozenset()
+    halved: frozenset[str] = frozenset()
     """Labels of the items that are drawn at half the size, without subtitle, below the others."""
 
     @property
@@ -188,7 +188,7 @@ class Sheet(LazyImage):
         """Hash of everything that the image is made of: of each item, only what it shows."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
         cell = self.cell_size if self.fit == "native" else self.cell
-        return sheet_key(self.video.fingerprint, items, cell, self.fit, self.small)
+        return sheet_key(self.video.fingerprint, items, cell, self.fit, self.halved)
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -205,16 +205,16 @@ class Sheet(LazyImage):
     @property
     def _shape(self) -> tuple[int, int]:
         """How many columns and rows of frames there are; four small ones take a place."""
-        return squared(len(self.scratchpad) - len(self.small), len(self.small))
+        return squared(len(self.scratchpad) - len(self.halved), len(self.halved))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         times_s = [item.timestamp_s for item in self.scratchpad]
         tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
         image = Image.new("RGB", self.size, LETTERBOX)
-        places = corners(self.scratchpad.labels, self.small, self._shape[0], self.cell_size)
+        places = corners(self.scratchpad.labels, self.halved, self._shape[0], self.cell_size)
         for item, tile in zip(self.scratchpad, tiles, strict=True):
             shown = tile or unreadable_tile(self.cell_size)
-            if item.label in self.small:
+            if item.label in self.halved:
                 shown = shown.resize((max(1, shown.width // 2), max(1, shown.height // 2)), Image.Resampling.LANCZOS)
             self._annotate(shown, item)
             image.paste(shown, places[item.label])
@@ -227,7 +227,7 @@ class Sheet(LazyImage):
         high, whose frame they would hide. Prompts hold the whole subtitle.
         """
         burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, points_for(tile.size, 14)))
-        if item.label in self.small:
+        if item.label in self.halved:
             return
         points, most = max(10, points_for(tile.size, 18)), max(1, min(3, 3 * tile.height // tile.width))
         lines = wrap(item.subtitle, font(points), tile.width - points)

@@ -77,7 +77,7 @@ class SheetData(EventData):
 
     key: str
     labels: list[str]
-    small: list[str] = Field(default=[], description="labels of the frames drawn at half the size")
+    halved: list[str] = Field(default=[], description="labels of the frames drawn at half the size")
 
 
 class EvidenceData(EventData):
@@ -305,9 +305,9 @@ def shown_data(observation: Observation) -> dict[str, Any] | None:
 
 
 def sheet_data(sheet: Sheet) -> dict[str, Any]:
-    """Return the fields of SheetData for a sheet: its key, its labels, those of small frames."""
-    small = {"small": [label for label in sheet.scratchpad.labels if label in sheet.small]} if sheet.small else {}
-    return {"key": sheet.key, "labels": list(sheet.scratchpad.labels), **small}
+    """Return the fields of SheetData for a sheet: its key, its labels, those at half the size."""
+    halved = {"halved": [label for label in sheet.scratchpad.labels if label in sheet.halved]} if sheet.halved else {}
+    return {"key": sheet.key, "labels": list(sheet.scratchpad.labels), **halved}
 
 
 def interval_s(grid: Grid) -> Seconds:

@@ -62,7 +62,7 @@ class TestTheOption:
         question = of_category(long_world, "S2A")
         off, empty = (search(long_world, question, shared_cache, **given) for given in ({}, {"thrift": ()}))
         assert "thrift" not in off.settings and off.to_json() == empty.to_json()
-        assert not any({"then", "only", "small"} & set(json.dumps(event.data)) for event in off.trace if event.data)
+        assert not any({"then", "only", "halved"} & set(json.dumps(event.data)) for event in off.trace if event.data)
         on = search(long_world, question, shared_cache, thrift=("probe", "steps", "probe"))
         assert on.settings["thrift"] == ["steps", "probe"], "each once, in the order of the registry"
         whole = search(long_world, question, shared_cache, thrift=ALL)
@@ -271,12 +271,12 @@ class TestEvidence:
             call = request.facts
             assert isinstance(call, ReviewCall)
             labels = call.sheet.scratchpad.labels
-            assert call.sheet.small == judged & set(labels) == set(event["sheet"].get("small", ()))
-            assert (SMALL_FRAMES in text_of(request)) == bool(call.sheet.small)
+            assert call.sheet.halved == judged & set(labels) == set(event["sheet"].get("halved", ()))
+            assert (SMALL_FRAMES in text_of(request)) == bool(call.sheet.halved)
             assert request.schema.values[0] == ("labels", labels), "all of them can be named"  # type: ignore[union-attr]
             judged = set(labels) - set(event["erased"])
-        assert events[-1]["sheet"]["small"]
-        assert not any(event["sheet"] and "small" in event["sheet"] for event in result.trace.of("decision"))
+        assert events[-1]["sheet"]["halved"]
+        assert not any(event["sheet"] and "halved" in event["sheet"] for event in result.trace.of("decision"))
 
     def test_rows_are_short(self) -> None:
         found = [Evidence(t, t - 1, t + 1, f"thing {t}", 0.5, "said") for t in (9.0, 3.0, 6.0)]
@@ -408,7 +408,7 @@ def test_a_stranger_trace_cannot_name_cells_or_frames_that_are_not_there(small_w
         ("probe", "view", {"only": [99]}, "cell"),
         ("probe", "view", {"only": []}, "only names cells"),
         ("probe", "view", {"only": [1]}, "differs from the one"),
-        ("review", "sheet", {"small": ["ZZ"]}, "small frame 'ZZ' is not among"),
+        ("review", "sheet", {"halved": ["ZZ"]}, "halved frame 'ZZ' is not among"),
     ):
         events = list(result.trace)
         place = next(index for index, event in enumerate(events) if event.kind == kind)

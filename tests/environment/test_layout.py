@@ -99,7 +99,7 @@ def test_keys_tell_parts_and_small_frames_apart(cache: Cache) -> None:
     views.append(View(video, grid, 64, cache=cache, only=frozenset(range(16))))
     assert len({view.key for view in views}) == 4
     pad = scratchpad(3)
-    sheets = [Sheet(video, pad, 64, small=small, cache=cache) for small in map(frozenset, ("", "A", "B", "AB"))]
+    sheets = [Sheet(video, pad, 64, halved=halved, cache=cache) for halved in map(frozenset, ("", "A", "B", "AB"))]
     assert len({sheet.key for sheet in sheets}) == 4
 
 
@@ -117,7 +117,7 @@ def scratchpad(count: int, duration_s: float = 600.0) -> Scratchpad:
 
 def test_a_sheet_shows_some_frames_at_half_the_size(world: World, cache: Cache) -> None:
     pad, small = scratchpad(7), frozenset({"A", "C", "D", "F", "G"})
-    whole, short = (Sheet(world.drawn, pad, 256, "native", cache, small=each) for each in (frozenset[str](), small))
+    whole, short = (Sheet(world.drawn, pad, 256, "native", cache, halved=each) for each in (frozenset[str](), small))
     assert short.size[0] * short.size[1] < 0.55 * whole.size[0] * whole.size[1]
     columns, _ = squared(2, 5)
     placed = corners(LABELS, small, columns, short.cell_size)

@@ -135,7 +135,7 @@ class ReviewCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        pad, small = self.sheet.scratchpad, self.sheet.small
+        pad, halved = self.sheet.scratchpad, self.sheet.halved
         shown = () if self.recalled else sheet_parts(self.observation)
         first = "This" if self.recalled else "And this"
         messages = brief(
@@ -143,11 +143,11 @@ class ReviewCall:
             *shown,
             f"{first} is the evidence kept so far, each frame under its label, its time, and what was said:",
             self.sheet,
-            *((SMALL_FRAMES,) if small else ()),
+            *((SMALL_FRAMES,) if halved else ()),
             REVIEW,
             question_text(self.question),
             f"What to look for: {self.search_task}",
-            short_evidence_text(pad, self.left_out, small) if small else evidence_text(pad, self.left_out),
+            short_evidence_text(pad, self.left_out, halved) if halved else evidence_text(pad, self.left_out),
             *((recalled_text(self.observation, self.recalled),) if self.recalled else ()),
             *([gaps_text(self.gaps)] if self.gaps else []),
             f"Cells that can still be searched: {listed(self.open_cells)}.",
