@@ -16,6 +16,7 @@ import bench_cache
 import bench_explorer
 import bench_search
 import bench_server
+import bench_tokens
 import bench_video
 import numpy as np
 from bench_video import MEDIA, seconds, ten_minutes_720p
@@ -122,6 +123,7 @@ def main() -> int:
         bench_calls(folder)
     bench_cache.main(ten_minutes_720p())
     bench_search.main()
+    bench_tokens.main()
     bench_video.atlasworld(MEDIA)
     bench_video.table(MEDIA)
     bench_explorer.main(MEDIA)

@@ -31,6 +31,7 @@ from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master
 from atlaskit.agents.master_calls import MasterCall, MasterCalls, spent
 from atlaskit.agents.options import Refinements, SearchLimits
+from atlaskit.agents.prompts.thrift import Recalled
 from atlaskit.agents.review import (
     Judgement,
     cells_to_explore,
@@ -117,6 +118,8 @@ class Search:
     rounds: int = 0
     """How often regions were handed out; 0 before the first time."""
     verdict: Verdict = Verdict()
+    recalled: Recalled | None = None
+    """What the last answered probe said, if reviews show that in place of the root grid."""
 
     def __post_init__(self) -> None:
         root = self.master.atlas.start()
@@ -177,7 +180,8 @@ class Search:
         Args:
             ahead: Whether the probe runs beside workers.
         """
-        cells, root, scratchpad = self.state.frontier.cells, self.observe_root(), self.state.scratchpad
+        cells, scratchpad = self.state.frontier.cells, self.state.scratchpad
+        root = self.master.observe_root(self.state.dead_zones, cells)
         top, data = 2 * self.limits.workers, {"view": view_data(root), "offered": list(cells), "ahead": ahead}
         complete = partial(self.master.probe, self.plan.search_task, root, cells, top, scratchpad)
         return lambda left=None: Probe(self.calls.attempt("probe", complete, left), data)
@@ -193,6 +197,7 @@ class Search:
             frontier.rank(scores, offered)
             data["scores"] = {str(cell): score for cell, score in sorted(scores.items())}
             data["reasoning"] = reply.answer.reasoning
+            self.recalled = Recalled.of(reply.answer) if "review" in self.master.thrift else None
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(offered, 0.0))
         self.calls.settle(probe.call, self.rounds, {**probe.data, **data})
@@ -257,16 +262,23 @@ class Search:
         """Whether there is evidence that no review has judged."""
         return self.shown_labels() != self.verdict.labels
 
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether scores are used up before the next probe, with the thrift "probe"."""
+        return "probe" in self.master.thrift and any(region.score for region in self.state.frontier.scored)
+
     def reviewer(self) -> Callable[..., Judgement]:
         """Return the call that judges the evidence as it is now (§3.2).
 
         The function that is returned changes nothing here. Its argument is the number of attempts
         that the call may take; by default what the budget has left.
         """
-        root, sheet = self.observe_root(), self.master.sheet(self.state.scratchpad)
-        labels, views = sheet.scratchpad.labels, {"view": view_data(root), "sheet": sheet_data(sheet)}
-        cells, scratchpad = self.state.frontier.cells, self.state.scratchpad
-        complete = partial(self.master.review, self.plan.search_task, root, cells, scratchpad)
+        root, judged, recalled = self.observe_root(), self.verdict.labels, self.recalled
+        sheet = self.master.review_sheet(self.state.scratchpad, judged)
+        views = {"view": None if recalled else view_data(root), "sheet": sheet_data(sheet)}
+        shown = self.plan.search_task, root, self.state.frontier.cells, self.state.scratchpad
+        complete = partial(self.master.review, *shown, recalled=recalled, judged=judged)
+        labels = sheet.scratchpad.labels
         return lambda left=None: Judgement(self.calls.attempt("review", complete, left), labels, views)
 
     def apply_judgement(self, judgement: Judgement) -> None:

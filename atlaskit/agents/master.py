@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
+from atlaskit.agents.prompts.thrift import Recalled
+from atlaskit.agents.thrift import Thrift
 from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
@@ -36,6 +38,7 @@ class Master:
     """Set when the run is interrupted."""
     first_sample: int = 0
     """Number of the sample of the first vote; each further vote has the next one."""
+    thrift: Thrift = frozenset()
 
     def extract_task(self, chooses_traversal: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
         """Turn the question into a search task, and choose a traversal if asked to.
@@ -54,7 +57,7 @@ class Master:
         max_attempts: int = MAX_ATTEMPTS,
     ) -> Reply:
         """Score at most `top` of these cells of the masked root grid."""
-        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad)
+        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad, self.thrift)
         return self._complete(call, max_attempts)
 
     def review(
@@ -64,12 +67,24 @@ class Master:
         cells: Sequence[int],
         scratchpad: Scratchpad,
         max_attempts: int = MAX_ATTEMPTS,
+        recalled: Recalled | None = None,
+        judged: Collection[str] = (),
     ) -> Reply:
-        """Judge the evidence: whether it suffices, where to look next, what to erase."""
-        sheet = self.sheet(scratchpad)
+        """Judge the evidence: whether it suffices, where to look next, what to erase.
+
+        Args:
+            search_task: What the run looks for.
+            root: The masked root grid.
+            cells: The root cells that can still be searched.
+            scratchpad: The evidence.
+            max_attempts: The most attempts of the call.
+            recalled: What stands in place of the root grid; None shows the grid.
+            judged: Labels of the evidence that an earlier review judged.
+        """
+        sheet = self.review_sheet(scratchpad, judged)
         between = gaps(sheet.scratchpad, root.state.dead_zones, self.atlas.rules.duration_s)
         left_out = len(scratchpad) - len(sheet.scratchpad)
-        call = ReviewCall(self.question, search_task, sheet, root, tuple(cells), between, left_out)
+        call = ReviewCall(self.question, search_task, sheet, root, tuple(cells), between, left_out, recalled)
         return self._complete(call, max_attempts)
 
     def decide(
@@ -113,13 +128,26 @@ class Master:
                 continue  # the grid itself shows that the cell is dead or unreadable
         return state.scratchpad
 
-    def observe_root(self, dead_zones: DeadZones) -> Observation:
-        """Return the root grid, masked by dead zones."""
-        return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
+    def observe_root(self, dead_zones: DeadZones, cells: Collection[int] = ()) -> Observation:
+        """Return the root grid, masked by dead zones.
+
+        Args:
+            dead_zones: The run's dead zones.
+            cells: The cells that an answer may name, if it is to name some: with "open", the grid
+                shows no others if these are few.
+        """
+        root = self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
+        return root.narrowed(cells) if "open" in self.thrift else root
 
     def sheet(self, scratchpad: Scratchpad) -> Sheet:
         """Return the image of the evidence: at most MAX_SHEET_ITEMS items, the most confident."""
         return self.atlas.sheet(scratchpad)
+
+    def review_sheet(self, scratchpad: Scratchpad, judged: Collection[str]) -> Sheet:
+        """Return the sheet of a review: with "evidence", halved where it was judged before."""
+        sheet = self.sheet(scratchpad)
+        halved = frozenset(judged) & frozenset(sheet.scratchpad.labels) if "evidence" in self.thrift else frozenset()
+        return replace(sheet, halved=halved)
 
     def _complete(
         self,

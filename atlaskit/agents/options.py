@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from atlaskit.agents.thrift import Thrift
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.observation import Cells
@@ -63,6 +64,8 @@ class GridSettings:
     """How prompts describe the cells."""
     patch: int = PATCH_PX
     """Side of the model's image token in pixels; native cells are rounded to it."""
+    thrift: Thrift = frozenset()
+    """Measures that spend fewer tokens on the same sight."""
 
     def open(self, video: Video, cache: Cache) -> Atlas:
         """Return the environment of a video; raise InputError for settings it cannot have."""
@@ -77,6 +80,7 @@ class GridSettings:
             cells=self.cells,
             cache=cache,
             patch=self.patch,
+            open_only="open" in self.thrift,
         )
 
 

@@ -95,8 +95,14 @@ def _probe_shape(top: int) -> type[BaseModel]:
     return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 0, top))
 
 
-def step_schema(legal: LegalSet) -> ParametricSchema:
-    """Return the schema of a step: a variant for each legal action, with the cells it may name."""
+def step_schema(legal: LegalSet, may_finish: bool = False) -> ParametricSchema:
+    """Return the schema of a step: a variant for each legal action, with the cells it may name.
+
+    Args:
+        legal: The legal actions.
+        may_finish: Whether a reply that adds evidence or marks cells also says if that ends the
+            visit.
+    """
     cells = {
         "expand": legal.expand,
         "zoom": legal.zoom,
@@ -106,11 +112,12 @@ def step_schema(legal: LegalSet) -> ParametricSchema:
         "add": legal.add,
     }
     values = tuple((name, each) for name, each in cells.items() if each)
-    return ParametricSchema(_step_shape(frozenset(name for name, _ in values), legal.backtrack), values)
+    return ParametricSchema(_step_shape(frozenset(name for name, _ in values), legal.backtrack, may_finish), values)
 
 
 @cached_shape
-def _step_shape(names: frozenset[str], backtrack: bool) -> type[BaseModel]:
+def _step_shape(names: frozenset[str], backtrack: bool, may_finish: bool) -> type[BaseModel]:
+    ending = {"finished": bool} if may_finish else {}
     variants = [
         reply_model(name.title(), action=Literal[name], cell=among(name))
         for name in ("expand", "zoom")
@@ -128,11 +135,12 @@ def _step_shape(names: frozenset[str], backtrack: bool) -> type[BaseModel]:
     ]
     if "mark" in names:
         cells = several(among("mark"), 1, MOST_ITEMS)
-        variants.append(reply_model("MarkPromising", action=Literal["mark_promising"], cells=cells))
+        variants.append(reply_model("MarkPromising", action=Literal["mark_promising"], cells=cells, **ending))
     if "add" in names:
         claim = reply_model("ClaimedCell", cell=among("add"), description=Text, confidence=Confidence)
         items = several(claim, 1, MOST_ITEMS)
-        variants.append(reply_model("AddToScratchpad", action=Literal["add_to_scratchpad"], items=items))
+        adding = Literal["add_to_scratchpad"]
+        variants.append(reply_model("AddToScratchpad", action=adding, items=items, **ending))
     if backtrack:
         variants.append(reply_model("Backtrack", action=Literal["backtrack"]))
     variants.append(reply_model("Finished", action=Literal["finished"]))
@@ -157,6 +165,11 @@ def to_action(answer: Any) -> Action:
             return AddToScratchpad(tuple(Claim(i.cell, i.description, i.confidence) for i in chosen.items))
         case _:
             return Finished()
+
+
+def ends_visit(answer: Any) -> bool:
+    """Return whether a validated answer to a step says that its action ends the visit."""
+    return bool(getattr(answer.action, "finished", False))
 
 
 def review_schema(

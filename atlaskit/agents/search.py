@@ -14,6 +14,7 @@ from atlaskit.agents.options import CacheMode, GridSettings, Refinements, Search
 from atlaskit.agents.schedules import SCHEDULES, Schedule
 from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
 from atlaskit.agents.suitability import warn_if_unsuitable
+from atlaskit.agents.thrift import Measure, recorded_thrift, resolve_thrift
 from atlaskit.agents.votes import check_votes
 from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
@@ -64,6 +65,7 @@ def ask(
     votes: int = 1,
     stop_below: float | None = None,
     cells: Cells = "compact",
+    thrift: Sequence[Measure] | Literal["all"] = (),
     threads: int | None = None,
     sample: int = 0,
     refresh: bool = False,
@@ -123,6 +125,9 @@ def ask(
             much new evidence: the chance, by the run's own record and the master's score, that the
             visit finds any, over its calls. None: never.
         cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
+        thrift: Measures that spend fewer tokens on the same sight, by name: "steps", "review",
+            "probe", "evidence", "open", "looks", "lines"; or "all". How the search works describes
+            them. nano, which was taught fixed prompts, can have "probe" alone.
         threads: Workers that run at the same time; None for all of a round. The result does not
             depend on it.
         sample: Number of the sample, if a model with a temperature is asked several times; each
@@ -155,7 +160,8 @@ def ask(
     fit, patch = fit_for(vlm, fit)
     refinements = Refinements(schedule, bool(second_look), votes, stop_below)
     check_votes(vlm, votes)
-    grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch)
+    saved = resolve_thrift(thrift, vlm, cells)
+    grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved)
     mode = CacheMode(sample, refresh, replay)
     check_whole("threads", workers if threads is None else threads)
     check_budget(budget)
@@ -188,10 +194,19 @@ def _answer(
     remember_video(video, watched)
     atlas = grids.open(video, watched)
     meter = Meter(budget)  # its clock starts here: opening the video is not part of the run
+    worker = Worker(atlas, model, question, observer.on_event, grids.thrift)
     search = Search(
         # Samples of several votes, in all runs with as many votes, are different ones.
-        master=Master(atlas, model, question, meter.deadline_s, meter.cancel, mode.sample * (refinements.votes - 1)),
-        dispatcher=Dispatcher(Worker(atlas, model, question, observer.on_event).explore, threads, meter.cancel),
+        master=Master(
+            atlas,
+            model,
+            question,
+            meter.deadline_s,
+            meter.cancel,
+            mode.sample * (refinements.votes - 1),
+            grids.thrift,
+        ),
+        dispatcher=Dispatcher(worker.explore, threads, meter.cancel),
         limits=limits.with_plateau(atlas.rules.max_depth),
         refinements=refinements,
         strategy=strategy,
@@ -221,6 +236,7 @@ def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) 
         "subtitles": grids.subtitles,
         "sampling": grids.sampling,
         "cells": grids.cells,
+        **recorded_thrift(grids.thrift),
         "traversal": "auto" if search.strategy is None else strategy_name(search.strategy),
         **vars(search.limits),
         **search.refinements.recorded(),

@@ -64,17 +64,27 @@ def cells_text(observation: Observation) -> str:
     This depends on the view alone, so prompts put it right after the image: calls about one view
     then begin with the same text.
     """
-    view, lines = observation.view, observation.subtitles
-    said = lines_by_cell(observation)
-    by_cell = said if _is_listed(said) else {}
-    remark = [] if lines else [NO_SUBTITLES]
-    if said and not by_cell:
-        remark = [f"{len(lines)} lines are said in this time, too many to list."]
+    view, said = observation.view, lines_by_cell(observation)
+    remark = subtitles_remark(observation, said)
+    by_cell = {} if remark else said
     if observation.cells == "full":
         rows = [_cell_text(view, cell, by_cell.get(cell.index, [])) for cell in view.cells]
         return "\n".join(["The cells:", *rows, *remark])
     dead = [f"Ruled out, and black: {listed(sorted(view.dead))}."] if view.dead else []
     return "\n".join([*dead, *subtitles_by_cell(by_cell), *remark])
+
+
+def subtitles_remark(observation: Observation, by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
+    """Return why no subtitle line is listed, as a row; no rows if they are few enough to list.
+
+    Args:
+        observation: What the agent sees.
+        by_cell: Its lines, as `lines_by_cell` returns them.
+    """
+    lines = observation.subtitles
+    if not _is_listed(by_cell):
+        return [f"{len(lines)} lines are said in this time, too many to list."]
+    return [] if lines else [NO_SUBTITLES]
 
 
 def subtitles_by_cell(by_cell: Mapping[int, Sequence[Line]]) -> list[str]:

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from atlaskit.agents.prompts import StepCall, action_note, action_result
-from atlaskit.agents.schemas import to_action
+from atlaskit.agents.prompts.thrift import without_looks
+from atlaskit.agents.schemas import ends_visit, to_action
 from atlaskit.agents.task import Task
-from atlaskit.environment.actions import Action, Expand
+from atlaskit.agents.thrift import Thrift
+from atlaskit.environment.actions import Action, Expand, Finished
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.observation import Observation
@@ -35,6 +37,7 @@ class Visit:
     atlas: Atlas
     task: Task
     question: Question
+    thrift: Thrift = frozenset()
     conversation: tuple[Message, ...] = ()
     """The messages about the current view; empty before the first call about it."""
     actions: tuple[Action, ...] = ()
@@ -64,7 +67,8 @@ class Visit:
     def next_call(self, steps_left: int) -> StepCall:
         """Return the next call: the conversation about this view, with the current legal set."""
         opened = tuple(sorted(path[-1] for path in self.opened if path[:-1] == self.state.grid.path))
-        call = StepCall(self.question, self.task.search_task, self.observation, (), self.actions, steps_left, opened)
+        task, seen = self.task.search_task, self.observation
+        call = StepCall(self.question, task, seen, (), self.actions, steps_left, opened, self.thrift)
         if not self.conversation:
             self.conversation = call.opening(self.notes)
         # A failed call costs a step too, so the last message gets the current number of steps.
@@ -91,6 +95,8 @@ class Visit:
             self.notes[-1] += f": {printable(reply.answer.thought, MAX_NOTE_LENGTH)}"
         try:
             self.state = self.atlas.act(self.state, action)
+            if ends_visit(reply.answer):
+                self.state = self.atlas.act(self.state, Finished())
         except IllegalAction as error:
             problem = str(error)
         after = self.observation = self.atlas.observe(self.state)
@@ -105,6 +111,7 @@ class Visit:
             "interval_s": interval_s(before.view.grid),
             "depth": before.state.depth,
             "action": action_data(action),
+            **({"then": "finished"} if ends_visit(reply.answer) and not problem else {}),
             "problem": problem,
             "shown": None if problem else shown_data(after),
             "found": [item.to_json() for item in found],
@@ -124,6 +131,8 @@ class Visit:
             self.conversation = ()
             return
         earlier = call.opening(self.notes) if _is_full(self.conversation) else self.conversation
+        if "looks" in self.thrift:
+            earlier = without_looks(earlier, before.view)
         self.conversation = (*earlier, Message("assistant", (reply.text,)), result)
 
     def _record(self, action: Action, before: Observation) -> None:

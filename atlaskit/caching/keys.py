@@ -105,6 +105,7 @@ def view_key(
     labels: str,
     dead: Collection[int],
     sampling: str,
+    only: Collection[int] | None = None,
 ) -> str:
     """Return the key of a view.
 
@@ -121,6 +122,7 @@ def view_key(
         labels: What is burned into the corner of a cell.
         dead: Indices of the dead cells.
         sampling: Which frame represents a cell.
+        only: Indices of the cells that are drawn, side by side; None for all, each in its place.
     """
     return entry_key(
         "view",
@@ -134,10 +136,17 @@ def view_key(
         labels=labels,
         dead=sorted(dead),
         sampling=sampling,
+        **({} if only is None else {"only": sorted(only)}),
     )
 
 
-def sheet_key(video: str, items: Sequence[tuple[str, float, str]], cell: int | tuple[int, int], fit: str) -> str:
+def sheet_key(
+    video: str,
+    items: Sequence[tuple[str, float, str]],
+    cell: int | tuple[int, int],
+    fit: str,
+    halved: Collection[str] = (),
+) -> str:
     """Return the key of a sheet. Left out: descriptions and confidence, which it does not show.
 
     Args:
@@ -145,8 +154,10 @@ def sheet_key(video: str, items: Sequence[tuple[str, float, str]], cell: int | t
         items: Label, timestamp in seconds and subtitle of each item.
         cell: Side of a square cell in pixels; (width, height) of a native one.
         fit: How a frame fills its cell.
+        halved: Labels of the items that are drawn at half the size.
     """
-    return entry_key("sheet", tiles=VERSIONS["tile"], video=video, items=[list(i) for i in items], cell=cell, fit=fit)
+    listed, small = [list(item) for item in items], {"halved": sorted(halved)} if halved else {}
+    return entry_key("sheet", tiles=VERSIONS["tile"], video=video, items=listed, cell=cell, fit=fit, **small)
 
 
 def still_key(video: str, time_s: float, cell: tuple[int, int] | None = None, fit: str = "") -> str:

@@ -10,6 +10,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.options import SCHEDULE_NAMES
 from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
+from atlaskit.agents.thrift import ALL, MEASURES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
 from atlaskit.cli.model import add_model_options, named_model
@@ -46,16 +47,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     _add_subtitle_options(parser)
     add_model_options(parser, f"the model served at {LOCAL_SERVER}")
     _add_search_options(parser)
-    parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
-    parser.add_argument("--tokens", type=int, help="budget: tokens at most")
-    parser.add_argument("--usd", type=float, help="budget: USD at most, by --prices")
-    parser.add_argument(
-        "--prices",
-        metavar="PRICES",
-        help="prices of a million tokens in USD, for --usd: prompt=0.5,cached=0.05,completion=3, or the name of a "
-        "JSON file with these fields",
-    )
-    parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
+    _add_budget_options(parser)
     parser.add_argument(
         "--sample",
         type=int,
@@ -104,6 +96,27 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="deepest grid to open: auto (cells below a second) or 0 to D_max (default auto)",
     )
+    parser.add_argument(
+        "--thrift",
+        nargs="+",
+        default=[],
+        choices=(*MEASURES, ALL),
+        metavar="MEASURE",
+        help=f"spend fewer tokens on the same sight: {', '.join(MEASURES)}, or {ALL} (default none)",
+    )
+
+
+def _add_budget_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
+    parser.add_argument("--tokens", type=int, help="budget: tokens at most")
+    parser.add_argument("--usd", type=float, help="budget: USD at most, by --prices")
+    parser.add_argument(
+        "--prices",
+        metavar="PRICES",
+        help="prices of a million tokens in USD, for --usd: prompt=0.5,cached=0.05,completion=3, or the name of a "
+        "JSON file with these fields",
+    )
+    parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
@@ -161,6 +174,7 @@ def _ask(options: argparse.Namespace) -> int:
         second_look=options.second_look,
         votes=options.votes,
         stop_below=options.stop_below,
+        thrift="all" if ALL in options.thrift else options.thrift,
         sample=options.sample,
         refresh=options.refresh,
         replay=options.replay,

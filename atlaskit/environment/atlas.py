@@ -51,6 +51,8 @@ class Atlas:
     cache: Cache = field(default_factory=default_cache)
     patch: int = PATCH_PX
     """Side of a model's image token in pixels; native cells are rounded to it."""
+    open_only: bool = False
+    """Whether a view of which most cells are dead has only the others, side by side."""
     state: State = field(init=False)
     """The state that `reset` and `step` change."""
 
@@ -69,7 +71,7 @@ class Atlas:
         check_cells(self.k, self.cell, self.fit, self.patch)  # here, before anybody pays for a call
         self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
         self.look = ViewSettings(
-            self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells, self.patch
+            self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells, self.patch, self.open_only
         )
         self.state = self.start()
 

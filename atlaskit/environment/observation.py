@@ -4,6 +4,7 @@ legal set.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -20,6 +21,8 @@ from atlaskit.video.video import Sampling, Video
 Cells = Literal["compact", "full"]
 """How the text beside a view describes cells: what the view lacks, or each cell as in the paper."""
 
+FEW = 0.5
+"""The largest share of a grid's cells that is drawn without the others."""
 SCAN_K = 3
 """A context scan shows SCAN_K² frames."""
 
@@ -38,6 +41,10 @@ class Observation:
     """The frame or the context scan that the last action asked for."""
     cells: Cells = "compact"
 
+    def narrowed(self, cells: Collection[int]) -> Observation:
+        """Return the observation with a view of these cells alone, if they are few."""
+        return replace(self, view=narrowed(self.view, cells))
+
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         return (self.looking_at or self.view)._repr_jpeg_()
 
@@ -53,6 +60,7 @@ class ViewSettings:
     sampling: Sampling = "midpoint"
     cells: Cells = "compact"
     patch: int = PATCH_PX
+    open_only: bool = False
 
 
 def observe(state: State, video: Video, settings: ViewSettings, cache: Cache) -> Observation:
@@ -69,8 +77,11 @@ def observe(state: State, video: Video, settings: ViewSettings, cache: Cache) ->
 
 
 def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) -> View:
-    """Return the view of a state's grid, dead cells black."""
-    return View(
+    """Return the view of a state's grid, dead cells black.
+
+    If the settings say so, and most cells are dead, it has only the others.
+    """
+    view = View(
         video,
         state.grid,
         settings.cell,
@@ -81,6 +92,17 @@ def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) ->
         cache,
         settings.patch,
     )
+    alive = [index for index in range(state.grid.size) if index not in state.dead_cells]
+    return narrowed(view, alive) if settings.open_only else view
+
+
+def narrowed(view: View, cells: Collection[int]) -> View:
+    """Return the view of some of its cells, side by side, if they are few; else the view.
+
+    They are few if they are at most the share `FEW` of the grid's cells.
+    """
+    size = view.grid.size
+    return replace(view, only=frozenset(cells)) if 0 < len(cells) <= FEW * size else view
 
 
 def _looking_at(state: State, view: View) -> LazyImage | None:
@@ -92,6 +114,7 @@ def _looking_at(state: State, view: View) -> LazyImage | None:
             start_s, end_s = scan_interval(view.cells[cell], direction, view.video.duration_s)
             grid = Grid(start_s, end_s, SCAN_K)
             cell_px = min(view.cell, WIDEST_PX // SCAN_K)
-            return replace(view, grid=grid, cell=cell_px, labels="time", dead=dead_cells(grid, state.dead_zones))
+            dead = dead_cells(grid, state.dead_zones)
+            return replace(view, grid=grid, cell=cell_px, labels="time", dead=dead, only=None)
         case _:
             return None

@@ -7,7 +7,6 @@ are images with a key, a size and JPEG bytes.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -18,6 +17,7 @@ from atlaskit.caching.keys import canonical_json, moments_key, sheet_key, still_
 from atlaskit.environment.drawing import DEAD, burn, font, points_for, unreadable_tile, wrap
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.image import WIDEST_PX, LazyImage
+from atlaskit.environment.layout import corners, packed, squared
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.tiles import PATCH_PX, Fit, cell_size, read_tiles
@@ -57,9 +57,15 @@ class View(LazyImage):
     cache: Cache = field(default_factory=default_cache, compare=False)
     patch: int = PATCH_PX
     """Side of a model's image token in pixels; native cells are rounded to it."""
+    only: frozenset[int] | None = None
+    """Indices of the cells that are drawn, side by side in their order; None draws all cells, each
+    in its place."""
 
     def __post_init__(self) -> None:
         check_cells(self.grid.k, self.cell, self.fit, self.patch)
+        if self.only is not None and not (self.only and self.only <= set(range(self.grid.size))):
+            cells = sorted(self.only)
+            raise InputError(f"only names cells of the grid, from 0 to {self.grid.size - 1}; got {cells!r:.80}.")
         if self.labels not in ("none", "index", "time"):
             raise InputError(f'labels is "none", "index" or "time"; got {self.labels!r}.')
         if self.sampling not in SAMPLINGS:
@@ -80,6 +86,7 @@ class View(LazyImage):
             labels=self.labels,
             dead=self.dead,
             sampling=self.sampling,
+            only=self.only,
         )
 
     @property
@@ -89,9 +96,15 @@ class View(LazyImage):
 
     @property
     def size(self) -> tuple[int, int]:
-        """(width, height) in pixels."""
-        width, height = self.cell_size
-        return self.grid.k * width, self.grid.k * height
+        """(width, height) in pixels; with native cells, whole patches."""
+        (columns, rows), (width, height) = self.shape, self.cell_size
+        step = 1 if self.only is None or self.fit != "native" else self.patch
+        return -(-columns * width // step) * step, -(-rows * height // step) * step
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many columns and rows of cells the image has."""
+        return (self.grid.k, self.grid.k) if self.only is None else packed(len(self.only), self.grid.k)
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -132,15 +145,16 @@ class View(LazyImage):
 
     def expand(self, index: int) -> View:
         """Return the view of one cell's grid, one depth further down, without dead cells."""
-        return replace(self, grid=self.grid.expand(index), dead=frozenset())
+        return replace(self, grid=self.grid.expand(index), dead=frozenset(), only=None)
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        alive, moments_s = [cell for cell in self.cells if cell.index not in self.dead], self.moments
+        places = self._places
+        alive, moments_s = [cell for cell in self.cells if cell.index in places], self.moments
         times_s = [moments_s[cell.index] for cell in alive]
         tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
-        image, (width, height) = Image.new("RGB", self.size, DEAD), self.cell_size
+        image, (width, height) = Image.new("RGB", self.size, DEAD if self.only is None else LETTERBOX), self.cell_size
         for cell, time_s, tile in zip(alive, times_s, tiles, strict=True):
-            row, column = divmod(cell.index, self.grid.k)
+            row, column = divmod(places[cell.index], self.shape[0])
             shown = tile or unreadable_tile(self.cell_size)
             if self.labels != "none":
                 text = str(cell.index) if self.labels == "index" else clock(time_s)
@@ -148,6 +162,13 @@ class View(LazyImage):
             image.paste(shown, (column * width, row * height))
         unreadable = [cell.index for cell, tile in zip(alive, tiles, strict=True) if tile is None]
         return image, {"unreadable": unreadable, "passing": is_passing}
+
+    @property
+    def _places(self) -> dict[int, int]:
+        """Where each cell that is not dead stands in the image, by index, read like a page."""
+        if self.only is None:
+            return {index: index for index in range(self.grid.size) if index not in self.dead}
+        return {index: place for place, index in enumerate(sorted(self.only - self.dead))}
 
 
 @dataclass(frozen=True)
@@ -162,12 +183,15 @@ class Sheet(LazyImage):
     cache: Cache = field(default_factory=default_cache, compare=False)
     patch: int = PATCH_PX
     """Side of a model's image token in pixels; native cells are rounded to it."""
+    halved: frozenset[str] = frozenset()
+    """Labels of the items that are drawn at half the size, without subtitle, below the others."""
 
     @property
     def key(self) -> str:
         """Hash of everything that the image is made of: of each item, only what it shows."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
-        return sheet_key(self.video.fingerprint, items, self.cell_size if self.fit == "native" else self.cell, self.fit)
+        cell = self.cell_size if self.fit == "native" else self.cell
+        return sheet_key(self.video.fingerprint, items, cell, self.fit, self.halved)
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -183,20 +207,20 @@ class Sheet(LazyImage):
 
     @property
     def _shape(self) -> tuple[int, int]:
-        """How many columns and rows of frames there are."""
-        columns = max(1, math.ceil(math.sqrt(len(self.scratchpad))))
-        return columns, max(1, math.ceil(len(self.scratchpad) / columns))
+        """How many columns and rows of frames there are; four small ones take a place."""
+        return squared(len(self.scratchpad) - len(self.halved), len(self.halved))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         times_s = [item.timestamp_s for item in self.scratchpad]
         tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
         image = Image.new("RGB", self.size, LETTERBOX)
-        (columns, _), (width, height) = self._shape, self.cell_size
-        for position, (item, tile) in enumerate(zip(self.scratchpad, tiles, strict=True)):
+        places = corners(self.scratchpad.labels, self.halved, self._shape[0], self.cell_size)
+        for item, tile in zip(self.scratchpad, tiles, strict=True):
             shown = tile or unreadable_tile(self.cell_size)
+            if item.label in self.halved:
+                shown = shown.resize((max(1, shown.width // 2), max(1, shown.height // 2)), Image.Resampling.LANCZOS)
             self._annotate(shown, item)
-            row, column = divmod(position, columns)
-            image.paste(shown, (column * width, row * height))
+            image.paste(shown, places[item.label])
         return image, {"items": len(self.scratchpad), "passing": is_passing}
 
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
@@ -206,6 +230,8 @@ class Sheet(LazyImage):
         high, whose frame they would hide. Prompts hold the whole subtitle.
         """
         burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, points_for(tile.size, 14)))
+        if item.label in self.halved:
+            return
         points, most = max(10, points_for(tile.size, 18)), max(1, min(3, 3 * tile.height // tile.width))
         lines = wrap(item.subtitle, font(points), tile.width - points)
         if len(lines) > most and self.fit == "native":  # square sheets of earlier runs have no such mark

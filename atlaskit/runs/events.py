@@ -67,6 +67,7 @@ class ViewData(EventData):
     path: Path
     dead: list[Cell] = Field(description="indices of the black cells")
     shift: Shift = 0
+    only: list[Cell] | None = Field(None, description="the cells drawn, side by side; null: all, each in its place")
 
 
 class ShownData(EventData):
@@ -81,6 +82,7 @@ class SheetData(EventData):
 
     key: str
     labels: list[str]
+    halved: list[str] = Field(default=[], description="labels of the frames drawn at half the size")
 
 
 class EvidenceData(EventData):
@@ -174,6 +176,7 @@ class StepData(CallData):
     interval_s: Seconds
     depth: int
     action: ActionData
+    then: Literal["", "finished"] = Field("", description="what the same reply did after the action")
     problem: str = Field(description="why the action was not possible; empty if it was")
     shown: ShownData | None
     found: list[EvidenceData] = Field(description="the evidence that the worker added, labelled as it saw it")
@@ -197,7 +200,7 @@ class ReportData(EventData):
 class ReviewData(CallData):
     """The master judged whether the evidence suffices (uncertainty analysis, paper §3.2)."""
 
-    view: ViewData
+    view: ViewData | None = Field(description="null if the master was not shown the root grid again")
     sheet: SheetData
     reasoning: str
     choices: list[dict[str, Any]] = Field(description="the judgement of each choice; empty for other questions")
@@ -310,7 +313,9 @@ def data_of(event: Event) -> EventData:
 def view_data(observation: Observation) -> dict[str, Any]:
     """Return the fields of ViewData for the view of an observation."""
     view = observation.view
-    return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead), **shift_data(view.grid)}
+    only = {} if view.only is None else {"only": sorted(view.only)}
+    place = {"path": list(view.grid.path), "dead": sorted(view.dead), **shift_data(view.grid)}
+    return {"key": view.key, **place, **only}
 
 
 def shown_data(observation: Observation) -> dict[str, Any] | None:
@@ -325,8 +330,9 @@ def shown_data(observation: Observation) -> dict[str, Any] | None:
 
 
 def sheet_data(sheet: Sheet) -> dict[str, Any]:
-    """Return the fields of SheetData for a sheet: its key and its labels."""
-    return {"key": sheet.key, "labels": list(sheet.scratchpad.labels)}
+    """Return the fields of SheetData for a sheet: its key, its labels, those at half the size."""
+    halved = {"halved": [label for label in sheet.scratchpad.labels if label in sheet.halved]} if sheet.halved else {}
+    return {"key": sheet.key, "labels": list(sheet.scratchpad.labels), **halved}
 
 
 def shift_data(grid: Grid) -> dict[str, int]:

@@ -200,7 +200,11 @@ def _checked(image: LazyImage, key: str) -> LazyImage:
 
 
 def _view(view: ViewData, atlas: Atlas) -> View:
-    return _masked(_observation(view, atlas).view, view.dead)
+    whole = _masked(_observation(view, atlas).view, view.dead)
+    if view.only is None:
+        return whole
+    _check_cells(view.only, whole.grid)
+    return replace(whole, only=frozenset(view.only))
 
 
 def _still_or_scan(view: ViewData, action: ActionData, atlas: Atlas) -> LazyImage:
@@ -247,6 +251,11 @@ def _sheet(recorded: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
         raise InputError(f"its sheet shows the evidence {actual!r}, but the scratchpad then held {expected!r}.")
     for item in shown:
         atlas.video.check_time(item.timestamp_s)
+    halved = frozenset(recorded.halved)
+    if halved:
+        if missing := sorted(halved - set(shown.labels)):
+            raise InputError(f"its halved frame {missing[0][:40]!r} is not among those of its sheet.")
+        sheet = replace(sheet, halved=halved)
     if max(sheet.size) > WIDEST_SHEET_PX:
         raise InputError(f"its sheet would be {max(sheet.size)} pixels wide; the limit is {WIDEST_SHEET_PX}.")
     return sheet

@@ -14,6 +14,7 @@ from support.loopback import loopback
 from support.media import make_sound_file
 
 from atlaskit.__main__ import main
+from atlaskit.agents.thrift import MEASURES
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.evaluation import tables
 
@@ -85,6 +86,18 @@ def test_the_shape_of_cells_is_an_option(film: World, in_tmp: Path) -> None:
         for given, fit in (([], "native"), (["--fit", "contain"], "contain")):
             assert main([*asking, *given, "--save", "result.json"]) == 0
             assert json.loads(Path("result.json").read_text())["settings"]["fit"] == fit
+
+
+def test_measures_of_thrift_are_options(film: World, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with loopback() as server:
+        asking = ["ask", str(film_path(film)), "What?", *CHOICES, "--cell", "32", "--calls", "4"]
+        asking += ["--model", server.url, "loop", "--save", "result.json"]
+        for given, kept in ((["steps", "lines"], ["steps", "lines"]), (["all"], list(MEASURES))):
+            assert main([*asking, "--thrift", *given]) == 0
+            assert json.loads(Path("result.json").read_text())["settings"]["thrift"] == kept
+    with pytest.raises(SystemExit):
+        main([*asking, "--thrift", "sleep"])
+    assert "invalid choice: 'sleep'" in capsys.readouterr().err
 
 
 def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atlaskit.agents.prompts.conversation import DECIDE, brief
+from atlaskit.agents.prompts.thrift import (
+    SMALL_FRAMES,
+    Recalled,
+    recalled_text,
+    sheet_parts,
+    short_evidence_text,
+    wanted_words,
+)
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
+from atlaskit.agents.thrift import Thrift
 from atlaskit.agents.verbalize import (
-    cells_text,
     evidence_text,
     gaps_text,
-    grid_intro,
     opened_cells_text,
     question_text,
     ranking_request,
@@ -78,27 +85,28 @@ class ProbeCall:
     top: int
     """The most cells the model may name."""
     scratchpad: Scratchpad
+    thrift: Thrift = frozenset()
 
     @property
     def closed(self) -> tuple[int, ...]:
         """The visible cells that cannot be named, because they are or were explored."""
         view = self.observation.view
-        return tuple(cell.index for cell in view.cells if cell.index not in {*view.dead, *self.open_cells})
+        shown = range(view.grid.size) if view.only is None else sorted(view.only)
+        return tuple(index for index in shown if index not in {*view.dead, *self.open_cells})
 
     def request(self) -> Request:
         """Return the request to the model."""
-        view, closed = self.observation.view, self.closed
+        closed, pad = self.closed, self.scratchpad
+        words = wanted_words(self.question, self.search_task, self.thrift)
         messages = brief(
             MASTER,
-            grid_intro(view.grid),
-            view,
-            cells_text(self.observation),
+            *sheet_parts(self.observation, words),
             "Choose the cells that a worker should search next: those whose stretch of time most likely holds "
             "what answers the question, including what happens between the frames you see. Score each from 0 "
             "(hopeless) to 1 (certain).",
             question_text(self.question),
             f"What to look for: {self.search_task}",
-            evidence_text(self.scratchpad),
+            short_evidence_text(pad) if "evidence" in self.thrift else evidence_text(pad),
             *((opened_cells_text(closed),) if closed else ()),
             ranking_request(self.top, self.open_cells),
         )
@@ -122,21 +130,25 @@ class ReviewCall:
     """The intervals between the evidence that are not dead."""
     left_out: int = 0
     """How many items of evidence the sheet leaves out, because there are too many."""
+    recalled: Recalled | None = None
+    """What stands in place of the root grid; None shows the grid."""
 
     def request(self) -> Request:
         """Return the request to the model."""
-        view = self.observation.view
+        pad, halved = self.sheet.scratchpad, self.sheet.halved
+        shown = () if self.recalled else sheet_parts(self.observation)
+        first = "This" if self.recalled else "And this"
         messages = brief(
             MASTER,
-            grid_intro(view.grid),
-            view,
-            cells_text(self.observation),
-            "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
+            *shown,
+            f"{first} is the evidence kept so far, each frame under its label, its time, and what was said:",
             self.sheet,
+            *((SMALL_FRAMES,) if halved else ()),
             REVIEW,
             question_text(self.question),
             f"What to look for: {self.search_task}",
-            evidence_text(self.sheet.scratchpad, self.left_out),
+            short_evidence_text(pad, self.left_out, halved) if halved else evidence_text(pad, self.left_out),
+            *((recalled_text(self.observation, self.recalled),) if self.recalled else ()),
             *([gaps_text(self.gaps)] if self.gaps else []),
             f"Cells that can still be searched: {listed(self.open_cells)}.",
         )
@@ -182,12 +194,9 @@ class GlanceCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        view = self.observation.view
         messages = brief(
             MASTER,
-            grid_intro(view.grid),
-            view,
-            cells_text(self.observation),
+            *sheet_parts(self.observation),
             DECIDE,
             "Refer to frames by their cell numbers.",
             question_text(self.question),

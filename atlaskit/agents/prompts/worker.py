@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.agents.prompts.conversation import brief
+from atlaskit.agents.prompts.thrift import MAY_FINISH, sheet_parts, wanted_words
 from atlaskit.agents.schemas import step_schema
-from atlaskit.agents.verbalize import cells_text, evidence_text, grid_intro, opened_cells_text, question_text
+from atlaskit.agents.thrift import Thrift
+from atlaskit.agents.verbalize import evidence_text, opened_cells_text, question_text
 from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
@@ -61,6 +63,7 @@ class StepCall:
     steps_left: int
     opened: tuple[int, ...] = ()
     """The cells of this view that the worker opened before."""
+    thrift: Thrift = frozenset()
 
     def opening(self, notes: Sequence[str]) -> tuple[Message, ...]:
         """Return the messages that begin the conversation about a view.
@@ -68,18 +71,16 @@ class StepCall:
         Args:
             notes: One line for each action taken before in this region.
         """
-        state, view = self.observation.state, self.observation.view
-        grid = view.grid
+        state, grid = self.observation.state, self.observation.view.grid
+        words = wanted_words(self.question, self.search_task, self.thrift)
         where = (
             f"You were sent to {clock(state.region.start_s)}–{clock(state.region.end_s)} of a video of "
             f"{clock(state.rules.duration_s)}, and look at {clock(grid.start_s)}–{clock(grid.end_s)}, at depth "
             f"{state.depth} of at most {state.rules.max_depth}."
         )
         return brief(
-            WORKER.format(moves=MOVES[state.rules.traversal]),
-            grid_intro(view.grid),
-            view,
-            cells_text(self.observation),
+            "\n".join([WORKER.format(moves=MOVES[state.rules.traversal]), *([MAY_FINISH] if self.may_finish else [])]),
+            *sheet_parts(self.observation, words),
             question_text(self.question),
             f"What to look for: {self.search_task}",
             where,
@@ -90,13 +91,18 @@ class StepCall:
             _next_move(self.observation.legal, self.steps_left),
         )
 
+    @property
+    def may_finish(self) -> bool:
+        """Whether the reply that keeps evidence or marks cells may end the visit."""
+        return "steps" in self.thrift
+
     def with_next_move(self, message: Message) -> Message:
         """Return the last message of a conversation with the current legal set and steps left."""
         return Message(message.speaker, (*message.parts[:-1], _next_move(self.observation.legal, self.steps_left)))
 
     def request(self) -> Request:
         """Return the request to the model."""
-        return Request("worker", "step", self.conversation, step_schema(self.observation.legal), self)
+        return Request("worker", "step", self.conversation, step_schema(self.observation.legal, self.may_finish), self)
 
 
 def action_result(action: Action, observation: Observation, steps_left: int, problem: str = "") -> Message:

@@ -120,7 +120,8 @@ class _Run:
         search, frontier, limit = self.search, self.search.state.frontier, self.search.meter.exhausted()
         under_way = {call.kind for call in self.calls.values()}
         is_short = len(frontier.scored) < search.limits.workers or self.visits_since_probe >= search.limits.workers
-        if "probe" not in under_way and limit is None and frontier.cells and self.visits_since_probe and is_short:
+        needs_scores = self.visits_since_probe > 0 and is_short and not search.keeps_scores
+        if "probe" not in under_way and limit is None and frontier.cells and needs_scores:
             self.visits_since_probe = 0
             self.start_call("probe", search.prober(ahead=bool(self.visits)), search.apply_scores)
         left = search.calls.left("review")

@@ -66,11 +66,12 @@ class _Rounds:
         """Run a round's workers, with the next probe beside them, and merge what they return."""
         search, steps = self.search, [assignment.steps for assignment in assignments]
         is_last = search.limits.is_last(search.rounds)
-        ahead = search.limits.look_ahead and not is_last and search.meter.can_look_ahead(steps)
+        keeps = "probe" in search.master.thrift
+        ahead = search.limits.look_ahead and not keeps and not is_last and search.meter.can_look_ahead(steps)
         tasks = search.tasks(assignments, search.meter.allot(steps, ahead))
         search.hand_out(tasks)
         looks_ahead = ahead and search.state.frontier.cells
         results, probe = search.dispatcher.run(tasks, search.prober(ahead=True) if looks_ahead else None)
         search.merge(results)
-        self.has_scores = search.apply_scores(probe) if probe else False
+        self.has_scores = search.apply_scores(probe) if probe else self.has_scores and search.keeps_scores
         return results

@@ -1,0 +1,418 @@
+"""Fewer tokens for the same sight: what each measure of `thrift` leaves out, and what not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.invariants import check_books, check_grounded, check_memory, check_search
+from support.model_doubles import Babbler, Flaky, Overruled, Slow
+from support.searches import CHOICE, RecordingOracle, of_category, search, search_small, text_of
+from support.stand_ins import Flat
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.prompts import ProbeCall, ReviewCall, StepCall
+from atlaskit.agents.prompts.thrift import (
+    MAY_FINISH,
+    MOST_LINES,
+    SHOWN_BEFORE,
+    SMALL_FRAMES,
+    fewer_lines,
+    short_evidence_text,
+    without_looks,
+)
+from atlaskit.agents.search import ask
+from atlaskit.agents.thrift import ALL, MEASURES, SAME_PROMPTS, recorded_thrift, resolve_thrift
+from atlaskit.agents.verbalize import evidence_text
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.benchmarks.atlasworld.questions import WRITERS
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.render import View
+from atlaskit.errors import InputError
+from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import CallControl, Message, Request
+from atlaskit.models.schema import json_schema
+from atlaskit.runs import replay
+from atlaskit.runs.events import Event
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.video.subtitles import Line
+
+SAME_REPLIES = tuple(name for name in MEASURES if name not in SAME_PROMPTS)
+"""The measures under which an oracle sees, finds and answers what it does without."""
+
+
+def outcome(result: Result) -> tuple[Any, ...]:
+    """Return what a run found and answered, without what it cost."""
+    return result.prediction, result.evidence.items, result.dead_zones, result.rounds, result.stop
+
+
+def of_step(requests: Sequence[Request], step: str) -> list[Request]:
+    return [request for request in requests if request.step == step]
+
+
+class TestTheOption:
+    def test_it_is_not_recorded_when_it_is_off(self, long_world: World, shared_cache: Cache) -> None:
+        question = of_category(long_world, "S2A")
+        off, empty = (search(long_world, question, shared_cache, **given) for given in ({}, {"thrift": ()}))
+        assert "thrift" not in off.settings and off.to_json() == empty.to_json()
+        assert not any({"then", "only", "halved"} & set(json.dumps(event.data)) for event in off.trace if event.data)
+        on = search(long_world, question, shared_cache, thrift=("probe", "steps", "probe"))
+        assert on.settings["thrift"] == ["steps", "probe"], "each once, in the order of the registry"
+        whole = search(long_world, question, shared_cache, thrift=ALL)
+        assert whole.settings["thrift"] == list(MEASURES)
+        assert recorded_thrift(frozenset()) == {}
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (("steps", "nothing"), "steps, review, probe, evidence, open, looks, lines, and 'all'; got 'nothing'"),
+            ("steps", "a tuple of names, or 'all'; got 'steps'"),
+            (7, "a tuple of names, or 'all'; got 7"),
+            ((["steps"],), "got \\['steps'\\]"),
+        ],
+    )
+    def test_a_wrong_name_is_one_sentence(self, given: Any, message: str, cache: Cache) -> None:
+        with pytest.raises(InputError, match=message):
+            ask(Flat(), CHOICE, vlm=Babbler(), cache=cache, thrift=given)
+
+    @pytest.mark.parametrize("name", SAME_REPLIES)
+    def test_a_model_of_fixed_prompts_refuses_what_changes_them(self, name: Any, cache: Cache) -> None:
+        model = Babbler()
+        model.name = "nano@1f0c"
+        with pytest.raises(InputError, match=f"thrift '{name}' changes prompts, and nano@1f0c .* all but probe"):
+            resolve_thrift((name, "probe"), model, "compact")
+        assert resolve_thrift(("probe",), model, "compact") == SAME_PROMPTS
+
+    @pytest.mark.parametrize("name", ["open", "lines"])
+    def test_cells_described_one_by_one_are_all_described(self, name: Any) -> None:
+        with pytest.raises(InputError, match=f"thrift '{name}' needs cells=\"compact\""):
+            resolve_thrift((name,), Babbler(), "full")
+        assert resolve_thrift(("steps",), Babbler(), "full")
+
+
+class TestTheSameSight:
+    @pytest.mark.parametrize("name", SAME_REPLIES)
+    @pytest.mark.parametrize("category", ["SSS", "O3O", "OCR", "WHEN", "TALLY"])
+    def test_an_oracle_finds_and_answers_the_same(
+        self, long_world: World, shared_cache: Cache, category: str, name: str
+    ) -> None:
+        for rate in (0.0, 0.4):
+            oracle, question = Oracle(long_world, rate, rate), of_category(long_world, category)
+            off, on = (
+                search(long_world, question, shared_cache, oracle, thrift=thrift, max_rounds=4, budget=Budget())
+                for thrift in ((), (name,))
+            )
+            assert outcome(on) == outcome(off)
+            assert on.total.calls <= off.total.calls and on.total.image_tokens <= off.total.image_tokens
+
+    @pytest.mark.parametrize("traversal", ["dfs", "bfs", "beam", "auto"])
+    @pytest.mark.parametrize("category", WRITERS)
+    def test_all_of_it_answers_every_category(
+        self, long_world: World, shared_cache: Cache, category: str, traversal: str
+    ) -> None:
+        question = of_category(long_world, category)
+        off, on = (
+            search(long_world, question, shared_cache, thrift=thrift, traversal=traversal) for thrift in ((), ALL)
+        )
+        assert on.is_right and question.score(on.prediction) >= 0.99
+        assert on.total.tokens < off.total.tokens
+        for check in (check_grounded, check_memory, check_search):
+            check(on)
+
+    @settings(max_examples=12)
+    @given(
+        seed=st.integers(0, 10**6),
+        measures=st.sets(st.sampled_from(MEASURES), min_size=1),
+        workers=st.integers(1, 6),
+        rate=st.sampled_from([0.0, 0.3]),
+        traversal=st.sampled_from(["auto", "dfs", "bfs"]),
+    )
+    def test_promises_hold_whatever_a_model_answers(
+        self, small_world: World, seed: int, measures: set[str], workers: int, rate: float, traversal: str
+    ) -> None:
+        """Promises 4, 7, 8, 9 and 10."""
+        budget, given_ = Budget(calls=50), {"workers": workers, "traversal": traversal, "max_depth": 3, "steps": 5}
+        babbler = Flaky(Babbler(seed), rate, seed, ("step", "review", "probe"))
+        cache = Cache(None)
+        runs = [
+            search_small(small_world, CHOICE, model, each, thrift=sorted(measures), budget=budget, **given_)
+            for model, each in ((babbler, cache), (Slow(babbler, seed), Cache(None)), (babbler, cache))
+        ]
+        assert len({result.to_json() for result in runs}) == 1
+        assert not runs[2].spent.calls or rate, "a replay makes no call"
+        check_grounded(runs[0])
+        check_books(runs[0], budget, workers=workers)
+        check_memory(runs[0])
+        check_search(runs[0])
+        drawn = [each.picture.key for each in replay.pictures(runs[0].trace, small_world.drawn, cache)]
+        assert len(drawn) >= len(runs[0].trace.of("step"))
+
+
+class TestSteps:
+    def test_the_reply_that_finds_it_ends_the_visit(self, long_world: World, shared_cache: Cache) -> None:
+        oracle, question = RecordingOracle(long_world), of_category(long_world, "S2A")
+        off, on = (
+            search(long_world, question, shared_cache, oracle, thrift=thrift, traversal="dfs")
+            for thrift in ((), ("steps",))
+        )
+        ending = [event for event in on.trace.of("step") if event.data and "then" in event.data]
+        assert ending and all(event["then"] == "finished" for event in ending)
+        assert {event["action"]["name"] for event in ending} == {"AddToScratchpad"}
+        assert on.total.calls + len(ending) == off.total.calls
+        assert [event["stop"] for event in on.trace.of("report")] == [event["stop"] for event in off.trace.of("report")]
+
+    def test_the_worker_is_told_and_the_cells_are_the_same(self, long_world: World, cache: Cache) -> None:
+        oracle, question = RecordingOracle(long_world), of_category(long_world, "SSS")
+        search(long_world, question, cache, oracle, thrift=("steps",), traversal="bfs")
+        sparing = of_step(oracle.requests, "step")[0]
+        oracle.requests.clear()
+        search(long_world, question, cache, oracle, traversal="bfs")
+        plain = of_step(oracle.requests, "step")[0]
+        assert MAY_FINISH in text_of(sparing) and MAY_FINISH not in text_of(plain)
+        ours, theirs = (json_schema(request.schema)["$defs"] for request in (sparing, plain))
+        for name in ("AddToScratchpad", "MarkPromising"):
+            assert ours[name]["properties"].pop("finished") == {"title": "Finished", "type": "boolean"}
+            ours[name]["required"].remove("finished")
+        assert ours == theirs
+
+    def test_an_impossible_action_does_not_end_the_visit(self, cache: Cache) -> None:
+        """The frame cannot be decoded, so the worker goes on, though it said that it would not."""
+
+        def add(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+            item = {"cell": 0, "description": "a thing", "confidence": 0.5}
+            return {"thought": "", "action": {"action": "add_to_scratchpad", "items": [item], "finished": True}}
+
+        first = Overruled(
+            Babbler(1), probe=lambda request, answer: {**answer, "top": [{"cell": 0, "score": 1}]}, step=add
+        )
+        given_ = {"workers": 1, "k": 2, "cell": 64, "max_rounds": 1, "steps": 3, "thrift": ("steps",)}
+        for broken, stop in (((0.0, 4.0), "plateau"), ((8.0, 9.0), "finished")):
+            result = ask(Flat(broken=broken), CHOICE, vlm=first, cache=cache, **given_)
+            (report,) = result.trace.of("report")
+            assert report["stop"] == stop
+            assert all(
+                bool(event["problem"]) == ("then" not in (event.data or {})) for event in result.trace.of("step")
+            )
+
+
+class TestReview:
+    def test_the_root_sheet_is_not_shown_again(self, long_world: World, cache: Cache) -> None:
+        oracle = RecordingOracle(long_world, miss=0.3)
+        result = search(long_world, of_category(long_world, "SSS"), cache, oracle, thrift=("review",))
+        reviews, events = of_step(oracle.requests, "review"), result.trace.of("review")
+        assert len(reviews) > 1 and all(event["view"] is None for event in events)
+        for request in reviews:
+            call = request.facts
+            assert isinstance(call, ReviewCall) and request.images == (call.sheet,) and call.recalled
+            text = text_of(request)
+            assert "which you have seen, is not shown again" in text and "Cell 0 begins" not in text
+            assert all(f"{cell}: {score:.2f}" in text for cell, score in call.recalled.scores)
+            assert json.dumps(call.recalled.reasoning) in text
+        probes = [event for event in result.trace if event.kind in ("probe", "review")]
+        for before, event in zip(probes, probes[1:], strict=False):
+            if event.kind == "review" and before.kind == "probe":
+                assert event["sheet"]["key"], "what it recalls is the probe before it"
+
+    def test_a_master_that_has_not_seen_it_is_shown_it(self, long_world: World, cache: Cache) -> None:
+        class Blind(RecordingOracle):
+            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
+                if request.step == "probe":
+                    raise ModelError("the network is down")
+                return super().complete(request, **control)
+
+        # Without scores all cells are equally good, so give the search the region that holds it.
+        oracle, question = Blind(long_world, confuse=0.9), of_category(long_world, "S2A")
+        result = search(long_world, question, cache, oracle, thrift=("review",), max_rounds=2)
+        reviews = of_step(oracle.requests, "review")
+        assert reviews and all(len(request.images) == 2 for request in reviews)
+        assert all(event["view"] for event in result.trace.of("review"))
+
+
+class TestProbe:
+    def test_a_score_is_used_before_the_master_is_asked_again(self, long_world: World, shared_cache: Cache) -> None:
+        oracle, question = Oracle(long_world, 0.5, seed=2), of_category(long_world, "SSS")
+        off, on = (
+            search(long_world, question, shared_cache, oracle, thrift=thrift, max_rounds=6, traversal="dfs")
+            for thrift in ((), ("probe",))
+        )
+        assert any(event["ahead"] for event in off.trace.of("probe"))
+        assert not any(event["ahead"] for event in on.trace.of("probe"))
+        assert on.rounds > 2 and len(on.trace.of("probe")) < on.rounds
+        check_search(on)
+
+    def test_cells_that_all_score_nothing_are_scored_again(self, world: World, cache: Cache) -> None:
+        nothing = Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": []})
+        given_ = {"workers": 2, "min_rounds": 3, "max_rounds": 3, "thrift": ("probe",)}
+        result = search_small(world, CHOICE, nothing, cache, **given_)
+        assert len(result.trace.of("probe")) == result.rounds == 3
+
+    def test_a_failed_probe_is_repeated(self, world: World, cache: Cache) -> None:
+        model = Flaky(Babbler(3), 1.0, 3, ("probe",))
+        result = search_small(world, CHOICE, model, cache, workers=2, max_rounds=2, min_rounds=2, thrift=("probe",))
+        assert [event["step"] for event in result.trace.of("failure")][:2] == ["probe", "probe"]
+
+
+class TestEvidence:
+    def test_what_was_judged_is_small_in_the_next_review(self, long_world: World, cache: Cache) -> None:
+        oracle = RecordingOracle(long_world, 0.3, 0.3)
+        question = of_category(long_world, "SSS")
+        result = search(long_world, question, cache, oracle, thrift=("evidence",), min_rounds=4, max_rounds=4)
+        reviews, events = of_step(oracle.requests, "review"), result.trace.of("review")
+        assert len(reviews) == len(events) > 2
+        judged: set[str] = set()
+        for request, event in zip(reviews, events, strict=True):
+            call = request.facts
+            assert isinstance(call, ReviewCall)
+            labels = call.sheet.scratchpad.labels
+            assert call.sheet.halved == judged & set(labels) == set(event["sheet"].get("halved", ()))
+            assert (SMALL_FRAMES in text_of(request)) == bool(call.sheet.halved)
+            assert request.schema.values[0] == ("labels", labels), "all of them can be named"  # type: ignore[union-attr]
+            judged = set(labels) - set(event["erased"])
+        assert events[-1]["sheet"]["halved"]
+        assert not any(event["sheet"] and "halved" in event["sheet"] for event in result.trace.of("decision"))
+
+    def test_rows_are_short(self) -> None:
+        found = [Evidence(t, t - 1, t + 1, f"thing {t}", 0.5, "said") for t in (9.0, 3.0, 6.0)]
+        pad = Scratchpad().add(found)
+        whole, rows = evidence_text(pad, 2).split("\n"), short_evidence_text(pad, 2).split("\n")
+        assert (rows[0], rows[4]) == (whole[0], whole[4])
+        assert rows[1:4] == ["[B] thing 3.0 (3.0 s)", "[C] thing 6.0 (6.0 s)", "[A] thing 9.0 (9.0 s)"]
+        assert short_evidence_text(pad, 2, ["C"]).split("\n") == [*whole[:2], rows[2], *whole[3:]]
+        assert short_evidence_text(Scratchpad()) == evidence_text(Scratchpad())
+
+    def test_probes_list_it_in_short_rows(self, long_world: World, cache: Cache) -> None:
+        oracle = RecordingOracle(long_world, 0.3, 0.3)
+        search(long_world, of_category(long_world, "SSS"), cache, oracle, thrift=("evidence",), max_rounds=3)
+        last = of_step(oracle.requests, "probe")[-1]
+        assert isinstance(last.facts, ProbeCall) and len(last.facts.scratchpad) > 2
+        assert short_evidence_text(last.facts.scratchpad) in text_of(last) and "sure to" not in text_of(last)
+
+
+class TestOpen:
+    def test_few_open_cells_are_shown_without_the_others(self, small_world: World, cache: Cache) -> None:
+        oracle, question = RecordingOracle(small_world, miss=1.0), small_world.questions[0]
+        given_ = {"thrift": ("open",), "look_ahead": False, "budget": Budget()}
+        result = search_small(small_world, question, oracle, cache, **given_)
+        assert result.stop == "explored"
+        parts = 0
+        for request in oracle.requests:
+            call = request.facts
+            if not isinstance(call, ProbeCall | StepCall):
+                continue
+            view = call.observation.view
+            named = call.open_cells if isinstance(call, ProbeCall) else call.observation.legal.zoom
+            assert (view.only is not None) == (0 < len(named) <= 8)
+            if view.only is not None:
+                parts += 1
+                assert view.only == set(named) and request.images[0].size[1] < 4 * view.cell_size[1]
+                text, left_out = text_of(request), sorted(set(range(16)) - view.only)
+                assert f"A sheet of {len(named)} of the 16 cells" in text and "black:" not in text
+                assert f"Left out, because they are searched or being searched: {left_out[0]}" in text
+            assert isinstance(view, View) and set(named) <= (view.only or set(range(16))), "it sees what it can name"
+        assert parts > 1
+        recorded = [event["view"].get("only") for event in result.trace.of("probe")]
+        assert recorded[0] is None and recorded[-1]
+
+    def test_lines_of_cells_that_are_left_out_are_too(self, small_world: World, cache: Cache) -> None:
+        oracle = RecordingOracle(small_world, miss=1.0)
+        search_small(small_world, small_world.questions[0], oracle, cache, thrift=("open",), look_ahead=False)
+        last = of_step(oracle.requests, "probe")[-1]
+        assert isinstance(last.facts, ProbeCall) and last.facts.observation.view.only is not None
+        shown, cells = last.facts.observation.view.only, last.facts.observation.view.cells
+        for line in last.facts.observation.subtitles:
+            is_in = any(cells[index].start_s <= line.start_s < cells[index].end_s for index in shown)
+            assert (f'"{line.text}" [{line.start_s:.1f}' in text_of(last)) == is_in
+
+
+class TestLooks:
+    def test_only_the_last_picture_asked_for_is_sent(self, small_world: World, cache: Cache) -> None:
+        kinds = iter(("zoom", "investigate", "zoom", "finished") * 40)
+
+        def look(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+            actions = {
+                "zoom": {"action": "zoom", "cell": 3},
+                "investigate": {"action": "investigate", "cell": 3, "direction": "after"},
+                "finished": {"action": "finished"},
+            }
+            return {"thought": "a red circle", "action": actions[next(kinds)]}
+
+        asked: list[Request] = []
+
+        class Asked(Babbler):
+            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
+                asked.append(request)
+                return super().complete(request, **control)
+
+        model = Overruled(Asked(2), step=look)
+        given_ = {"workers": 1, "max_rounds": 1, "steps": 9, "plateau": 8, "traversal": "dfs", "thrift": ("looks",)}
+        search_small(small_world, CHOICE, model, cache, **given_)
+        steps = of_step(asked, "step")
+        assert [len(request.images) for request in steps] == [1, 2, 2, 2]
+        assert [text_of(request).count(SHOWN_BEFORE) for request in steps] == [0, 0, 1, 2]
+        assert len({request.images[-1].key for request in steps[1:3]}) == 2
+        assert all("a red circle" in text_of(request) for request in steps[1:])
+
+    def test_the_view_stays(self, cache: Cache) -> None:
+        view, scan = (View(Flat(), Grid(0.0, 16.0, k), 64, cache=cache) for k in (4, 3))
+        talk = (Message("user", ("see", view, "and", scan)), Message("assistant", ("a dog",)), Message("user", (scan,)))
+        kept = without_looks(talk, view)
+        assert kept[0].parts == ("see", view, "and", SHOWN_BEFORE) and kept[1] == talk[1]
+        assert kept[2].parts == (SHOWN_BEFORE,)
+
+
+class TestLines:
+    texts = st.lists(st.text("abcdefg ", min_size=1, max_size=400), max_size=40)
+
+    @given(texts, st.text("abcdefg ", max_size=60))
+    def test_the_lines_listed_fit_and_are_those_that_share_most_words(self, texts: list[str], words: str) -> None:
+        lines = [Line(float(place), place + 1.0, text) for place, text in enumerate(texts)]
+        kept = fewer_lines(lines, words)
+        assert kept == sorted(set(kept)) and sum(len(texts[place]) + 3 for place in kept) <= MOST_LINES
+
+        def shared(text: str) -> int:
+            return len({w for w in words.split() if len(w) > 3} & {w for w in text.split() if len(w) > 3})
+
+        left_out = set(range(len(texts))) - set(kept)
+        if left_out:
+            assert sum(len(text) + 3 for text in texts) > MOST_LINES
+            best = min(left_out, key=lambda place: (-shared(texts[place]), place))
+            assert all((-shared(texts[place]), place) < (-shared(texts[best]), best) for place in kept)
+
+    def test_lines_have_no_times_and_one_row_a_cell(self, long_world: World, cache: Cache) -> None:
+        oracle, question = RecordingOracle(long_world), of_category(long_world, "S2A")
+        search(long_world, question, cache, oracle, thrift=("lines",))
+        first = of_step(oracle.requests, "step")[0]
+        assert isinstance(first.facts, StepCall)
+        lines = first.facts.observation.subtitles
+        rows = text_of(first).split("Said in this time, after the number of the cell:\n")[1].split("The question:")[0]
+        assert len(lines) > 3 and all(json.dumps(line.text, ensure_ascii=False) in rows for line in lines)
+        numbers = [row.split(":")[0] for row in rows.splitlines() if '"' in row]
+        assert len(numbers) == len(set(numbers)) and f"[{lines[0].start_s:.1f}" not in rows
+        probe = of_step(oracle.requests, "probe")[0]
+        assert "too many to list" in text_of(probe), "ten hours of lines are not listed, as without it"
+
+
+def test_a_stranger_trace_cannot_name_cells_or_frames_that_are_not_there(small_world: World, cache: Cache) -> None:
+    oracle = Oracle(small_world, 0.6, 0.6)
+    result = search_small(small_world, small_world.questions[0], oracle, cache, thrift=ALL, max_rounds=5)
+    drawn = {shown.what for shown in replay.pictures(result.trace, small_world.drawn, cache)}
+    assert drawn >= {"view", "sheet"}
+    for kind, part, wrong, message in (
+        ("probe", "view", {"only": [99]}, "cell"),
+        ("probe", "view", {"only": []}, "only names cells"),
+        ("probe", "view", {"only": [1]}, "differs from the one"),
+        ("review", "sheet", {"halved": ["ZZ"]}, "halved frame 'ZZ' is not among"),
+    ):
+        events = list(result.trace)
+        place = next(index for index, event in enumerate(events) if event.kind == kind)
+        data = dict(events[place].data or {})
+        events[place] = Event(kind, 1, None, {**data, part: {**data[part], **wrong}})
+        with pytest.raises(InputError, match=message):
+            list(replay.pictures(Trace(tuple(events)), small_world.drawn, cache))
