@@ -34,6 +34,7 @@ from atlaskit.agents.review import (
     is_sufficient,
     labels_to_erase,
 )
+from atlaskit.agents.scouts.survey import Survey, scout_data
 from atlaskit.agents.state import SearchState
 from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_round, strategy_name
 from atlaskit.agents.task import Task, WorkerResult
@@ -91,6 +92,7 @@ class Search:
     """The strategy that the caller chose; None lets the master choose."""
     meter: Meter
     log: EventLog
+    survey: Survey = Survey()
 
     calls: MasterCalls = field(init=False)
     state: SearchState = field(init=False)
@@ -119,6 +121,7 @@ class Search:
         if (limit := self.meter.exhausted()) is not None:
             return limit
         self.plan = self.make_plan()
+        self.consult_scouts()
         while self.state.frontier.open:
             if self.limits.is_last(self.rounds):
                 return "rounds"
@@ -160,6 +163,14 @@ class Search:
         self.calls.settle(call, self.rounds, data)
         return plan
 
+    def consult_scouts(self) -> None:
+        """Record what scouts say of the root grid, and rank the frontier by it."""
+        if not self.survey.scouts:
+            return
+        for said in self.survey.look(self.plan.search_task, self.master.atlas.root):
+            self.log.add(Event("scout", self.rounds, data=scout_data(self.master.atlas.root, said)))
+        self.state.frontier.consult(partial(self.survey.prior, self.plan.search_task))
+
     def run_round(self) -> Stop | None:
         """Probe, send workers, merge their results and review; return a stop, or None to go on."""
         if not (self.has_scores and self.state.frontier.scored):
@@ -188,11 +199,12 @@ class Search:
         Args:
             ahead: Whether the probe is for the next round and runs beside the workers of this one.
         """
-        cells, root = self.state.frontier.cells, self.observe_root()
+        cells, root, task = self.state.frontier.cells, self.observe_root(), self.plan.search_task
+        hints = self.survey.told(task, root.view.grid, cells)
         call = self.calls.attempt(
             "probe",
             lambda attempts: self.master.probe(
-                self.plan.search_task, root, cells, 2 * self.limits.workers, self.state.scratchpad, attempts
+                task, root, cells, 2 * self.limits.workers, self.state.scratchpad, attempts, hints
             ),
         )
         return Probe(call, {"view": view_data(root), "offered": list(cells), "ahead": ahead})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
+from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
@@ -50,9 +51,10 @@ class Master:
         top: int,
         scratchpad: Scratchpad,
         max_attempts: int = MAX_ATTEMPTS,
+        hints: tuple[CellHint, ...] = (),
     ) -> Reply:
-        """Score at most `top` of these cells of the masked root grid."""
-        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad)
+        """Score at most `top` of these cells of the masked root grid, told the scouts' hints."""
+        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad, hints)
         return self._complete(call, max_attempts)
 
     def review(

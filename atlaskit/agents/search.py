@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
@@ -11,6 +11,9 @@ from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.loop import Search, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
 from atlaskit.agents.options import CacheMode, GridSettings, SearchLimits, fit_for, recorded_fit
+from atlaskit.agents.scouts.registry import resolve_scouts
+from atlaskit.agents.scouts.sight import Scout, Sight
+from atlaskit.agents.scouts.survey import Survey
 from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
 from atlaskit.agents.suitability import warn_if_unsuitable
 from atlaskit.agents.worker import Worker
@@ -58,6 +61,7 @@ def ask(
     subtitles: bool = True,
     sampling: Sampling = "midpoint",
     cells: Cells = "compact",
+    scouts: Sequence[str | Scout] = (),
     threads: int | None = None,
     sample: int = 0,
     refresh: bool = False,
@@ -105,6 +109,10 @@ def ask(
         subtitles: Whether agents get the video's subtitles.
         sampling: Which frame stands for a cell.
         cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
+        scouts: What says, without the model, where to look first: "words" (what is said shares
+            words with the question), "change" (much changes there), `scouts.likeness(embedder)`, or
+            functions of the form that `ak.scouts` describes. Their hints are told in prompts,
+            except to nano, and rank regions; they are never evidence.
         threads: Workers that run at the same time; None for all of a round. The result does not
             depend on it.
         sample: Number of the sample, if a model with a temperature is asked several times; each
@@ -123,7 +131,7 @@ def ask(
     Raises:
         InputError: If an argument breaks a rule.
         Unreachable: If the model never answers. A model that fails later costs steps; the result
-            says so.
+            says so. Or if no embedder answers that a scout asks.
         Unrecorded: If a replay needs a reply that is not in the cache.
     """
     asked = as_question(question, choices, kind, several)
@@ -137,13 +145,16 @@ def ask(
     fit, patch = fit_for(vlm, fit)
     grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch)
     mode = CacheMode(sample, refresh, replay)
+    chosen = resolve_scouts(scouts)
     check_whole("threads", workers if threads is None else threads)
     check_budget(budget)
     strategy = resolve_strategy(traversal)
     video = as_video(video, store)
     warn_if_unsuitable(vlm.name, preset, video, asked)
     observer = RunObserver(video, store, show, on_event)
-    return _answer(video, asked, vlm, limits, grids, mode, store, strategy, budget, threads or workers, observer)
+    return _answer(
+        video, asked, vlm, limits, grids, mode, store, strategy, chosen, budget, threads or workers, observer
+    )
 
 
 def _answer(
@@ -155,6 +166,7 @@ def _answer(
     mode: CacheMode,
     store: Cache,
     strategy: Strategy | None,
+    scouts: Mapping[str, Scout],
     budget: Budget,
     threads: int,
     observer: RunObserver,
@@ -165,13 +177,22 @@ def _answer(
     remember_video(video, watched)
     atlas = grids.open(video, watched)
     meter = Meter(budget)  # its clock starts here: opening the video is not part of the run
+
+    def sight_of(search_task: str) -> Sight:
+        return Sight(
+            video, question, search_task, watched, grids.subtitles, mode.replay, meter.deadline_s, meter.cancel
+        )
+
+    survey = Survey(scouts, preset_for(vlm).reads_hints, sight_of)
+    worker = Worker(atlas, model, question, observer.on_event, survey)
     search = Search(
         master=Master(atlas, model, question, meter.deadline_s, meter.cancel),
-        dispatcher=Dispatcher(Worker(atlas, model, question, observer.on_event).explore, threads, meter.cancel),
+        dispatcher=Dispatcher(worker.explore, threads, meter.cancel),
         limits=limits.with_plateau(atlas.rules.max_depth),
         strategy=strategy,
         meter=meter,
         log=EventLog(observer.on_event),
+        survey=survey,
     )
     settings = _settings(search, vlm, grids, mode)
     with observer:
@@ -198,6 +219,7 @@ def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) 
         "cells": grids.cells,
         "traversal": "auto" if search.strategy is None else strategy_name(search.strategy),
         **vars(search.limits),
+        **search.survey.recorded(),
         "budget": search.meter.budget.recorded(),
     }
 

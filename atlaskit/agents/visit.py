@@ -14,6 +14,7 @@ from typing import Any
 
 from atlaskit.agents.prompts import StepCall, action_note, action_result
 from atlaskit.agents.schemas import to_action
+from atlaskit.agents.scouts.survey import Survey, hint_data
 from atlaskit.agents.task import Task
 from atlaskit.environment.actions import Action, Expand
 from atlaskit.environment.atlas import Atlas
@@ -35,6 +36,7 @@ class Visit:
     atlas: Atlas
     task: Task
     question: Question
+    survey: Survey = Survey()
     conversation: tuple[Message, ...] = ()
     """The messages about the current view; empty before the first call about it."""
     actions: tuple[Action, ...] = ()
@@ -64,7 +66,9 @@ class Visit:
     def next_call(self, steps_left: int) -> StepCall:
         """Return the next call: the conversation about this view, with the current legal set."""
         opened = tuple(sorted(path[-1] for path in self.opened if path[:-1] == self.state.grid.path))
-        call = StepCall(self.question, self.task.search_task, self.observation, (), self.actions, steps_left, opened)
+        task, grid, view = self.task.search_task, self.state.grid, self.observation.view
+        hints = self.survey.told(task, grid, [cell.index for cell in view.cells if cell.index not in view.dead])
+        call = StepCall(self.question, task, self.observation, (), self.actions, steps_left, opened, hints)
         if not self.conversation:
             self.conversation = call.opening(self.notes)
         # A failed call costs a step too, so the last message gets the current number of steps.
@@ -110,6 +114,7 @@ class Visit:
             "found": [item.to_json() for item in found],
             "marked": [list(grid.path) for grid in marked],
             "thought": reply.answer.thought,
+            **({"hints": hint_data(call.hints)} if call.hints and _is_opening(call.conversation) else {}),
             **call_data(reply),
         }
         return self.event("step", data)
@@ -131,6 +136,11 @@ class Visit:
         if isinstance(action, Expand):
             self.opened.add(self.state.grid.path)
         self.notes.append(action_note(action, before))
+
+
+def _is_opening(conversation: Sequence[Message]) -> bool:
+    """Return whether a conversation has no reply of the model yet."""
+    return all(message.speaker != "assistant" for message in conversation)
 
 
 def _is_full(conversation: Sequence[Message]) -> bool:

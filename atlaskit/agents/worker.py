@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from atlaskit.agents.budget import Allotment, Charge, PeakUsage
 from atlaskit.agents.prompts import StepCall
+from atlaskit.agents.scouts.survey import Survey
 from atlaskit.agents.task import Task, WorkerResult, WorkerStop
 from atlaskit.agents.visit import Visit
 from atlaskit.environment.atlas import Atlas
@@ -38,10 +39,11 @@ class Worker:
     question: Question
     emit: Callable[[Event], None] = lambda event: None
     """Called with each event as it happens, from the worker's thread."""
+    survey: Survey = Survey()
 
     def explore(self, task: Task) -> WorkerResult:
         """Explore a region within its allotment of calls, tokens and time."""
-        visit, account = Visit(self.atlas, task, self.question), _Account.of(task.allotment)
+        visit, account = Visit(self.atlas, task, self.question, self.survey), _Account.of(task.allotment)
         while (stop := _stop_of(visit, account)) is None:
             self._step(visit, account)
         return WorkerResult(

@@ -23,6 +23,8 @@ from atlaskit.video.subtitles import Subtitles, SubtitleTrack
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from atlaskit.video.activity import Activity
+
 Sampling = Literal["midpoint", "keyframe", "auto"]
 """Which frame represents an interval: see `Video.moment`."""
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
@@ -110,6 +112,10 @@ class Video(ABC):
         treats every time as a keyframe.
         """
         return time_s, None
+
+    def activity(self) -> Activity | None:
+        """Return how much changes over time; None where the video has no packets to read."""
+        return None
 
     def moment(self, start_s: float, end_s: float, sampling: Sampling = "midpoint") -> float:
         """Return the second whose frame represents the interval `[start_s, end_s)`.

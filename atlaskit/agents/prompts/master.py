@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from atlaskit.agents.prompts.conversation import DECIDE, brief
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
+from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.agents.verbalize import (
     cells_text,
     evidence_text,
     gaps_text,
     grid_intro,
+    hints_text,
     opened_cells_text,
     question_text,
     ranking_request,
@@ -78,6 +80,8 @@ class ProbeCall:
     top: int
     """The most cells the model may name."""
     scratchpad: Scratchpad
+    hints: tuple[CellHint, ...] = ()
+    """What scouts say of these cells, best first."""
 
     @property
     def closed(self) -> tuple[int, ...]:
@@ -100,6 +104,7 @@ class ProbeCall:
             f"What to look for: {self.search_task}",
             evidence_text(self.scratchpad),
             *((opened_cells_text(closed),) if closed else ()),
+            *((hints_text(self.hints),) if self.hints else ()),
             ranking_request(self.top, self.open_cells),
         )
         return Request("master", "probe", messages, probe_schema(self.open_cells, self.top), self)

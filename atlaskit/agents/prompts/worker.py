@@ -8,7 +8,15 @@ from typing import Any
 
 from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import step_schema
-from atlaskit.agents.verbalize import cells_text, evidence_text, grid_intro, opened_cells_text, question_text
+from atlaskit.agents.scouts.hints import CellHint
+from atlaskit.agents.verbalize import (
+    cells_text,
+    evidence_text,
+    grid_intro,
+    hints_text,
+    opened_cells_text,
+    question_text,
+)
 from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
@@ -61,6 +69,8 @@ class StepCall:
     steps_left: int
     opened: tuple[int, ...] = ()
     """The cells of this view that the worker opened before."""
+    hints: tuple[CellHint, ...] = ()
+    """What scouts say of the cells of this view, best first."""
 
     def opening(self, notes: Sequence[str]) -> tuple[Message, ...]:
         """Return the messages that begin the conversation about a view.
@@ -82,6 +92,7 @@ class StepCall:
             cells_text(self.observation),
             question_text(self.question),
             f"What to look for: {self.search_task}",
+            *((hints_text(self.hints),) if self.hints else ()),
             where,
             "\n".join(["So far in this region:", *notes]) if notes else "You have just arrived.",
             *((opened_cells_text(self.opened),) if self.opened else ()),
