@@ -119,7 +119,8 @@ def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray
     """
     rows, wanted = vectors.astype(np.float64), query.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(wanted)
-    return np.divide(rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0).round(DIGITS)
+    found: NDArray[np.float64] = np.divide(rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0)
+    return found.round(DIGITS)
 
 
 def words(text: str) -> list[str]:

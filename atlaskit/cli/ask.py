@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.scouts.registry import SCOUTS, resolve_scouts
 from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
 from atlaskit.caching.cache import Cache
@@ -48,6 +49,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--traversal", choices=NAMES, default="auto", help="search strategy (default auto: the model chooses)"
     )
+    add_scouts_option(parser)
     parser.add_argument(
         "--max-depth",
         type=_depth,
@@ -81,6 +83,27 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
     add_grid_options(parser)
     parser.set_defaults(k=None, cell=None, fit=None)  # the preset of the model
+
+
+def add_scouts_option(parser: argparse._ActionsContainer) -> None:
+    """Add `--scouts`, whose value is a tuple of names."""
+    parser.add_argument(
+        "--scouts",
+        type=_scouts,
+        default=(),
+        metavar="NAMES",
+        help=f"what says where to look first, without the model: {', '.join(SCOUTS)}, or several joined by commas "
+        "(default none)",
+    )
+
+
+def _scouts(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    try:
+        resolve_scouts(names)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return names
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
@@ -134,6 +157,7 @@ def _ask(options: argparse.Namespace) -> int:
         cell=options.cell,
         fit=options.fit,
         sampling=options.sampling,
+        scouts=options.scouts,
         sample=options.sample,
         refresh=options.refresh,
         replay=options.replay,

@@ -15,14 +15,14 @@ from atlaskit.agents.scouts.sight import Sight
 from atlaskit.environment.grid import Grid
 from atlaskit.video.subtitles import Line
 
-ENOUGH_WORDS = 3
+ENOUGH_WORDS = 4
 """A line that shares so many rare words has all the relevance that a line can have. So a line that
 repeats the whole question counts no more than one that answers it."""
 NEIGHBOUR = 0.5
-"""Share of the relevance of the lines before and after that a line gets: sentences span lines."""
+"""Share of the scores of the lines before and after that a line gets: sentences span lines."""
 NEAR_S = 2.0
 """Seconds between two lines that may be of one sentence."""
-STANDS_OUT = 0.25
+STANDS_OUT = 0.15
 """Relevance above the usual from which a line may stand out fully."""
 
 
@@ -97,12 +97,15 @@ def relevance(sight: Sight) -> list[float]:
 
 
 def _with_neighbours(lines: Sequence[Line], scores: Sequence[float]) -> list[float]:
-    """Add to the score of each line a share of those right before and after it."""
+    """Add to the score of each line a share of those right before and after it that have no more.
+
+    So of a sentence that spans two lines, the one that says more stands for both.
+    """
     spread = list(scores)
     for at in range(1, len(lines)):
         if lines[at].start_s - lines[at - 1].end_s <= NEAR_S:
-            spread[at] += NEIGHBOUR * scores[at - 1]
-            spread[at - 1] += NEIGHBOUR * scores[at]
+            spread[at] += NEIGHBOUR * scores[at - 1] * (scores[at - 1] <= scores[at])
+            spread[at - 1] += NEIGHBOUR * scores[at] * (scores[at] <= scores[at - 1])
     return spread
 
 

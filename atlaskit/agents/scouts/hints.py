@@ -18,7 +18,7 @@ LEAST = 0.5
 """Score from which a hint counts: it is told, and ranks a region. Scouts record weaker ones too."""
 MOST_TOLD = 8
 """Hints in one prompt, the best ones."""
-LONGEST_REASON, LONGEST_QUOTE = 200, 120
+LONGEST_REASON, LONGEST_QUOTE = 300, 120
 """Characters of a reason, and of the text that it quotes."""
 SPREADS = 4.0
 """Typical distances from the median at which a value stands out fully."""

@@ -37,7 +37,7 @@ def _resolved(scout: str | Scout) -> tuple[str, Scout]:
     if isinstance(scout, str) and scout in SCOUTS:
         return scout, SCOUTS[scout]
     if not callable(scout):
-        raise InputError(f"A scout is {_names()}, ak.scouts.likeness(…), or a function; got {scout!r:.80}.")
+        raise InputError(f"A scout is {_names()}, ak.scouts.likeness(…) or a function; got {scout!r:.80}.")
     try:
         signature(scout).bind(None, None)
     except (TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.events import AssignData, EventData, ReportData
+from atlaskit.runs.events import AssignData, EventData, ReportData, ScoutData
 from atlaskit.viz.html.phrases import counted, span_text
 from atlaskit.viz.walk.source import RunSource, data_or_none
 
@@ -24,7 +24,7 @@ Path = tuple[int, ...]
 
 def path_of(data: EventData | None) -> list[int] | None:
     """Return the path of the grid that an event is about; None if it is about none."""
-    if isinstance(data, ReportData):
+    if isinstance(data, ReportData | ScoutData):
         return list(data.path)
     view = getattr(data, "view", None)
     return None if view is None else list(view.path)
