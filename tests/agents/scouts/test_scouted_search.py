@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.invariants import check_books, check_grounded, check_memory, check_search
 from support.model_doubles import Babbler, Counting, Flaky, Overruled, Slow
+from support.paths import ROOT
 from support.searches import CHOICE, RecordingOracle, of_category, search, search_small, text_of
 from support.stand_ins import HOSTILE
 
@@ -263,3 +265,11 @@ def test_evaluate_passes_scouts_on(small_world: World) -> None:
     assert table["failure"].eq("").all() and table.attrs["settings"]["scouts"] == "('words',)"
     with pytest.raises(ak.AtlasError, match="composite has no setting 'scouts'"):
         ak.evaluate(small_world.cases(drawn=True)[:2], "composite", scouts=("words",), **{**how, "max_rounds": 1})
+
+
+def test_the_scout_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs/how-the-search-works.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```py\n(.*?)```", page.partition("## Scouts")[2].partition("\n## ")[0], re.DOTALL)
+    exec(compile(code, "docs/how-the-search-works.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("words [") and "shouted there: " in printed
