@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.scouts.registry import SCOUTS, resolve_scouts
+from atlaskit.agents.scouts.registry import SCOUTS
 from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
 from atlaskit.caching.cache import Cache
@@ -86,24 +86,15 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def add_scouts_option(parser: argparse._ActionsContainer) -> None:
-    """Add `--scouts`, whose value is a tuple of names."""
+    """Add `--scouts`, whose value is a list of names."""
     parser.add_argument(
         "--scouts",
-        type=_scouts,
-        default=(),
+        type=lambda text: text.split(","),
+        default=[],
         metavar="NAMES",
         help=f"what says where to look first, without the model: {', '.join(SCOUTS)}, or several joined by commas "
         "(default none)",
     )
-
-
-def _scouts(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    try:
-        resolve_scouts(names)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return names
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:

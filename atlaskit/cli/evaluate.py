@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.baselines import METHODS, settings_of
+from atlaskit.agents.scouts.registry import resolve_scouts
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
@@ -143,7 +144,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     spec, cache = named_model(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
     if options.scouts:
-        settings["scouts"] = options.scouts
+        settings["scouts"] = list(resolve_scouts(options.scouts))
     of_method = _settings_of(methods, settings)
     cases = _cases(options)
     vlm = _model(spec, options, cache, is_replay=settings.get("replay") is True)

@@ -78,7 +78,9 @@ def checked(name: str, hints: object, grid: Grid) -> Said:
     Raises:
         InputError: If a scout did not return `Hints` about cells of the grid.
     """
-    if not isinstance(hints, Hints) or not all(isinstance(hint, Hint) for hint in hints.by_cell.values()):
+    if not isinstance(hints, Hints) or not isinstance(hints.by_cell, Mapping) or not isinstance(hints.note, str):
+        raise InputError(f"The scout {name} must return ak.scouts.Hints; it returned {hints!r:.80}.")
+    if not all(isinstance(hint, Hint) for hint in hints.by_cell.values()):
         raise InputError(f"The scout {name} must return ak.scouts.Hints of ak.scouts.Hint; it returned {hints!r:.80}.")
     for cell in hints.by_cell:
         if type(cell) is not int or not 0 <= cell < grid.size:

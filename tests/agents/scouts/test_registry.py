@@ -59,7 +59,10 @@ def test_a_score_outside_its_range_is_told(score: Any) -> None:
         Hint(0.5, None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("hints", [None, {3: 0.5}, Hints({3: 0.5}), Hints({16: Hint(1)}), Hints({-1: Hint(1)})])  # type: ignore[dict-item]
+@pytest.mark.parametrize(
+    "hints",
+    [None, {3: 0.5}, Hints([Hint(1)]), Hints(note=None), Hints({3: 0.5}), Hints({16: Hint(1)}), Hints({-1: Hint(1)})],
+)  # type: ignore[dict-item]
 def test_a_scout_must_return_hints_about_cells(hints: Any) -> None:
     with pytest.raises(InputError, match="The scout mine must "):
         checked("mine", hints, ROOT)

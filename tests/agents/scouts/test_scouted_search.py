@@ -27,11 +27,15 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import Request
+from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.activity import Activity
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, Subtitles
+from atlaskit.viz.html.event_summaries import event_summary
+from atlaskit.viz.walk.source import open_run
+from atlaskit.viz.walk.steps import steps
 
 HEADING = "Hints where to look"
 NOTHING_NAMED = {"probe": lambda request, answer: {**answer, "top": []}}
@@ -257,6 +261,19 @@ def test_hostile_lines_stay_one_row_of_a_prompt(small_world: World) -> None:
     assert hints_text([CellHint(3, 1.0, "why")]).splitlines()[1] == "cell 3: why"
     page = ak.walk.html(result)
     assert "<script>alert(1)" not in page and json.dumps("a scout says where to look first") in page
+
+
+def test_the_walkthrough_has_a_plain_row_for_each_scout(long_world: World) -> None:
+    question = of_category(long_world, "T2O")
+    result = search(long_world, question, Cache(None), scouts=("words", "change"))
+    rows = [step for step in steps(open_run(result)) if step["who"] == "Scout"]
+    assert [row["what"] for row in rows] == ["a scout says where to look first"] * 2
+    (wanted,) = true_cells(long_world, question)
+    summary, hints = rows[0]["said"]
+    assert summary[0] == "summary" and "words named" in summary[1] and f"cell {wanted} (1) said there: " in summary[1]
+    assert hints[0] == "hints of words" and f"cell {wanted} (1): said there: " in hints[1]
+    assert rows[1]["said"][1][1] == "The video has no packets whose sizes could tell." and rows[1]["path"] == []
+    assert event_summary(Event("scout", data={"hints": 3})).startswith("malformed")
 
 
 def test_evaluate_passes_scouts_on(small_world: World) -> None:
