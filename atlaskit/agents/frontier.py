@@ -15,7 +15,7 @@ from typing import Literal
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 
-PRIOR_WEIGHT = 0.6
+PRIOR_WEIGHT = 0.7
 """Score that a prior of 1 amounts to, so that what the master is sure of comes first."""
 Source = Literal["root", "marked", "suggested"]
 """Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
@@ -48,6 +48,10 @@ class Region:
         """The master's score or the weighted prior, whichever is higher; None without either."""
         return max(self.score or 0.0, PRIOR_WEIGHT * self.prior) if self.prior else self.score
 
+    def is_ready(self, highest: float) -> bool:
+        """Return whether it can be chosen, given the highest score of all open regions."""
+        return self.score is not None or (self.prior > 0 and PRIOR_WEIGHT * self.prior >= highest)
+
 
 class Frontier:
     """The regions of a run: those open, those being explored, and those visited."""
@@ -70,8 +74,13 @@ class Frontier:
 
     @property
     def scored(self) -> tuple[Region, ...]:
-        """The open regions that have a score or a prior, in order of arrival."""
-        return tuple(region for region in self.open if region.worth is not None)
+        """The open regions that can be chosen, in order of arrival: those that have a score.
+
+        One that only scouts name waits until no score is higher than its prior. A hint so costs no
+        call where the master itself knows where to look.
+        """
+        highest = max((region.score for region in self._open.values() if region.score is not None), default=0.0)
+        return tuple(region for region in self.open if region.is_ready(highest))
 
     @property
     def out(self) -> tuple[Grid, ...]:
@@ -143,7 +152,7 @@ class Frontier:
 
         Args:
             count: How many regions to return at most.
-            among: Tells whether a region may be chosen. Regions without a score never are.
+            among: Tells whether a region may be chosen. Regions that are not `scored` never are.
         """
         ready, exploring, chosen = [r for r in self.scored if among(r)], list(self._out), list[Grid]()
         while ready and len(chosen) < count:
