@@ -4,7 +4,7 @@ The names here are a notebook's whole vocabulary. Importing them does no I/O and
 """
 
 from atlaskit import benchmarks, nano
-from atlaskit.agents import baselines, strategies
+from atlaskit.agents import baselines, scouts, strategies
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.agents.speech import transcribe
@@ -80,6 +80,7 @@ __all__ = [
     "plots",
     "replay",
     "scaling",
+    "scouts",
     "search_settings",
     "serve",
     "statistics",

@@ -1,9 +1,9 @@
 """The frontier of a search (paper §3.2): a priority queue of open regions, with virtual loss.
 
-A region's priority is the master's score minus the virtual loss of the regions that workers are
-exploring. A region loses most if it overlaps one of those in time, and less the farther away it
-is. The order of the queue depends only on scores and on the order of arrival. This module knows
-nothing of workers, models or strategies.
+A region's priority is the master's score, or what scouts say for it if that is more, minus the
+virtual loss of the regions that workers are exploring. A region loses most if it overlaps one of
+those in time, and less the farther away it is. The order of the queue depends only on scores,
+priors and the order of arrival. This module knows nothing of workers, scouts, models or strategies.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Literal
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 
+PRIOR_WEIGHT = 0.7
+"""Score that a prior of 1 amounts to, so that what the master is sure of comes first."""
 Source = Literal["root", "marked", "suggested", "again"]
 """Why a region is queued: a root cell, a cell a worker marked, a time that a review named, or a
 second look at a region that was explored."""
@@ -35,9 +37,21 @@ class Region:
     grid: Grid
     source: Source = "root"
     score: float | None = None
-    """The master's score, in [0, 1]; a region without one (None) is not handed out."""
+    """The master's score, in [0, 1]; a region without one (None) and without a prior is not handed
+    out."""
+    prior: float = 0.0
+    """What scouts say for it, in [0, 1]; 0 if they say nothing."""
     order: int = 0
     """Position in order of arrival; of two regions with one priority, the lower goes first."""
+
+    @property
+    def worth(self) -> float | None:
+        """The master's score or the weighted prior, whichever is higher; None without either."""
+        return max(self.score or 0.0, PRIOR_WEIGHT * self.prior) if self.prior else self.score
+
+    def is_ready(self, highest: float) -> bool:
+        """Return whether it can be chosen, given the highest score of all open regions."""
+        return self.score is not None or (self.prior > 0 and PRIOR_WEIGHT * self.prior >= highest)
 
 
 class Frontier:
@@ -50,6 +64,7 @@ class Frontier:
         self._visits: dict[Grid, Region] = {}
         self._reopened: set[Grid] = set()
         self._arrived = 0
+        self._prior: Callable[[Grid], float] = lambda grid: 0.0
         for cell in cells:
             self._put(Region(cell))
 
@@ -60,8 +75,13 @@ class Frontier:
 
     @property
     def scored(self) -> tuple[Region, ...]:
-        """The open regions that have a score, in order of arrival."""
-        return tuple(region for region in self.open if region.score is not None)
+        """The open regions that can be chosen, in order of arrival: those that have a score.
+
+        One that only scouts name waits until no score is higher than its prior. A hint so costs no
+        call where the master itself knows where to look.
+        """
+        highest = max((region.score for region in self._open.values() if region.score is not None), default=0.0)
+        return tuple(region for region in self.open if region.is_ready(highest))
 
     @property
     def out(self) -> tuple[Grid, ...]:
@@ -77,6 +97,15 @@ class Frontier:
     def cells(self) -> tuple[int, ...]:
         """The root cells that contain an open region: those the master can score."""
         return tuple(sorted({grid.path[0] for grid in self._open}))
+
+    def consult(self, prior: Callable[[Grid], float]) -> None:
+        """Give each region, those to come included, the prior that scouts have for it.
+
+        Args:
+            prior: Returns the prior of a region, in [0, 1]: 0 leaves it as it is.
+        """
+        self._prior = prior
+        self._open = {grid: replace(region, prior=prior(grid)) for grid, region in self._open.items()}
 
     def rank(self, scores: Mapping[int, float], offered: Collection[int] = ()) -> None:
         """Apply the master's scores of root cells to the open regions in those cells.
@@ -111,7 +140,7 @@ class Frontier:
 
     def mark(self, grids: Iterable[Grid], found_in: Grid) -> None:
         """Queue the cells that a worker marked, with the score of the region it explored."""
-        score = self._visits[found_in].score
+        score = self._visits[found_in].worth
         for grid in grids:
             if grid not in self._visits and grid not in self._open:
                 self._put(Region(grid, "marked", score))
@@ -136,7 +165,7 @@ class Frontier:
 
         Args:
             count: How many regions to return at most.
-            among: Tells whether a region may be chosen. Regions without a score never are.
+            among: Tells whether a region may be chosen. Regions that are not `scored` never are.
         """
         ready, exploring, chosen = [r for r in self.scored if among(r)], list(self._out), list[Grid]()
         while ready and len(chosen) < count:
@@ -161,7 +190,7 @@ class Frontier:
         if not is_searched and grid not in self._reopened:
             self._reopened.add(grid)
             region = self._visits[grid]
-            self._open[grid] = replace(region, score=(region.score or 0.0) / 2, order=self._arrived)
+            self._open[grid] = replace(region, score=(region.worth or 0.0) / 2, prior=0.0, order=self._arrived)
             self._arrived += 1
 
     def drop(self, zones: DeadZones) -> None:
@@ -171,13 +200,14 @@ class Frontier:
     def _put(self, region: Region) -> None:
         """Add a region; one that is open already is replaced, in its place."""
         known = self._open.get(region.grid)
-        self._open[region.grid] = replace(region, order=known.order if known else self._arrived)
+        order = known.order if known else self._arrived
+        self._open[region.grid] = replace(region, prior=self._prior(region.grid), order=order)
         self._arrived += known is None
 
 
 def priority(region: Region, exploring: Iterable[Grid]) -> float:
-    """Return a region's score minus its virtual loss while other regions are explored."""
-    return (region.score or 0.0) - sum(virtual_loss(region.grid, other) for other in exploring)
+    """Return a region's worth minus its virtual loss while other regions are explored."""
+    return (region.worth or 0.0) - sum(virtual_loss(region.grid, other) for other in exploring)
 
 
 def virtual_loss(grid: Grid, other: Grid) -> float:

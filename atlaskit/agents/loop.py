@@ -40,6 +40,7 @@ from atlaskit.agents.review import (
     is_sufficient,
     labels_to_erase,
 )
+from atlaskit.agents.scouts.survey import Survey, scout_data
 from atlaskit.agents.state import SearchState, halted_report
 from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_round, strategy_name
 from atlaskit.agents.task import Task, WorkerResult
@@ -110,6 +111,7 @@ class Search:
     """The strategy that the caller chose; None lets the master choose."""
     meter: Meter
     log: EventLog
+    survey: Survey = Survey()
 
     calls: MasterCalls = field(init=False)
     state: SearchState = field(init=False)
@@ -138,6 +140,7 @@ class Search:
         if (limit := self.meter.exhausted()) is not None:
             return limit
         self.plan = self.make_plan()
+        self.consult_scouts()
         return schedule(self)
 
     def must_stop(self) -> Stop | None:
@@ -171,6 +174,14 @@ class Search:
         self.calls.settle(call, self.rounds, data)
         return plan
 
+    def consult_scouts(self) -> None:
+        """Record what scouts say of the root grid, and rank the frontier by it."""
+        if not self.survey.scouts:
+            return
+        for said in self.survey.look(self.plan.search_task, self.master.atlas.root):
+            self.log.add(Event("scout", self.rounds, data=scout_data(self.master.atlas.root, said)))
+        self.state.frontier.consult(partial(self.survey.prior, self.plan.search_task))
+
     def prober(self, ahead: bool = False) -> Callable[..., Probe]:
         """Return the call that scores cells of the masked root grid as it is now.
 
@@ -180,10 +191,11 @@ class Search:
         Args:
             ahead: Whether the probe runs beside workers.
         """
-        cells, scratchpad = self.state.frontier.cells, self.state.scratchpad
+        cells, scratchpad, task = self.state.frontier.cells, self.state.scratchpad, self.plan.search_task
         root = self.master.observe_root(self.state.dead_zones, cells)
+        hints = self.survey.told(task, root.view.grid, cells)
         top, data = 2 * self.limits.workers, {"view": view_data(root), "offered": list(cells), "ahead": ahead}
-        complete = partial(self.master.probe, self.plan.search_task, root, cells, top, scratchpad)
+        complete = partial(self.master.probe, task, root, cells, top, scratchpad, hints=hints)
         return lambda left=None: Probe(self.calls.attempt("probe", complete, left), data)
 
     def apply_scores(self, probe: Probe) -> bool:

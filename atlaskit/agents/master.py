@@ -9,6 +9,7 @@ from typing import Any
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.thrift import Recalled
+from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.agents.thrift import Thrift
 from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
@@ -55,9 +56,10 @@ class Master:
         top: int,
         scratchpad: Scratchpad,
         max_attempts: int = MAX_ATTEMPTS,
+        hints: tuple[CellHint, ...] = (),
     ) -> Reply:
-        """Score at most `top` of these cells of the masked root grid."""
-        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad, self.thrift)
+        """Score at most `top` of these cells of the masked root grid, told the scouts' hints."""
+        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad, self.thrift, hints)
         return self._complete(call, max_attempts)
 
     def review(

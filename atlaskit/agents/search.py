@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
@@ -12,6 +12,9 @@ from atlaskit.agents.loop import Search, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
 from atlaskit.agents.options import CacheMode, GridSettings, Refinements, SearchLimits, fit_for, recorded_fit
 from atlaskit.agents.schedules import SCHEDULES, Schedule
+from atlaskit.agents.scouts.registry import resolve_scouts
+from atlaskit.agents.scouts.sight import Scout, Sight
+from atlaskit.agents.scouts.survey import Survey
 from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
 from atlaskit.agents.suitability import warn_if_unsuitable
 from atlaskit.agents.thrift import Measure, recorded_thrift, resolve_thrift
@@ -66,6 +69,7 @@ def ask(
     stop_below: float | None = None,
     cells: Cells = "compact",
     thrift: Sequence[Measure] | Literal["all"] = (),
+    scouts: Sequence[str | Scout] = (),
     threads: int | None = None,
     sample: int = 0,
     refresh: bool = False,
@@ -128,6 +132,10 @@ def ask(
         thrift: Measures that spend fewer tokens on the same sight, by name: "steps", "review",
             "probe", "evidence", "open", "looks", "lines"; or "all". How the search works describes
             them. nano, which was taught fixed prompts, can have "probe" alone.
+        scouts: What says, without the model, where to look first: "words" (what is said shares
+            words with the question), "change" (much changes there), `scouts.likeness(embedder)`, or
+            functions of the form that `ak.scouts` describes. Their hints are told in prompts,
+            except to nano, and rank regions; they are never evidence.
         threads: Workers that run at the same time; None for all of a round. The result does not
             depend on it.
         sample: Number of the sample, if a model with a temperature is asked several times; each
@@ -146,7 +154,7 @@ def ask(
     Raises:
         InputError: If an argument breaks a rule.
         Unreachable: If the model never answers. A model that fails later costs steps; the result
-            says so.
+            says so. Or if no embedder answers that a scout asks.
         Unrecorded: If a replay needs a reply that is not in the cache.
     """
     asked = as_question(question, choices, kind, several)
@@ -163,14 +171,15 @@ def ask(
     saved = resolve_thrift(thrift, vlm, cells)
     grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved)
     mode = CacheMode(sample, refresh, replay)
+    chosen = resolve_scouts(scouts)
     check_whole("threads", workers if threads is None else threads)
     check_budget(budget)
     strategy = resolve_strategy(traversal)
     video = as_video(video, store)
     warn_if_unsuitable(vlm.name, preset, video, asked)
-    observer = RunObserver(video, store, show, on_event)
+    observer, at_once = RunObserver(video, store, show, on_event), threads or workers
     return _answer(
-        video, asked, vlm, limits, refinements, grids, mode, store, strategy, budget, threads or workers, observer
+        video, asked, vlm, limits, refinements, grids, mode, store, strategy, chosen, budget, at_once, observer
     )
 
 
@@ -184,6 +193,7 @@ def _answer(
     mode: CacheMode,
     store: Cache,
     strategy: Strategy | None,
+    scouts: Mapping[str, Scout],
     budget: Budget,
     threads: int,
     observer: RunObserver,
@@ -194,7 +204,14 @@ def _answer(
     remember_video(video, watched)
     atlas = grids.open(video, watched)
     meter = Meter(budget)  # its clock starts here: opening the video is not part of the run
-    worker = Worker(atlas, model, question, observer.on_event, grids.thrift)
+
+    def sight_of(search_task: str) -> Sight:
+        return Sight(
+            video, question, search_task, watched, grids.subtitles, mode.replay, meter.deadline_s, meter.cancel
+        )
+
+    survey = Survey(scouts, preset_for(vlm).reads_hints, sight_of)
+    worker = Worker(atlas, model, question, observer.on_event, grids.thrift, survey)
     search = Search(
         # Samples of several votes, in all runs with as many votes, are different ones.
         master=Master(
@@ -212,6 +229,7 @@ def _answer(
         strategy=strategy,
         meter=meter,
         log=EventLog(observer.on_event),
+        survey=survey,
     )
     settings = _settings(search, vlm, grids, mode)
     with observer:
@@ -240,6 +258,7 @@ def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) 
         "traversal": "auto" if search.strategy is None else strategy_name(search.strategy),
         **vars(search.limits),
         **search.refinements.recorded(),
+        **search.survey.recorded(),
         "budget": search.meter.budget.recorded(),
     }
 

@@ -10,6 +10,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 
+from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
 from atlaskit.environment.notation import listed
@@ -175,6 +176,12 @@ def _item_text(item: Evidence) -> str:
 def opened_cells_text(cells: Collection[int]) -> str:
     """Return which cells were opened, one by one: small models misread ranges of numbers."""
     return f"Opened before, marked {OPENED_MARK}: {', '.join(f'{cell}{OPENED_MARK}' for cell in sorted(cells))}."
+
+
+def hints_text(hints: Sequence[CellHint]) -> str:
+    """Return what scouts say, one row for each hint: the cell, then why."""
+    heading = "Hints where to look, made without seeing a frame; they may be wrong, and prove nothing:"
+    return "\n".join([heading, *(f"cell {hint.cell}: {hint.reason}" for hint in hints)])
 
 
 def ranking_request(most: int, cells: Sequence[int]) -> str:

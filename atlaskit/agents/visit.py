@@ -15,6 +15,7 @@ from typing import Any
 from atlaskit.agents.prompts import StepCall, action_note, action_result
 from atlaskit.agents.prompts.thrift import without_looks
 from atlaskit.agents.schemas import ends_visit, to_action
+from atlaskit.agents.scouts.survey import Survey, hint_data
 from atlaskit.agents.task import Task
 from atlaskit.agents.thrift import Thrift
 from atlaskit.environment.actions import Action, Expand, Finished
@@ -38,6 +39,7 @@ class Visit:
     task: Task
     question: Question
     thrift: Thrift = frozenset()
+    survey: Survey = Survey()
     conversation: tuple[Message, ...] = ()
     """The messages about the current view; empty before the first call about it."""
     actions: tuple[Action, ...] = ()
@@ -68,7 +70,9 @@ class Visit:
         """Return the next call: the conversation about this view, with the current legal set."""
         opened = tuple(sorted(path[-1] for path in self.opened if path[:-1] == self.state.grid.path))
         task, seen = self.task.search_task, self.observation
-        call = StepCall(self.question, task, seen, (), self.actions, steps_left, opened, self.thrift)
+        open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
+        hints = self.survey.told(task, self.state.grid, open_cells)
+        call = StepCall(self.question, task, seen, (), self.actions, steps_left, opened, self.thrift, hints)
         if not self.conversation:
             self.conversation = call.opening(self.notes)
         # A failed call costs a step too, so the last message gets the current number of steps.
@@ -117,6 +121,7 @@ class Visit:
             "found": [item.to_json() for item in found],
             "marked": [list(grid.path) for grid in marked],
             "thought": reply.answer.thought,
+            **({"hints": hint_data(call.hints)} if call.hints and _is_opening(call.conversation) else {}),
             **call_data(reply),
         }
         return self.event("step", data)
@@ -140,6 +145,11 @@ class Visit:
         if isinstance(action, Expand):
             self.opened.add(self.state.grid.path)
         self.notes.append(action_note(action, before))
+
+
+def _is_opening(conversation: Sequence[Message]) -> bool:
+    """Return whether a conversation has no reply of the model yet."""
+    return all(message.speaker != "assistant" for message in conversation)
 
 
 def _is_full(conversation: Sequence[Message]) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from atlaskit.agents.budget import Allotment, Charge, PeakUsage
 from atlaskit.agents.prompts import StepCall
+from atlaskit.agents.scouts.survey import Survey
 from atlaskit.agents.task import Task, WorkerResult, WorkerStop
 from atlaskit.agents.thrift import Thrift
 from atlaskit.agents.visit import Visit
@@ -40,6 +41,7 @@ class Worker:
     emit: Callable[[Event], None] = lambda event: None
     """Called with each event as it happens, from the worker's thread."""
     thrift: Thrift = frozenset()
+    survey: Survey = Survey()
 
     def explore(self, task: Task, begin_call: Callable[[], bool] | None = None) -> WorkerResult:
         """Explore a region within its allotment of calls, tokens and time.
@@ -49,7 +51,8 @@ class Worker:
             begin_call: Called before each call; False ends the visit. An error that is not the
                 model's is then part of the result, where it is raised otherwise.
         """
-        visit, account = Visit(self.atlas, task, self.question, self.thrift), _Account.of(task.allotment)
+        visit = Visit(self.atlas, task, self.question, self.thrift, self.survey)
+        account = _Account.of(task.allotment)
         error: Exception | None = None
         while (stop := _stop_of(visit, account)) is None:
             if begin_call is not None and not begin_call():

@@ -37,6 +37,7 @@ VERSIONS = {
     "features": 1,
     "clusters": 1,
     "activity": 1,
+    "hints": 1,
 }
 """Version of each kind. Raise it when the code makes other entries: old ones are then unused."""
 
@@ -263,6 +264,22 @@ def activity_key(video: str) -> str:
     return entry_key("activity", video=video)
 
 
+def hints_key(video: str, *, scout: str, start_s: float, end_s: float, k: int, **recipe: Any) -> str:
+    """Return the key of a scout's scores of the cells of a grid.
+
+    Left out: depth and path of the grid, which the interval determines.
+
+    Args:
+        video: Fingerprint of the video.
+        scout: Name of the scout.
+        start_s: Start of the grid in seconds.
+        end_s: End of the grid in seconds.
+        k: Cells in a row and in a column.
+        recipe: What the scores depend on besides, such as a question.
+    """
+    return entry_key("hints", video=video, scout=scout, start_s=start_s, end_s=end_s, k=k, recipe=recipe)
+
+
 def transcript_key(sound: str, *, model: str, parameters: Mapping[str, Any]) -> str:
     """Return the key of what a speech model heard in a chunk of sound.
 
@@ -288,6 +305,19 @@ def embedding_key(text: str, *, model: str) -> str:
         model: Name of the model.
     """
     return entry_key("embedding", text=text, model=model)
+
+
+def image_embedding_key(image: str, *, model: str, prompt: str) -> str:
+    """Return the key of the vector that a model makes of an image.
+
+    Left out: where the image is from, and the endpoint's address, credentials and time-outs.
+
+    Args:
+        image: Key of the image.
+        model: Name of the model.
+        prompt: Text that goes with the image.
+    """
+    return entry_key("embedding", image=image, model=model, prompt=prompt)
 
 
 def _microseconds(time_s: float) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.options import SCHEDULE_NAMES
+from atlaskit.agents.scouts.registry import SCOUTS
 from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
 from atlaskit.agents.thrift import ALL, MEASURES
@@ -104,6 +105,7 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         metavar="MEASURE",
         help=f"spend fewer tokens on the same sight: {', '.join(MEASURES)}, or {ALL} (default none)",
     )
+    add_scouts_option(parser)
 
 
 def _add_budget_options(parser: argparse.ArgumentParser) -> None:
@@ -117,6 +119,18 @@ def _add_budget_options(parser: argparse.ArgumentParser) -> None:
         "JSON file with these fields",
     )
     parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
+
+
+def add_scouts_option(parser: argparse._ActionsContainer) -> None:
+    """Add `--scouts`, whose value is a list of names."""
+    parser.add_argument(
+        "--scouts",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="NAMES",
+        help=f"what says where to look first, without the model: {', '.join(SCOUTS)}, or several joined by commas "
+        "(default none)",
+    )
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +189,7 @@ def _ask(options: argparse.Namespace) -> int:
         votes=options.votes,
         stop_below=options.stop_below,
         thrift="all" if ALL in options.thrift else options.thrift,
+        scouts=options.scouts,
         sample=options.sample,
         refresh=options.refresh,
         replay=options.replay,

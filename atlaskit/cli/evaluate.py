@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.baselines import METHODS, settings_of
+from atlaskit.agents.scouts.registry import resolve_scouts
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
+from atlaskit.cli.ask import add_scouts_option
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.errors import InputError, printable
@@ -105,6 +107,7 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
         metavar=("NAME", "VALUE"),
         help="set a parameter of the methods that have it: --set workers 8",
     )
+    add_scouts_option(how)
     how.add_argument(
         "--prices",
         metavar="PRICES",
@@ -140,6 +143,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     prices = None if options.prices is None else read_prices(options.prices)
     spec, cache = named_model(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
+    if options.scouts:
+        settings["scouts"] = list(resolve_scouts(options.scouts))
     of_method = _settings_of(methods, settings)
     cases = _cases(options)
     vlm = _model(spec, options, cache, is_replay=settings.get("replay") is True)

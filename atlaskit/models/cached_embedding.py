@@ -1,18 +1,26 @@
-"""`embed`: vectors of texts, from the cache for those that were embedded before."""
+"""`embed`, `embed_images`: vectors of texts and images, from the cache for those that were embedded
+before.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import embedding_key
+from atlaskit.caching.keys import embedding_key, image_embedding_key
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.cached import failure_key, read_failure_entry
 from atlaskit.models.embedding import LONGEST_VECTOR, MOST_TEXTS, Embedder, Vectors
 from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import Image
+
+IMAGES_AT_ONCE = 8
+"""Images that are sent at the same time, one a call."""
 
 
 def embed(
@@ -48,25 +56,63 @@ def embed(
     found: list[bytes] = []
     for start in range(0, len(texts), MOST_TEXTS):
         some = [_storable(text) for text in texts[start : start + MOST_TEXTS]]
-        found += _entries(embedder, some, cache, replay, deadline_s, cancel)
-    if len({len(entry) for entry in found}) > 1:
+        keys = [embedding_key(text, model=embedder.name) for text in some]
+
+        def ask(missing: list[int], some: Sequence[str] = some) -> Vectors:
+            return embedder.embed([some[at] for at in missing], deadline_s=deadline_s, cancel=cancel).vectors
+
+        found += _entries(embedder, keys, ask, cache, replay, cancel)
+    return _stacked(found, embedder, cache)
+
+
+def embed_images(
+    embedder: Embedder,
+    images: Sequence[Image],
+    cache: Cache,
+    *,
+    replay: bool = False,
+    deadline_s: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Vectors:
+    """Return vectors of images; ask the model only for those that the cache does not know.
+
+    An image that the cache knows is not drawn. The arguments and errors are those of `embed`; a
+    vector is stored under the image's key, the embedder's `image_prompt` and its name.
+    """
+
+    keys = [image_embedding_key(image.key, model=embedder.name, prompt=embedder.image_prompt) for image in images]
+    found: list[bytes] = []
+    with ThreadPoolExecutor(IMAGES_AT_ONCE) as pool:
+        for start in range(0, len(images), IMAGES_AT_ONCE):  # what was paid for is stored, should a later call fail
+
+            def ask(missing: list[int], start: int = start) -> list[Vectors]:
+                some = [images[start + at] for at in missing]
+                made = pool.map(partial(embedder.embed_image, deadline_s=deadline_s, cancel=cancel), some)
+                return [each.vectors[0] for each in made]
+
+            found += _entries(embedder, keys[start : start + IMAGES_AT_ONCE], ask, cache, replay, cancel)
+    return _stacked(found, embedder, cache)
+
+
+def _stacked(entries: Sequence[bytes], embedder: Embedder, cache: Cache) -> Vectors:
+    """Return entries as rows; raise InputError if they differ in length."""
+    if len({len(entry) for entry in entries}) > 1:
         raise InputError(
             f"{embedder.name} gives vectors of another length than those in {cache}: another model has this name now, "
             f"so use another cache."
         )
-    return np.array([np.frombuffer(entry, "<f4") for entry in found])
+    return np.array([np.frombuffer(entry, "<f4") for entry in entries])
 
 
 def _entries(
     embedder: Embedder,
-    texts: Sequence[str],
+    keys: Sequence[str],
+    ask: Callable[[list[int]], Iterable[Vectors]],
     cache: Cache,
     replay: bool,
-    deadline_s: float | None,
     cancel: threading.Event | None,
 ) -> list[bytes]:
-    """Return the entries of as many texts as one call embeds."""
-    keys = [embedding_key(text, model=embedder.name) for text in texts]
+    """Return the entries of some keys; `ask` returns vectors for the positions that are missing."""
 
     def make_entries(missing: list[int]) -> list[bytes]:
         failed = failure_key(keys[missing[0]])
@@ -78,7 +124,7 @@ def _entries(
             error.live = False
             raise error
         try:
-            vectors = embedder.embed([texts[at] for at in missing], deadline_s=deadline_s, cancel=cancel).vectors
+            vectors = ask(missing)
         except ModelError as error:
             told = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
             cache.put_json(failed, {**told, **({"final": True} if error.is_final else {})}, paid=True)

@@ -1,11 +1,13 @@
-"""`ak.Embedder`: a model of text behind an OpenAI-compatible endpoint (`/v1/embeddings`).
+"""`ak.Embedder`: a model of text, or of text and images, behind an OpenAI-compatible endpoint
+(`/v1/embeddings`).
 
-A call sends some texts and returns a vector of each. Failures that may pass are retried as those of
-a `VLM` are. Knows nothing of clips and questions.
+A call sends some texts, or one image as a chat message, and returns a vector of each. Failures that
+may pass are retried as those of a `VLM` are. Knows nothing of clips and questions.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections.abc import Sequence
@@ -24,7 +26,7 @@ from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.identity import is_same_model
 from atlaskit.models.limiter import limiter_for
 from atlaskit.models.posting import post_when_admitted
-from atlaskit.models.protocol import MAX_ATTEMPTS
+from atlaskit.models.protocol import MAX_ATTEMPTS, Image
 from atlaskit.models.usage import Transit, Usage
 
 Vectors = NDArray[np.float32]
@@ -49,17 +51,17 @@ class _Body(BaseModel):
 
 @dataclass(frozen=True)
 class Embedding:
-    """The vectors of some texts."""
+    """The vectors of some texts, or of an image."""
 
     vectors: Vectors
-    """One row a text, (n, length)."""
+    """One row a text, (n, length); one row for an image."""
     usage: Usage
     """What the call cost: its attempts; its tokens are not counted."""
     transit: Transit = field(default=Transit(), compare=False)
 
 
 class Embedder:
-    """A model of text behind an OpenAI-compatible endpoint.
+    """A model of text, or of text and images, behind an OpenAI-compatible endpoint.
 
     A call is retried after a failed connection, a reset, a time-out and the statuses 408, 409, 425,
     429 and 5xx, as a `VLM`'s.
@@ -69,6 +71,7 @@ class Embedder:
     Attributes:
         name: Name of the model.
         query_prefix: What stands before the text of a query.
+        image_prompt: Text that goes with an image.
         base_url: Address of the endpoint, without a slash at its end.
     """
 
@@ -78,6 +81,7 @@ class Embedder:
         model: str,
         *,
         query_prefix: str = "",
+        image_prompt: str = "",
         api_key: str | None = None,
         timeout_s: float = 60.0,
         in_flight: int | None = None,
@@ -89,6 +93,8 @@ class Embedder:
             model: Name of the model, such as "BAAI/bge-m3".
             query_prefix: Text before each query, for a model that was trained with one, such as
                 "query: ". What is searched has none.
+            image_prompt: Text that goes with each image, for a model that was trained with one,
+                such as "Represent the given image.". Only `scouts.likeness` sends images.
             api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
                 sent to a server on this machine.
             timeout_s: Most seconds one attempt may take.
@@ -101,16 +107,18 @@ class Embedder:
         check_positive(in_flight=in_flight, timeout_s=timeout_s)
         if not isinstance(model, str) or not model.strip() or len(model) > 1_000:
             raise InputError(f"model must be a text that is not blank; got {model!r:.80}.")
-        if not isinstance(query_prefix, str) or len(query_prefix) > 10_000:
-            raise InputError(f"query_prefix must be a text; got {query_prefix!r:.80}.")
+        for setting, text in (("query_prefix", query_prefix), ("image_prompt", image_prompt)):
+            if not isinstance(text, str) or len(text) > 10_000:
+                raise InputError(f"{setting} must be a text; got {text!r:.80}.")
         self._settings = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
         self._endpoint = Endpoint(base_url, api_key)
-        self.base_url, self.name, self.query_prefix = self._endpoint.base_url, model, query_prefix
+        self.base_url, self.name = self._endpoint.base_url, model
+        self.query_prefix, self.image_prompt = query_prefix, image_prompt
         self._limiter, self._timeout_s = limiter_for(self.base_url, in_flight), timeout_s
 
     def __reduce__(self) -> tuple[partial[Embedder], tuple[()]]:
         """Pickle the settings: another process or machine opens connections of its own."""
-        told: dict[str, Any] = {"query_prefix": self.query_prefix, **self._settings}
+        told: dict[str, Any] = {"query_prefix": self.query_prefix, "image_prompt": self.image_prompt, **self._settings}
         return partial(Embedder, self.base_url, self.name, **told), ()
 
     def embed(
@@ -138,9 +146,39 @@ class Embedder:
         if not 1 <= len(texts) <= MOST_TEXTS or not all(text.strip() for text in texts):
             raise InputError(f"A call embeds 1 to {MOST_TEXTS} texts that are not blank; got {len(texts)}.")
         state = CallState(max_attempts, deadline_s, cancel)
+        return self._embed({"input": list(texts)}, len(texts), state)
+
+    def embed_image(
+        self,
+        image: Image,
+        *,
+        max_attempts: int = MAX_ATTEMPTS,
+        deadline_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Embedding:
+        """Return the vector of an image, as vLLM's models of text and images make it.
+
+        Args:
+            image: The image, which is sent as one chat message.
+            max_attempts: Most attempts, the first one included.
+            deadline_s: When the last attempt must end, on the clock of `time.monotonic`.
+            cancel: The caller sets it when it no longer needs the answer.
+
+        Raises:
+            Unreachable: If no server answers at the address.
+            Refused: If the endpoint rejects the request, as one does whose model reads text alone.
+            ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
+        """
+        url = f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
+        content: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": url}}]
+        content += [{"type": "text", "text": self.image_prompt}] if self.image_prompt else []
+        state = CallState(max_attempts, deadline_s, cancel)
+        return self._embed({"messages": [{"role": "user", "content": content}]}, 1, state)
+
+    def _embed(self, wanted: dict[str, Any], count: int, state: CallState) -> Embedding:
         while True:
             try:
-                vectors = self._attempt(texts, state)
+                vectors = self._attempt(wanted, count, state)
             except HttpFailure as failure:
                 state.count(Usage(calls=int(failure.is_call)))
                 if not state.pause_before_retry(failure):
@@ -149,12 +187,12 @@ class Embedder:
                 state.count(Usage(calls=1))
                 return Embedding(vectors, state.usage, state.transit)
 
-    def _attempt(self, texts: Sequence[str], state: CallState) -> Vectors:
-        body = json.dumps({"model": self.name, "input": list(texts), "encoding_format": "float"}).encode()
+    def _attempt(self, wanted: dict[str, Any], count: int, state: CallState) -> Vectors:
+        body = json.dumps({"model": self.name, **wanted, "encoding_format": "float"}).encode()
         headers = {"Content-Type": "application/json"}
         page = post_when_admitted(self._endpoint, self._limiter, "embeddings", body, headers, self._timeout_s, state)
         try:
-            vectors, answered = read_embeddings(parsed(page), len(texts))
+            vectors, answered = read_embeddings(parsed(page), count)
         except ValueError as error:
             raise HttpFailure(f"returned {error}") from error
         if not is_same_model(self.name, answered):

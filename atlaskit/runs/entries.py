@@ -74,7 +74,7 @@ def is_valid(key: str, value: bytes) -> bool:
                 return isinstance(json.loads(value), str)
             case "readable":
                 return value in (b"0", b"1")
-            case "moments" | "clusters":
+            case "moments" | "clusters" | "hints":
                 return isinstance(json.loads(value), list)
             case "activity":
                 return parse_activity(value) is not None

@@ -140,6 +140,23 @@ class TaskData(CallData):
     traversal: str = Field(description="the strategy of the run")
 
 
+class HintData(EventData):
+    """What a scout says of one cell."""
+
+    cell: Cell
+    score: float
+    reason: str
+
+
+class ScoutData(EventData):
+    """A scout said which cells of a grid to look at first, before any frame was seen."""
+
+    scout: str
+    path: Path
+    hints: list[HintData] = Field(description="its hints, in the order of the cells")
+    note: str = Field(description="why there are none, if the scout could not look")
+
+
 class ProbeData(CallData):
     """The master scored cells of the masked root grid."""
 
@@ -182,6 +199,7 @@ class StepData(CallData):
     found: list[EvidenceData] = Field(description="the evidence that the worker added, labelled as it saw it")
     marked: list[Path]
     thought: str
+    hints: list[HintData] = Field([], description="the hints of scouts that the conversation about the view began with")
 
 
 class ReportData(EventData):
@@ -278,6 +296,7 @@ class StopData(EventData):
 DATA_CLASSES: dict[str, type[EventData]] = {
     "start": StartData,
     "task": TaskData,
+    "scout": ScoutData,
     "probe": ProbeData,
     "assign": AssignData,
     "step": StepData,

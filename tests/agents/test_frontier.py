@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.agents.frontier import Frontier, virtual_loss
+from atlaskit.agents.frontier import PRIOR_WEIGHT, Frontier, virtual_loss
 from atlaskit.agents.strategies import BEAM_WIDTH, SCAN_STEPS, beam, bfs, dfs
 from atlaskit.environment.grid import SUB_SECOND, Grid, regions_over
 from atlaskit.environment.memory import DeadZones
@@ -168,3 +168,66 @@ def test_an_interval_becomes_regions_that_cover_it(
     assert depth == 1 or len(regions) <= 2
     finer = regions[0].resolution_s
     assert depth == max_depth or finer < max(inside[1] - inside[0], SUB_SECOND), "the regions are as small as possible"
+
+
+def hinted(scores: dict[int, float], priors: dict[int, float]) -> Frontier:
+    """Return a frontier with the master's scores, and the priors of root cells and of all below."""
+    queue = Frontier(CELLS)
+    queue.consult(lambda grid: priors.get(grid.path[-1], 0.0))
+    queue.rank(scores)
+    return queue
+
+
+def test_a_prior_ranks_a_region_that_the_master_did_not_name() -> None:
+    queue = hinted({3: 0.5}, {14: 1.0, 1: 0.9, 7: 0.5})
+    assert queue.best(5) == [CELLS[14], CELLS[1], CELLS[3]], "regions without either are not chosen"
+    assert {region.grid.path[0]: region.score for region in queue.scored} == {3: 0.5, 14: None, 1: None}
+
+
+def test_a_hint_waits_while_the_master_is_surer_of_another_region() -> None:
+    queue = hinted({3: 0.5, 9: 0.9}, {14: 1.0, 1: 0.5})
+    assert queue.best(5) == [CELLS[9], CELLS[3]]
+    for visited, following in ((9, [14, 3]), (3, [14, 1])):
+        queue.hand_out(CELLS[visited])
+        queue.take_back(CELLS[visited], is_searched=True)
+        assert queue.best(5) == [CELLS[cell] for cell in following]
+
+
+def test_the_higher_of_score_and_weighted_prior_counts() -> None:
+    queue = hinted({3: 0.1, 9: 0.9, 5: 0.7}, {3: 1.0, 9: 1.0})
+    assert {region.grid.path[0]: region.worth for region in queue.scored} == {3: PRIOR_WEIGHT, 9: 0.9, 5: 0.7}
+    assert PRIOR_WEIGHT < 1, "what the master is certain of comes first"
+    queue.rank({5: 0.2}, offered=range(16))
+    assert queue.best(2) == [CELLS[3], CELLS[9]], "an unnamed cell loses half of its score, not its prior"
+
+
+def test_priors_hold_without_any_score_and_until_the_region_is_visited() -> None:
+    queue = hinted({}, {4: 0.8})
+    assert queue.best(3) == [CELLS[4]]
+    queue.hand_out(CELLS[4])
+    queue.take_back(CELLS[4], is_searched=False)
+    (again,) = queue.scored
+    assert again.worth == PRIOR_WEIGHT * 0.8 / 2, "a region that was cut short has half of its worth"
+    queue.hand_out(CELLS[4])
+    queue.take_back(CELLS[4], is_searched=True)
+    assert queue.best(3) == []
+
+
+def test_marked_cells_inherit_the_worth_of_their_region_and_have_priors_of_their_own() -> None:
+    queue = hinted({}, {2: 0.5, 9: 1.0})
+    queue.hand_out(CELLS[2])
+    queue.take_back(CELLS[2], is_searched=True)
+    plain, named = CELLS[2].expand(5), CELLS[2].expand(9)
+    queue.mark([plain, named], found_in=CELLS[2])
+    assert {region.grid: region.worth for region in queue.scored if region.source == "marked"} == {
+        plain: PRIOR_WEIGHT * 0.5,
+        named: PRIOR_WEIGHT,
+    }
+    assert all(strategy(queue, workers=2, steps=9)[0].region == CELLS[9] for strategy in (dfs, bfs, beam(3)))
+    assert queue.best(2) == [CELLS[9], named], "the first of equals, then the one below"
+
+
+@given(st.dictionaries(st.integers(0, 15), st.floats(0, 1)), st.integers(1, 16))
+def test_without_priors_nothing_changes(scores: dict[int, float], count: int) -> None:
+    assert hinted(scores, {}).best(count) == frontier(scores).best(count)
+    assert hinted(scores, {}).open == frontier(scores).open

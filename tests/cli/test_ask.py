@@ -233,6 +233,9 @@ def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
             [*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "uniform", "--samples", "s.jsonl"],
             "--samples writes the answers of one method",
         ),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--scouts", "words,wrds"], 'A scout is "words", "change"'),
+        ([*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "--scouts", "words"], "no setting 'scouts'"),
+        (["ask", "FILM", "What?", "--scouts", "word"], "got 'word'."),
         (["ask", "FILM", "What?", "--usd", "1"], "usd and prices of a budget belong together"),
         (["evaluate", "atlasworld", "--oracle", "0", "--out", "rows.txt"], ".csv or .parquet"),
     ],
@@ -258,6 +261,29 @@ def test_evaluate_writes_a_table_and_continues_from_it(in_tmp: Path) -> None:
     assert [each["score"] for each in samples] == rows["score"].tolist()
     again = atlaskit(*arguments, "--where", "seed", "0", "1", "--method", "video-rlm", cwd=in_tmp)
     assert again.returncode == 0 and "rows.csv: 4 questions, 0 model calls paid now" in again.stdout
+
+
+def test_scouts_are_named_on_the_command_line(film: World, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with loopback() as server:
+        arguments = [
+            "ask",
+            str(film_path(film)),
+            "What is red?",
+            "--cell",
+            "32",
+            "--calls",
+            "9",
+            "--save",
+            "result.json",
+        ]
+        arguments += ["--subtitles", str(film_path(film).with_suffix(".srt")), "--model", server.url, "loop"]
+        assert main([*arguments, "--scouts", "words,change"]) == 0, capsys.readouterr().err
+    result = json.loads(Path("result.json").read_text())
+    assert result["settings"]["scouts"] == ["words", "change"]
+    assert [event["data"]["scout"] for event in result["trace"] if event["kind"] == "scout"] == ["words", "change"]
+    arguments = [*EVALUATE, "atlasworld", "--minutes", "1", "--drawn", "--oracle", "0.1", "--first", "2"]
+    assert main([*arguments, "--set", "cell", "32", "--scouts", "words"]) == 0
+    assert "['words']" in tables.load(Path("rows.csv")).attrs["settings"]["scouts"]
 
 
 def test_several_methods_are_evaluated_in_one_table_and_compared(in_tmp: Path) -> None:

@@ -37,6 +37,7 @@ NAMES = [
     "plots",
     "replay",
     "scaling",
+    "scouts",
     "search_settings",
     "serve",
     "statistics",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from atlaskit.agents.index import Index, words
 from atlaskit.agents.methods.clips import Clip, in_order
-from atlaskit.agents.methods.index import Index, words
 from atlaskit.environment.notation import clock, listed
 
 MOST_SUBJECTS = 100

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
+from atlaskit.agents.index import Index, nearest, query_of
 from atlaskit.agents.methods.clips import Clip
-from atlaskit.agents.methods.index import Index, nearest, query_of
 from atlaskit.agents.methods.run import MethodRun
 from atlaskit.agents.prompts import QueriesCall
 from atlaskit.errors import InputError

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from atlaskit.agents.index import Index
 from atlaskit.agents.methods.clips import Clip
-from atlaskit.agents.methods.index import Index
 from atlaskit.agents.methods.run import MethodRun
 from atlaskit.agents.prompts import ConsolidateCall, FactsCall, SummaryCall
 from atlaskit.environment.notation import clock

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from atlaskit.agents.index import Index
 from atlaskit.agents.methods.clips import CLIP_S, ClipSettings, describe_clips, in_order, rows_of
 from atlaskit.agents.methods.finding import Search, check_search, find, recorded_search
-from atlaskit.agents.methods.index import Index
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
 from atlaskit.agents.prompts import EvidenceCall
 from atlaskit.agents.suitability import check_writes_freely

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
 
+from atlaskit.agents.index import Index
 from atlaskit.agents.methods.clips import CLIP_K, CLIP_S, Clip, ClipSettings, describe_clips
 from atlaskit.agents.methods.controller import Handler, Outcome, converse, notes_of
-from atlaskit.agents.methods.index import Index
 from atlaskit.agents.methods.memories import LEVELS_S, Fact, Part, facts, summaries
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
 from atlaskit.agents.prompts import EvidenceCall, Tool, Turn

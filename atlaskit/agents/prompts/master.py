@@ -14,10 +14,12 @@ from atlaskit.agents.prompts.thrift import (
     wanted_words,
 )
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
+from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.agents.thrift import Thrift
 from atlaskit.agents.verbalize import (
     evidence_text,
     gaps_text,
+    hints_text,
     opened_cells_text,
     question_text,
     ranking_request,
@@ -86,6 +88,8 @@ class ProbeCall:
     """The most cells the model may name."""
     scratchpad: Scratchpad
     thrift: Thrift = frozenset()
+    hints: tuple[CellHint, ...] = ()
+    """What scouts say of these cells, best first."""
 
     @property
     def closed(self) -> tuple[int, ...]:
@@ -108,6 +112,7 @@ class ProbeCall:
             f"What to look for: {self.search_task}",
             short_evidence_text(pad) if "evidence" in self.thrift else evidence_text(pad),
             *((opened_cells_text(closed),) if closed else ()),
+            *((hints_text(self.hints),) if self.hints else ()),
             ranking_request(self.top, self.open_cells),
         )
         return Request("master", "probe", messages, probe_schema(self.open_cells, self.top), self)

@@ -9,8 +9,9 @@ from typing import Any
 from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.prompts.thrift import MAY_FINISH, sheet_parts, wanted_words
 from atlaskit.agents.schemas import step_schema
+from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.agents.thrift import Thrift
-from atlaskit.agents.verbalize import evidence_text, opened_cells_text, question_text
+from atlaskit.agents.verbalize import evidence_text, hints_text, opened_cells_text, question_text
 from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
@@ -64,6 +65,8 @@ class StepCall:
     opened: tuple[int, ...] = ()
     """The cells of this view that the worker opened before."""
     thrift: Thrift = frozenset()
+    hints: tuple[CellHint, ...] = ()
+    """What scouts say of the cells of this view, best first."""
 
     def opening(self, notes: Sequence[str]) -> tuple[Message, ...]:
         """Return the messages that begin the conversation about a view.
@@ -83,6 +86,7 @@ class StepCall:
             *sheet_parts(self.observation, words),
             question_text(self.question),
             f"What to look for: {self.search_task}",
+            *((hints_text(self.hints),) if self.hints else ()),
             where,
             "\n".join(["So far in this region:", *notes]) if notes else "You have just arrived.",
             *((opened_cells_text(self.opened),) if self.opened else ()),

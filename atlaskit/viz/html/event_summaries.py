@@ -39,6 +39,14 @@ def _step(data: dict[str, Any]) -> str:
     return f"{span_text(data['interval_s'])}: {action['name']}{direction}{of_cells}{outcome}"
 
 
+def _scout(data: dict[str, Any]) -> str:
+    best = sorted(data["hints"], key=lambda hint: -hint["score"])[:MAX_SCORES]
+    hints = "; ".join(f"cell {hint['cell']} ({hint['score']:.2g}) {hint['reason']}" for hint in best)
+    return (
+        f"{data['scout']} named {counted(len(data['hints']), 'cell')}: {hints or data['note'] or 'nothing stands out'}"
+    )
+
+
 def _probe(data: dict[str, Any]) -> str:
     best = sorted(data["scores"].items(), key=lambda scored: -scored[1])[:MAX_SCORES]
     scores = ", ".join(f"{cell} ({score:.2g})" for cell, score in best)
@@ -77,6 +85,7 @@ def _stop(data: dict[str, Any]) -> str:
 SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "start": lambda data: str(data["question"]["text"]),
     "task": lambda data: f"{data['traversal']}: {data['search_task']}",
+    "scout": _scout,
     "probe": _probe,
     "assign": lambda data: f"workers explore {spans_text([each['interval_s'] for each in data['sorties']])}",
     "step": _step,

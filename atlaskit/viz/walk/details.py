@@ -15,9 +15,11 @@ from atlaskit.runs.events import (
     EventData,
     EvidenceData,
     FailureData,
+    HintData,
     ProbeData,
     ReportData,
     ReviewData,
+    ScoutData,
     StartData,
     StepData,
     TaskData,
@@ -39,6 +41,7 @@ Row = tuple[str, str, int | None]
 EVENT_TITLES = {
     "start": "the run starts",
     "task": "the search task is set",
+    "scout": "a scout says where to look first",
     "probe": "cells of the root grid are scored",
     "assign": "workers are assigned regions",
     "step": "a worker takes a step",
@@ -99,6 +102,9 @@ def reply_rows(data: EventData | None) -> Iterator[Row]:
             yield "thought", data.thought, None
             yield from (("found", _item_text(item), None) for item in data.found)
             yield "marked", f"{counted(len(data.marked), 'region')} as promising" if data.marked else "", None
+            yield "hints", _hints_text(data.hints), None
+        case ScoutData(scout=scout, hints=hints, note=note):
+            yield f"hints of {scout}", _hints_text(hints) or note, None
         case ProbeData():
             yield "reasoning", data.reasoning, None
         case ReviewData():
@@ -142,6 +148,10 @@ def _covered_text(dead_zones: DeadZones, duration_s: float | None) -> str:
     if duration_s is not None:
         return f"{percent(dead_zones.coverage(0.0, duration_s))} of the video"
     return f"{sum(end_s - start_s for start_s, end_s in dead_zones.intervals):,.1f} s"
+
+
+def _hints_text(hints: list[HintData]) -> str:
+    return "; ".join(f"cell {hint.cell} ({hint.score:.2g}): {hint.reason}" for hint in hints[:MAX_ROWS])
 
 
 def _item_text(item: EvidenceData) -> str:

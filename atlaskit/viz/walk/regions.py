@@ -10,7 +10,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.events import AssignData, EventData, ReportData
+from atlaskit.runs.events import AssignData, EventData, ReportData, ScoutData
 from atlaskit.viz.html.phrases import counted, span_text
 from atlaskit.viz.walk.source import RunSource, data_or_none
 
@@ -28,6 +28,8 @@ Path = tuple[int, ...]
 def path_of(data: EventData | None) -> list[int] | None:
     """Return the path of the grid that an event is about; None if it is about none."""
     place = data if isinstance(data, ReportData) else getattr(data, "view", None)
+    if isinstance(data, ScoutData):
+        return list(data.path)
     return None if place is None else _path(place.path, place.shift)
 
 

@@ -109,6 +109,8 @@ def _labels_cited_by(answer: dict[str, Any]) -> list[str]:
 def _agent(event: Event) -> str:
     if event.worker is not None:
         return f"Worker {event.worker}"
+    if event.kind == "scout":
+        return "Scout"
     return "The run" if event.kind in ("start", "assign", "stop") else "Master"
 
 

@@ -19,8 +19,8 @@ from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
 import atlaskit as ak
 from atlaskit.agents.baselines import retrieval
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.index import Index, nearest, query_of
 from atlaskit.agents.methods.clips import Clip
-from atlaskit.agents.methods.index import Index, nearest, query_of
 from atlaskit.agents.prompts import QueriesCall
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache

@@ -10,6 +10,8 @@ from atlaskit.benchmarks.atlasworld.oracle.answers import answer_from, decision_
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, contains, overlaps
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 
+HINTED = 0.5
+"""Score of a cell that it names only because of a hint of the highest score."""
 ORDER_WORDS = ("first", "summarise")
 """Words of questions about the order of events, which are searched breadth-first."""
 
@@ -26,11 +28,18 @@ def task_reply(perception: Perception, call: TaskCall) -> dict[str, Any]:
 
 
 def probe_reply(perception: Perception, call: ProbeCall) -> dict[str, Any]:
-    """Return the open cells that hold most of a missing event, with scores from 0.5 to 1."""
+    """Return the open cells that hold most of a missing event, with scores from 0.5 to 1.
+
+    If it suspects none, it follows the hints of scouts that the call tells, and without any it
+    searches on in random cells.
+    """
     missing = perception.missing(call.question, call.scratchpad)
     view = call.observation.view
     promises = {index: perception.promise(call.question, view.cells[index], missing) for index in call.open_cells}
     scores = {index: 0.5 + 0.5 * promise for index, promise in promises.items() if promise}
+    if not scores:  # it has no clue but what scouts say
+        hinted = [hint for hint in call.hints if hint.cell in call.open_cells]
+        scores = {hint.cell: HINTED * hint.score for hint in reversed(hinted)}  # the best hint of a cell comes first
     if not scores:  # like a model without a clue, it searches on in random cells
         drawn = {i: perception.chances.draw(call.question, "blind", view.grid.end_s, i) for i in call.open_cells}
         scores = dict.fromkeys(sorted(drawn, key=drawn.__getitem__)[: call.top], 0.1)

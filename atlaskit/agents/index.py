@@ -1,5 +1,5 @@
 """`Index`: search among the records of clips, or other texts about a video, by words (BM25);
-`nearest`: by their vectors.
+`nearest` and `cosines`: by vectors.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
 """A word; in scripts that are written without spaces, a character."""
+K1 = 1.5
+"""How soon a word that comes again in a text adds no more to its score (BM25)."""
 RANK_OFFSET = 60
 """Added to ranks before they are fused, so that the first rank of one query does not outweigh good
 ranks of several (Cormack et al. 2009, reciprocal rank fusion)."""
@@ -90,7 +92,7 @@ class Index(Generic[Found]):
         tokens = [words(clip.words) for clip in self.clips]
         if not any(tokens):
             return None
-        model = bm25s.BM25(method="lucene")
+        model = bm25s.BM25(k1=K1, method="lucene")
         model.index(tokens, show_progress=False)
         return model
 
@@ -106,10 +108,19 @@ def nearest(
         query: Vector of the query, (length,).
         k: The most clips to return.
     """
+    order = np.argsort(-cosines(vectors, query), kind="stable")
+    return [clips[number] for number in order[:k]]
+
+
+def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the cosine of each vector, (n, length), with a query's, (length,).
+
+    It is −1 where either is zero, and DIGITS digits of it count.
+    """
     rows, wanted = vectors.astype(np.float64), query.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(wanted)
-    cosines = np.divide(rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0).round(DIGITS)
-    return [clips[number] for number in np.argsort(-cosines, kind="stable")[:k]]
+    found: NDArray[np.float64] = np.divide(rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0)
+    return found.round(DIGITS)
 
 
 def words(text: str) -> list[str]:

@@ -1,0 +1,64 @@
+"""`Survey`: what the scouts of one run say of each grid, as hints for prompts and as priors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from atlaskit.agents.scouts.hints import CellHint, Said, best_hints, checked, priors
+from atlaskit.agents.scouts.sight import Scout, Sight
+from atlaskit.environment.grid import Grid
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the scouts of one run say. Of each grid it is computed once, when it is first needed."""
+
+    scouts: Mapping[str, Scout] = field(default_factory=dict)
+    """The scouts by name; none by default."""
+    are_told: bool = True
+    """Whether prompts tell their hints. If not, they only rank the frontier."""
+    sight_of: Callable[[str], Sight] | None = None
+    """Returns what they may look at, for a search task."""
+    _sights: dict[str, Sight] = field(default_factory=dict, init=False)
+    _said: dict[tuple[str, Grid], tuple[Said, ...]] = field(default_factory=dict, init=False)
+
+    def look(self, search_task: str, grid: Grid) -> tuple[Said, ...]:
+        """Return what each scout says of a grid.
+
+        Raises:
+            InputError: If a scout does not return hints about cells of the grid.
+        """
+        if not self.scouts or self.sight_of is None:
+            return ()
+        if (search_task, grid) not in self._said:
+            if search_task not in self._sights:
+                self._sights[search_task] = self.sight_of(search_task)
+            sight = self._sights[search_task]
+            said = tuple(checked(name, scout(sight, grid), grid) for name, scout in self.scouts.items())
+            self._said[search_task, grid] = said
+        return self._said[search_task, grid]
+
+    def told(self, search_task: str, grid: Grid, cells: Collection[int]) -> tuple[CellHint, ...]:
+        """Return the hints that a prompt tells of some cells of a grid, best first."""
+        return best_hints(self.look(search_task, grid), cells) if self.are_told else ()
+
+    def prior(self, search_task: str, region: Grid) -> float:
+        """Return the prior of a region, in [0, 1]: that of its cell in the grid above."""
+        return priors(self.look(search_task, region.parent())).get(region.path[-1], 0.0) if self.scouts else 0.0
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what a run records of its scouts: nothing without any."""
+        return {"scouts": list(self.scouts), "hints_told": self.are_told} if self.scouts else {}
+
+
+def scout_data(grid: Grid, said: Said) -> dict[str, Any]:
+    """Return the data of the event that records what a scout said of a grid."""
+    hints = [CellHint(cell, hint.score, hint.reason) for cell, hint in said.hints.by_cell.items()]
+    return {"scout": said.scout, "path": list(grid.path), "hints": hint_data(hints), "note": said.hints.note}
+
+
+def hint_data(hints: Iterable[CellHint]) -> list[dict[str, Any]]:
+    """Return hints as events hold them."""
+    return [vars(hint).copy() for hint in hints]
