@@ -27,6 +27,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.scoring import temporal_iou
 from atlaskit.errors import FrameError, InputError
+from atlaskit.evaluation.intervals import interval
 from atlaskit.gym import (
     CELL_KINDS,
     KINDS,
@@ -403,21 +404,27 @@ def test_policies_on_drawn_worlds(tmp_path: Path) -> None:
         greedy_runs.append(rollout(env, greedy_policy, seed))
         kinds.append(env.question.kind)
         random_runs.append(rollout(env, lambda env: random_policy(env, rng), seed))
+    worlds = [str(seed) for seed in range(WORLDS)]
     for name, runs in (("greedy", greedy_runs), ("random", random_runs)):
-        score, steps = np.mean(runs, axis=0)
-        print(f"\n{name}: reward {score:.3f} in {steps:.1f} steps, mean of {len(runs)} drawn tasks", end="")
+        (score, low, high), steps = interval([run[0] for run in runs], worlds), np.mean([run[1] for run in runs])
+        print(f"\n{name}: reward {score:.3f} ({low:.3f} to {high:.3f}) in {steps:.1f} steps, {len(runs)} tasks", end="")
     assert all(run[0] == 1.0 for kind, run in zip(kinds, greedy_runs, strict=True) if kind == "choice")
     assert all(run[0] >= 0.5 for kind, run in zip(kinds, greedy_runs, strict=True) if kind == "when")
     assert np.mean(random_runs, axis=0)[0] < 0.5
 
 
 def test_the_greedy_policy_on_when_questions(shared_cache: Cache) -> None:
-    scores = []
-    for seed in range(max(1, WORLDS // 3)):
+    scores, worlds = [], []
+    for seed in range(-(-WORLDS // 3)):  # each world has three when-questions
         world = atlasworld(seed, 600, size=(128, 72))
         for question in (question for question in world.questions if question.kind == "when"):
             scores.append(rollout(AtlasEnv(world.drawn, question, k=8, cell=16, cache=shared_cache), greedy_policy)[0])
-    print(f"\ngreedy: tIoU {np.mean(scores):.3f}, worst {min(scores):.3f}, of {len(scores)} when-questions", end="")
+            worlds.append(str(seed))
+    score, low, high = interval(scores, worlds)
+    print(
+        f"\ngreedy: tIoU {score:.3f} ({low:.3f} to {high:.3f}), worst {min(scores):.3f}, {len(scores)} questions",
+        end="",
+    )
     assert len(scores) >= WORLDS and min(scores) >= 0.5
 
 

@@ -1,8 +1,9 @@
 """Measure the search with oracles: accuracy and cost by strategy, growth with duration, look-ahead.
 
 A part of `make bench`. An oracle knows the script of a world, so these figures say how good the
-search is, not how good a model is. With `--write FILE`, the tables also replace those between the
-markers of a Markdown page.
+search is, not how good a model is. Worlds are selection seeds from 0; intervals are 95 %, a
+bootstrap over worlds. With `--write FILE`, the tables also replace those between the markers of a
+Markdown page.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,6 +27,7 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
 from atlaskit.environment.question import Question
+from atlaskit.evaluation.intervals import interval
 from atlaskit.models.protocol import CallControl, Reply, Request
 
 HOURS_10, MINUTES_10 = 36_000, 600
@@ -49,6 +51,7 @@ stay comparable with those measured before."""
 class Run:
     """The outcome of one run."""
 
+    seed: int
     oracle: str
     strategy: str
     kind: str
@@ -88,33 +91,72 @@ def runs_of(seed: int) -> list[Run]:
                         result = ak.ask(world.drawn, question, vlm=oracle, traversal=strategy, cache=cache, **SMALL)
                         cost = result.total
                         row = (cost.calls, cost.tokens, result.rounds, len(result.evidence), result.coverage)
-                        runs.append(Run(name, strategy, kind, bool(result.is_right), *row))
+                        runs.append(Run(seed, name, strategy, kind, bool(result.is_right), *row))
     return runs
 
 
-def table(runs: list[Run]) -> Iterator[str]:
-    """Yield the lines of the table: accuracy by kind, then cost, of each oracle and strategy."""
-    counts = {kind: sum(run.kind == kind for run in runs) // len(ORACLES) // len(STRATEGIES) for kind in KINDS}
-    heads = [f"{kind} ({count})" for kind, count in counts.items()]
-    costs = ("calls", "tokens", "rounds", "evidence", "coverage")
-    yield f"| oracle | strategy | {' | '.join(heads)} | all | {' | '.join(costs)} |"
-    yield "|---|---|" + "---:|" * (len(heads) + 1 + len(costs))
+def share(right: Sequence[bool], seeds: Sequence[int]) -> str:
+    """Format a share with its interval: 90.4% (87.9 to 92.6)."""
+    found = interval([float(one) for one in right], [str(seed) for seed in seeds])
+    return f"{found.mean:.1%} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+
+
+def amount(values: Sequence[float], seeds: Sequence[int], form: str = ".1f") -> str:
+    """Format a mean with its interval: 9.3 (8.6 to 10.0)."""
+    found = interval([float(value) for value in values], [str(seed) for seed in seeds], are_shares=False)
+    return f"{found.mean:{form}} ({found.low:{form}} to {found.high:{form}})"
+
+
+def grouped(runs: list[Run]) -> Iterator[tuple[str, list[Run]]]:
+    """Yield the runs of each oracle and strategy, with the first two cells of their row."""
     runs = sorted(runs, key=lambda run: (list(ORACLES).index(run.oracle), STRATEGIES.index(run.strategy)))
     for (oracle, strategy), group in groupby(runs, key=lambda run: (run.oracle, run.strategy)):
-        rows = list(group)
-        right = [statistics.mean(run.right for run in rows if run.kind == kind) for kind in KINDS]
-        mean = {cost: statistics.mean(getattr(run, cost) for run in rows) for cost in costs}
-        cells = [f"{share:.0%}" for share in right] + [f"{statistics.mean(run.right for run in rows):.1%}"]
-        cells += [f"{mean['calls']:.1f}", f"{mean['tokens']:,.0f}", f"{mean['rounds']:.2f}"]
-        cells += [f"{mean['evidence']:.1f}", f"{mean['coverage']:.1%}"]
-        yield f"| {oracle} | {strategy} | {' | '.join(cells)} |"
+        yield f"| {oracle} | {strategy} |", list(group)
 
 
-def runs_by_duration(seed: int) -> list[tuple[float, bool, int]]:
+def scores(runs: list[Run]) -> Iterator[str]:
+    """Yield the lines of the table: accuracy by kind and in all, of each oracle and strategy."""
+    counts = {kind: sum(run.kind == kind for run in runs) // len(ORACLES) // len(STRATEGIES) for kind in KINDS}
+    heads = [f"{kind} ({count})" for kind, count in counts.items()]
+    yield f"| oracle | strategy | {' | '.join(heads)} | all ({sum(counts.values())}) |"
+    yield "|---|---|" + "---:|" * (len(heads) + 1)
+    for head, rows in grouped(runs):
+        cells = [f"{statistics.mean(run.right for run in rows if run.kind == kind):.0%}" for kind in KINDS]
+        cells.append(share([run.right for run in rows], [run.seed for run in rows]))
+        yield f"{head} {' | '.join(cells)} |"
+
+
+def costs(runs: list[Run]) -> Iterator[str]:
+    """Yield the lines of the table: the mean costs of each oracle and strategy."""
+    forms = {"calls": ".1f", "tokens": ",.0f", "rounds": ".2f", "evidence": ".1f", "coverage": ".1%"}
+    yield f"| oracle | strategy | {' | '.join(forms)} |"
+    yield "|---|---|" + "---:|" * len(forms)
+    for head, rows in grouped(runs):
+        seeds = [run.seed for run in rows]
+        cells = [amount([getattr(run, cost) for run in rows], seeds, form) for cost, form in forms.items()]
+        yield f"{head} {' | '.join(cells)} |"
+
+
+def behind(runs: list[Run]) -> Iterator[str]:
+    """Yield the lines of the table: by how many points "auto" is behind dfs or bfs."""
+    yield "| oracle | the better of dfs and bfs | `auto` is behind it by |"
+    yield "|---|---|---:|"
+    for oracle in ORACLES:
+        by_strategy = {
+            strategy: [run for run in runs if run.oracle == oracle and run.strategy == strategy]
+            for strategy in STRATEGIES
+        }
+        better = max(("dfs", "bfs"), key=lambda name: sum(run.right for run in by_strategy[name]))
+        pairs = list(zip(by_strategy[better], by_strategy["auto"], strict=True))  # in the same order of questions
+        points = [100.0 * (one.right - other.right) for one, other in pairs]
+        yield f"| {oracle} | {better} | {amount(points, [one.seed for one, _ in pairs])} points |"
+
+
+def runs_by_duration(seed: int) -> list[tuple[float, int, bool, int]]:
     """Run the same questions on ten minutes and on ten hours, with the perfect oracle.
 
     Returns:
-        Duration in seconds, whether the answer is right, and the number of calls, of each run.
+        Duration in seconds, seed, whether the answer is right, and number of calls, of each run.
     """
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -123,19 +165,20 @@ def runs_by_duration(seed: int) -> list[tuple[float, bool, int]]:
             for question in world.questions:
                 cache = ak.Cache(folder)
                 result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, **SMALL)
-                rows.append((duration_s, bool(result.is_right), result.total.calls))
+                rows.append((duration_s, seed, bool(result.is_right), result.total.calls))
     return rows
 
 
-def growth(rows: list[tuple[float, bool, int]]) -> Iterator[str]:
+def growth(rows: list[tuple[float, int, bool, int]]) -> Iterator[str]:
     """Yield the lines of the table: accuracy and calls on ten minutes and on ten hours."""
     yield "| duration | questions | right | calls |"
     yield "|---|---:|---:|---:|"
     calls = []
     for duration_s, name in ((MINUTES_10, "10 minutes"), (HOURS_10, "10 hours")):
         group = [row for row in rows if row[0] == duration_s]
-        calls.append(statistics.mean(row[2] for row in group))
-        yield f"| {name} | {len(group)} | {statistics.mean(row[1] for row in group):.1%} | {calls[-1]:.1f} |"
+        _, seeds, right, made = zip(*group, strict=True)
+        calls.append(statistics.mean(made))
+        yield f"| {name} | {len(group)} | {share(right, seeds)} | {amount(made, seeds)} |"
     yield f"| 60 times as long | | | {calls[1] / calls[0]:.2f} × |"
 
 
@@ -160,7 +203,7 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
     yield f"| the next probe runs | seconds a question ({delay_s * 1e3:.0f} ms a call) | calls | rounds |"
     yield "|---|---:|---:|---:|"
     for ahead, name in ((False, "between the rounds"), (True, "beside the workers")):
-        times_s, calls, rounds = [], [], []
+        seeds, times_s, calls, rounds = [], [], [], []
         with tempfile.TemporaryDirectory() as folder:
             for seed in range(worlds):
                 world = world_of(seed, HOURS_10, CATEGORIES, 8)
@@ -168,11 +211,11 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
                     model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
                     cache = ak.Cache(Path(folder) / str(seed))
                     result = ak.ask(world.drawn, question, vlm=model, look_ahead=ahead, cache=cache, **SMALL)
+                    seeds.append(seed)
                     times_s.append(time.perf_counter() - began)
                     calls.append(result.total.calls)
                     rounds.append(result.rounds)
-        means = [statistics.mean(values) for values in (times_s, calls, rounds)]
-        yield f"| {name} | {means[0]:.2f} | {means[1]:.1f} | {means[2]:.1f} |"
+        yield f"| {name} | {amount(times_s, seeds, '.2f')} | {amount(calls, seeds)} | {amount(rounds, seeds)} |"
 
 
 def write(page: Path, name: str, lines: list[str]) -> None:
@@ -189,7 +232,13 @@ def main(page: Path | None = None, worlds: int = WORLDS) -> int:
         batches = tqdm(pool.map(runs_of, range(worlds)), "oracles and strategies", worlds, file=sys.stderr)
         runs = [run for batch in batches for run in batch]
         by_duration = [row for batch in pool.map(runs_by_duration, range(max(1, worlds // 5))) for row in batch]
-    tables = {"strategies": table(runs), "growth": growth(by_duration), "look-ahead": look_ahead()}
+    tables = {
+        "strategies": scores(runs),
+        "costs": costs(runs),
+        "auto": behind(runs),
+        "growth": growth(by_duration),
+        "look-ahead": look_ahead(),
+    }
     for name, lines in tables.items():
         rows = list(lines)
         print("\n".join(["", name, *rows]), flush=True)

@@ -39,10 +39,10 @@ def interval(
     """Return the mean of values with its confidence interval, by a bootstrap over clusters.
 
     The bounds are the percentiles of the expanded percentile interval, which corrects for a small
-    number of clusters: plain percentile intervals at 95 % contain the true mean of ten videos in 91
-    % of cases. If every value is 0, or every value is 1, a bootstrap has nothing to resample; for
-    shares, the bound is then the exact binomial one (Clopper and Pearson), with each cluster as one
-    observation.
+    number of clusters: plain percentile intervals of few videos contain the true mean less often
+    than they claim (docs/evaluation.md). If every value is 0, or every value is 1, a bootstrap has
+    nothing to resample; for shares, the bound is then the exact binomial one (Clopper and Pearson),
+    with each cluster as one observation.
 
     Args:
         values: One value a question.

@@ -1,9 +1,9 @@
 """`ParametricSchema`: a pydantic class for the shape of a reply plus the cells that fill it.
 
-Building a pydantic model takes a third of a millisecond, and generating its JSON Schema as long
-again. The cells that an answer may name differ with each call. `ParametricSchema` therefore shares
-one pydantic model (the shape) among calls: the shape holds a named placeholder for each set of
-values, and each call supplies the values. Knows nothing of prompts or grids.
+Building a pydantic model and generating its JSON Schema would be most of what a replayed call
+costs, and the cells that an answer may name differ with each call. `ParametricSchema` therefore
+shares one pydantic model (the shape) among calls: the shape holds a named placeholder for each set
+of values, and each call supplies the values. Knows nothing of prompts or grids.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from atlaskit.agents.scouts.hints import CellHint, Said, best_hints, checked, priors
@@ -46,7 +46,10 @@ class Survey:
 
     def prior(self, search_task: str, region: Grid) -> float:
         """Return the prior of a region, in [0, 1]: that of its cell in the grid above."""
-        return priors(self.look(search_task, region.parent())).get(region.path[-1], 0.0) if self.scouts else 0.0
+        if not self.scouts:
+            return 0.0
+        region = replace(region, shift=0)  # a region that is looked at again, between its frames, is as likely
+        return priors(self.look(search_task, region.parent())).get(region.path[-1], 0.0)
 
     def recorded(self) -> dict[str, Any]:
         """Return what a run records of its scouts: nothing without any."""

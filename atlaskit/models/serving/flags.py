@@ -107,8 +107,8 @@ class ServerFlags:
             # vLLM's worker in the engine's own process. In a process of its own, it would be bound
             # to the same cores as the workers of all other engines.
             switches += ["--distributed-executor-backend", "uni"]
-        # Compiling takes half a minute for a small model, once, and saves a quarter of each call.
-        # For a large model it takes long and saves little.
+        # Compiling takes half a minute for nano, once, and saves a quarter of each call (decision
+        # 42). For a large model it takes long and saves little.
         if build == "serve-cpu" and not (preset_for(name).compile_on_cpu and hardware.can_compile()):
             switches.append("--enforce-eager")
         return [

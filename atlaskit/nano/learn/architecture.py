@@ -64,7 +64,7 @@ def model_config(vocabulary: int, ids: dict[str, int]) -> Idefics3Config:
 def autocast(device: torch.device) -> torch.autocast:
     """Return a context that computes in bfloat16.
 
-    It does nothing on a CPU without AVX-512, where bfloat16 takes ten times as long as 32 bits.
+    It does nothing on a CPU without AVX-512, where bfloat16 is much slower than 32 bits.
     """
     is_fast = device.type != "cpu" or "AVX512" in torch.backends.cpu.get_cpu_capability()
     return torch.autocast(device.type, torch.bfloat16, enabled=is_fast)
