@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -70,6 +71,7 @@ def test_the_cells_that_resemble_the_question_are_named(server: Embedding) -> No
     assert {cell: hint.score for cell, hint in found.items() if hint.score} == {10: 1.0}
     assert found[10].reason == "a frame resembles what is asked"
     assert scout.__name__ == "likeness(colours, 64)" and video.decoded == 64
+    assert pickle.loads(pickle.dumps(scout)).__name__ == scout.__name__, "Ray sends it to other machines"
     assert scout(sight(video), ROOT.expand(10)).by_cell == {}, "it looks at the root grid only"
     sent = [body["messages"] for body in server.bodies if "messages" in body]
     assert len(sent) == 64 and sent[0][0]["role"] == "user" and len(sent[0][0]["content"]) == 1
