@@ -29,7 +29,11 @@ settings.register_profile(
 settings.load_profile("atlaskit")
 
 LONGEST = (
+    "experiments/test_replay",
     "video/test_decode_matrix",
+    "benchmarks/test_benchmarks",
+    "experiments/test_runner",
+    "evaluation/test_runner",
     "browser/test_viewer",
     "evaluation/test_executors",
     "stress/test_fuzz",
@@ -48,6 +52,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slowest files first, since `make test` gives whole files to its processes."""
     order = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(f"{item.path.parent.name}/{item.path.stem}", len(LONGEST)))
+
+
+@pytest.fixture(scope="module")
+def unmeasured() -> Iterator[None]:
+    """Start processes without coverage, such as the kernels of notebooks.
+
+    It takes minutes to measure them, and other tests run all that they run.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        yield
 
 
 @pytest.fixture

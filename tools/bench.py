@@ -14,6 +14,7 @@ from typing import Unpack
 import av
 import bench_cache
 import bench_explorer
+import bench_finding
 import bench_search
 import bench_server
 import bench_tokens
@@ -123,6 +124,7 @@ def main() -> int:
         bench_calls(folder)
     bench_cache.main(ten_minutes_720p())
     bench_search.main()
+    bench_finding.main()
     bench_tokens.main()
     bench_video.atlasworld(MEDIA)
     bench_video.table(MEDIA)

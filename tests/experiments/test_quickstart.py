@@ -27,7 +27,7 @@ NANO = served_name(str(SHIPPED["nano"]))
 
 
 @pytest.fixture(scope="module")
-def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def quickstart(tmp_path_factory: pytest.TempPathFactory, unmeasured: None) -> Path:
     """The notebook, replayed from its recording, with cache and figures beside its folder."""
     home = tmp_path_factory.mktemp("quickstart")
     for recording in (ROOT / "recordings").glob("*.zip"):

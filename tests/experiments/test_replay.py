@@ -25,7 +25,7 @@ ATLASKIT = [sys.executable, "-m", "atlaskit"]
 
 
 @pytest.fixture(scope="module")
-def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def replayed(tmp_path_factory: pytest.TempPathFactory, unmeasured: None) -> Path:
     """The folder of the figures of a replay, beside a cache that has nothing but the recordings."""
     home = tmp_path_factory.mktemp("replay")
     shutil.copytree(ROOT / "notebooks", home / "notebooks")
@@ -54,6 +54,7 @@ def test_every_cell_that_draws_has_an_image(path: Path, replayed: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["03_depth_budget", "08_error_analysis"])
+@pytest.mark.usefixtures("unmeasured")
 def test_an_oracle_is_asked_as_well(name: str, tmp_path: Path) -> None:
     path = ROOT / "notebooks" / f"{name}.ipynb"
     values = {**SCALES["smoke"], "cache_dir": str(tmp_path / "cache"), "figures_dir": str(tmp_path), "model": "oracle"}

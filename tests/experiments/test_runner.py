@@ -23,6 +23,7 @@ from atlaskit.models.metrics import ServerMetrics
 from atlaskit.models.spec import ModelSpec
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+pytestmark = pytest.mark.usefixtures("unmeasured")
 VARIABLE = "ATLASKIT_TEST_KEY"
 HOSTILE = "<script>alert(1)</script>"
 

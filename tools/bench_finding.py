@@ -1,0 +1,182 @@
+"""Measure what finds more and looks less, alone and together, paired with the search without it.
+
+A part of `make bench`. Oracles answer questions of all kinds about ten-hour AtlasWorlds. Worlds are
+of the development seeds; `--seeds test` is for the one measurement of a release. With `--write
+FILE`, the tables also replace those between the markers of a Markdown page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench_search import HOURS_10, KINDS, SMALL, SlowOracle, questions_of, world_of, write
+from tqdm import tqdm
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
+from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
+from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
+
+WORLDS = 10
+"""Seeds, each with 20 questions: 4 of each kind, on a world of their own."""
+RATES = (0.0, 0.1, 0.3)
+"""Rates of `miss` and `confuse`."""
+ARMS: dict[str, dict[str, Any]] = {
+    "without": {},
+    "words": {"scouts": ("words",)},
+    "second look": {"second_look": True},
+    "votes=5": {"votes": 5},
+    "steps, probe": {"thrift": ("steps", "probe")},
+    "stop_below=0.03": {"stop_below": 0.03},
+    "continuous": {"schedule": "continuous"},
+    "all but words": {"second_look": True, "votes": 5, "thrift": ("steps", "probe")},
+    "all": {"scouts": ("words",), "second_look": True, "votes": 5, "thrift": ("steps", "probe")},
+}
+"""The searches that are compared; "all" leaves out the early stop and the schedule."""
+DELAY_S = 0.5
+"""Seconds that a call takes where time is measured."""
+AT_ONCE = 8
+"""Questions in flight where time is measured; their calls sleep, so they hardly compete."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The outcome of one search."""
+
+    seed: int
+    rate: float
+    arm: str
+    right: bool
+    calls: int
+    tokens: int
+    misled: bool
+    """Whether a subtitle line speaks of the wrong thing in this question."""
+
+
+def runs_of(seed: int) -> list[Run]:
+    """Ask the questions about one seed's worlds in every way, with every oracle."""
+    runs = []
+    for kind in KINDS:
+        world, questions = questions_of(seed, kind)
+        for rate in RATES:
+            oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
+            for question in questions:
+                for arm, options in ARMS.items():
+                    result = ak.ask(world.drawn, question, vlm=oracle, cache=cache, **SMALL, **options)
+                    cost = result.total.calls, result.total.tokens
+                    runs.append(Run(seed, rate, arm, bool(result.is_right), *cost, question.misleading_subtitle))
+    return runs
+
+
+def table(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield the lines of the table: accuracy and cost, beside those of the search without all."""
+    yield "| oracle | search | n | right | difference, points | calls | of those without | tokens | of those without |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
+    for rate in RATES:
+        base = [run for run in runs if (run.rate, run.arm) == (rate, "without")]
+        clusters = [str(run.seed) for run in base]
+        for arm in ARMS:
+            rows = [run for run in runs if (run.rate, run.arm) == (rate, arm)]
+            right = interval([float(run.right) for run in rows], clusters)
+            gained = [100.0 * (run.right - before.right) for run, before in zip(rows, base, strict=True)]
+            better = interval(gained, clusters, are_shares=False)
+            cells = [f"{rate:g}", arm, f"{len(rows)}", _text(right, 100, 1, " %"), _text(better, 1, 1)]
+            for cost in ("calls", "tokens"):
+                spent = [float(getattr(run, cost)) for run in rows]
+                share = ratio(spent, [float(getattr(run, cost)) for run in base], clusters)
+                cells += [f"{statistics.mean(spent):,.1f}" if cost == "calls" else f"{statistics.mean(spent):,.0f}"]
+                cells += [_text(share, 1, 2)]
+            yield f"| {' | '.join(cells)} |"
+
+
+def misled(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield the lines of the table: questions whose subtitles mislead, without scouts and with."""
+    yield "| oracle | questions whose subtitles mislead | right without | right with words | better, worse |"
+    yield "|---|---:|---:|---:|---:|"
+    for rate in RATES:
+        by_arm = {arm: [run for run in runs if run.misled and (run.rate, run.arm) == (rate, arm)] for arm in ARMS}
+        pairs = list(zip(by_arm["without"], by_arm["words"], strict=True))
+        before, after = (sum(pair[side].right for pair in pairs) for side in (0, 1))
+        better, worse = (sum(a.right < b.right for a, b in pairs), sum(a.right > b.right for a, b in pairs))
+        yield f"| {rate:g} | {len(pairs)} | {before} | {after} | {better}, {worse} |"
+
+
+def ratio(values: Sequence[float], before: Sequence[float], clusters: Sequence[str]) -> Interval:
+    """Return the ratio of two means of paired values, with its bootstrap interval over clusters."""
+    _, index = np.unique(np.asarray(clusters), return_inverse=True)
+    above, below = np.bincount(index, values), np.bincount(index, before)
+    bounds = bootstrap_bounds(len(above), lambda taken: (taken @ above) / (taken @ below), 0.95, 2_000, 0)
+    return Interval(float(above.sum() / below.sum()), *bounds)
+
+
+def _text(value: Interval, scale: float, digits: int, unit: str = "") -> str:
+    low, high = (f"{scale * bound:.{digits}f}" for bound in (value.low, value.high))
+    return f"{scale * value.mean:.{digits}f}{unit} ({low} to {high})"
+
+
+def speed(first: int, worlds: int = 6) -> Iterator[str]:
+    """Yield the lines of the table: seconds with one worker and with seven, by schedule.
+
+    The oracle overlooks 0.3 of what it sees; the questions are those that take more than one round
+    with seven workers.
+    """
+    cases = [(seed, world_of(seed, HOURS_10, CATEGORIES, 8)) for seed in range(first, first + worlds)]
+    questions = [(seed, world, question) for seed, world in cases for question in world.questions]
+
+    def ask(case: tuple[int, Any, Any], schedule: str, workers: int, delay_s: float) -> tuple[float, int, int]:
+        seed, world, question = case
+        model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
+        options = {"schedule": schedule, "workers": workers, "traversal": "dfs", **SMALL}
+        result = ak.ask(world.drawn, question, vlm=model, cache=ak.Cache(None), **options)
+        return time.perf_counter() - began, result.total.calls, result.rounds
+
+    long = [case for case in questions if ask(case, "rounds", 7, 0.0)[2] > 1]
+    heads = ("1 worker: s, calls", "7 workers: s, calls", "times as fast", "at equal workload")
+    yield f"| schedule ({len(long)} questions) | {' | '.join(heads)} |"
+    yield "|---|---:|---:|---:|---:|"
+    for schedule in ("rounds", "continuous"):
+        means = {}
+        for workers in (1, 7):
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                timed = list(pool.map(lambda case, w=workers, s=schedule: ask(case, s, w, DELAY_S), long))
+            means[workers] = [statistics.mean(run[part] for run in timed) for part in (0, 1)]
+        (one_s, one_calls), (seven_s, seven_calls) = means[1], means[7]
+        gain, equal = one_s / seven_s, (one_s / one_calls) / (seven_s / seven_calls)
+        shown = [f"{one_s:.1f}, {one_calls:.0f}", f"{seven_s:.1f}, {seven_calls:.0f}", f"{gain:.2f}", f"{equal:.2f}"]
+        yield f"| {schedule} | {' | '.join(shown)} |"
+
+
+def main(page: Path | None = None, worlds: int = WORLDS, name: str = "development") -> int:
+    """Print the tables, and write them to a page if one is given."""
+    chosen = seeds(name)[:worlds]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        batches = tqdm(pool.map(runs_of, chosen), "searches", worlds, file=sys.stderr)
+        runs = [run for batch in batches for run in batch]
+    tables = {f"finding {name}": table(runs), f"misled {name}": misled(runs)}
+    if name == "development":
+        tables["speed"] = speed(chosen[0])
+    for title, lines in tables.items():
+        rows = list(lines)
+        print("\n".join(["", title, *rows]), flush=True)
+        if page:
+            write(page, title, rows)
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables")
+    parser.add_argument("--worlds", type=int, default=WORLDS, help=f"number of seeds ({WORLDS})")
+    parser.add_argument("--seeds", choices=RANGES, default="development", help="range of the seeds")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.write, arguments.worlds, arguments.seeds))
