@@ -72,7 +72,7 @@ def runs_of(seed: int) -> list[Run]:
             oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
             for question in questions:
                 for arm, options in ARMS.items():
-                    result = ak.ask(world.drawn, question, vlm=oracle, cache=cache, **SMALL, **options)
+                    result = ak.ask(world.drawn, question, vlm=oracle, traversal="dfs", cache=cache, **SMALL, **options)
                     cost = result.total.calls, result.total.tokens
                     runs.append(Run(seed, rate, arm, bool(result.is_right), *cost, question.misleading_subtitle))
     return runs
