@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -154,6 +155,11 @@ def _evaluate(options: argparse.Namespace) -> int:
     tables.save(table, options.out)
     if options.samples:
         tables.save_samples(table, cases, options.samples)
+    if (table["failure"] != "").all():
+        for reason, count in table["failure"].value_counts().items():
+            print(f"{count} failed: {printable(str(reason))}", file=sys.stderr)
+        print(f"atlaskit: no question was answered; the rows are in {options.out}.", file=sys.stderr)
+        return 1
     _print(found, cases)
     of_several = f" by {len(found)} methods" if len(found) > 1 else ""
     paid = f"{table['calls_paid'].sum():.0f} model calls paid now"

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import AtlasError
+from atlaskit.errors import AtlasError, InputError
 from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
@@ -82,7 +82,8 @@ def case_row(
         model.note(error)
         usage = getattr(error, "usage", Usage())
         row = failure_row(name, case, str(error), usage, time.monotonic() - started_s, prices)
-        return row | {REFUSAL: model.refusal}
+        # An invalid setting makes every question fail alike; one bad video does not.
+        return row | {REFUSAL: model.refusal or (str(error) if type(error) is InputError else "")}
     by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
     score = case.question.score(result.prediction)
     return {

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import atlaskit as ak
+from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
@@ -258,3 +259,20 @@ def test_other_failures_stop_no_evaluation(cases: tuple[Case, ...], cache: Cache
     model.status = 500
     table = evaluate(own, "blind", vlm=model, parallel=2, cache=cache, progress=False)
     assert len(table) == len(own) and (table["failure"] != "").sum() == len(own) - 1
+
+
+def test_a_setting_that_no_question_can_have_stops_the_evaluation(cases: tuple[Case, ...], cache: Cache) -> None:
+    """Otherwise each of a thousand questions would fail, one by one, for the same mistake."""
+    with pytest.raises(EvaluationStopped, match=r"failed alike \(votes is a whole number, at least 1; got 0\)"):
+        evaluate(cases, vlm=ak.Oracle, votes=0, parallel=1, cache=cache, progress=False)
+
+
+def test_an_evaluation_in_which_nothing_was_answered_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, command = tmp_path / "rows.csv", ["evaluate", "atlasworld", "--oracle", "0.1", "--drawn", "--first", "2"]
+    folders = ["--root", str(tmp_path), "--cache", str(tmp_path / "cache"), "--out", str(table)]
+    assert main([*command, *folders, "--set", "schedule", "free"]) == 1
+    told = capsys.readouterr().err
+    assert "2 failed: schedule is one of rounds, continuous; got 'free'." in told
+    assert f"no question was answered; the rows are in {table}" in told and len(pd.read_csv(table)) == 2
