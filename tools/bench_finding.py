@@ -7,7 +7,6 @@ FILE`, the tables also replace those between the markers of a Markdown page.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import sys
@@ -18,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from bench_search import HOURS_10, KINDS, SMALL, SlowOracle, questions_of, world_of, write
+from bench_search import HOURS_10, KINDS, SMALL, SlowOracle, page_and_worlds, publish, questions_of, world_of
+from bench_tokens import bounded, ratio_of_sums
 from tqdm import tqdm
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
-from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
+from atlaskit.evaluation.intervals import interval
 
 WORLDS = 10
 """Seeds, each with 20 questions: 4 of each kind, on a world of their own."""
@@ -103,12 +102,12 @@ def table(runs: Sequence[Run]) -> Iterator[str]:
             right = interval([float(run.right) for run in rows], clusters)
             gained = [100.0 * (run.right - before.right) for run, before in zip(rows, base, strict=True)]
             better = interval(gained, clusters, are_shares=False)
-            cells = [f"{rate:g}", arm, f"{len(rows)}", _text(right, 100, 1, " %"), _text(better, 1, 1)]
+            cells = [f"{rate:g}", arm, f"{len(rows)}", bounded(right, ".1%"), bounded(better, ".1f")]
             for cost in ("calls", "tokens"):
                 spent = [float(getattr(run, cost)) for run in rows]
-                share = ratio(spent, [float(getattr(run, cost)) for run in base], clusters)
+                share = ratio_of_sums(spent, [getattr(run, cost) for run in base], [run.seed for run in base])
                 cells += [f"{statistics.mean(spent):,.1f}" if cost == "calls" else f"{statistics.mean(spent):,.0f}"]
-                cells += [_text(share, 1, 2)]
+                cells += [bounded(share, ".2f")]
             yield f"| {' | '.join(cells)} |"
 
 
@@ -123,19 +122,6 @@ def misled(runs: Sequence[Run]) -> Iterator[str]:
         right = f"{sum(run.right for run in before)} | {sum(run.right for run in after)}"
         calls = [f"{statistics.mean(run.calls for run in rows):.1f}" for rows in (before, after)]
         yield f"| {rate:g} | {len(before)} | {right} | {better}, {worse} | {' | '.join(calls)} |"
-
-
-def ratio(values: Sequence[float], before: Sequence[float], clusters: Sequence[str]) -> Interval:
-    """Return the ratio of two means of paired values, with its bootstrap interval over clusters."""
-    _, index = np.unique(np.asarray(clusters), return_inverse=True)
-    above, below = np.bincount(index, values), np.bincount(index, before)
-    bounds = bootstrap_bounds(len(above), lambda taken: (taken @ above) / (taken @ below), 0.95, 2_000, 0)
-    return Interval(float(above.sum() / below.sum()), *bounds)
-
-
-def _text(value: Interval, scale: float, digits: int, unit: str = "") -> str:
-    low, high = (f"{scale * bound:.{digits}f}" for bound in (value.low, value.high))
-    return f"{scale * value.mean:.{digits}f}{unit} ({low} to {high})"
 
 
 def speed(first: int, worlds: int = 6) -> Iterator[str]:
@@ -180,18 +166,12 @@ def main(page: Path | None = None, worlds: int = WORLDS, name: str = "developmen
     tables = {f"finding {name}": table(runs), f"misled {name}": misled(misleading)}
     if name == "development":
         tables["speed"] = speed(chosen[0])
-    for title, lines in tables.items():
-        rows = list(lines)
-        print("\n".join(["", title, *rows]), flush=True)
-        if page:
-            write(page, title, rows)
+    publish(tables, page)
     return 0
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables")
-    parser.add_argument("--worlds", type=int, default=WORLDS, help=f"number of seeds ({WORLDS})")
+    parser = page_and_worlds(__doc__, WORLDS)
     parser.add_argument("--seeds", choices=RANGES, default="development", help="range of the seeds")
     arguments = parser.parse_args()
     sys.exit(main(arguments.write, arguments.worlds, arguments.seeds))

@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
@@ -226,6 +226,23 @@ def write(page: Path, name: str, lines: list[str]) -> None:
     page.write_text(f"{before}<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- /{name} -->{after}", encoding="utf-8")
 
 
+def publish(tables: Mapping[str, Iterable[str]], page: Path | None, remark: str = "") -> None:
+    """Print tables by name, each when it is made, and write them to a page if one is given."""
+    for name, lines in tables.items():
+        rows = list(lines)
+        print("\n".join(["", f"{name}{remark}", *rows]), flush=True)
+        if page:
+            write(page, name, rows)
+
+
+def page_and_worlds(description: str | None, worlds: int) -> argparse.ArgumentParser:
+    """Return a parser of `--write` and `--worlds`, which all benchmarks of the search have."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables")
+    parser.add_argument("--worlds", type=int, default=worlds, help=f"number of seeds of ten-hour worlds ({worlds})")
+    return parser
+
+
 def main(page: Path | None = None, worlds: int = WORLDS) -> int:
     """Print all tables, and write them to a page if one is given."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -239,17 +256,10 @@ def main(page: Path | None = None, worlds: int = WORLDS) -> int:
         "growth": growth(by_duration),
         "look-ahead": look_ahead(),
     }
-    for name, lines in tables.items():
-        rows = list(lines)
-        print("\n".join(["", name, *rows]), flush=True)
-        if page:
-            write(page, name, rows)
+    publish(tables, page)
     return 0
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables")
-    parser.add_argument("--worlds", type=int, default=WORLDS, help=f"number of ten-hour worlds ({WORLDS})")
-    arguments = parser.parse_args()
+    arguments = page_and_worlds(__doc__, WORLDS).parse_args()
     sys.exit(main(arguments.write, arguments.worlds))

@@ -9,7 +9,6 @@ markers of a Markdown page.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-from bench_search import KINDS, questions_of, write
+from bench_search import KINDS, page_and_worlds, publish, questions_of
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -229,13 +228,18 @@ def ablation(runs: Sequence[Run], oracle: str) -> Iterator[str]:
 
 def share(group: Sequence[Run], off: Sequence[Run], cost: Callable[[Run], int]) -> Interval:
     """Return what a variant costs as a share of what the same questions cost without thrift."""
-    places = sorted({run.seed for run in off})
-    sums = np.array([[sum(cost(run) for run in each if run.seed == seed) for seed in places] for each in (group, off)])
+    return ratio_of_sums(list(map(cost, group)), list(map(cost, off)), [run.seed for run in off])
+
+
+def ratio_of_sums(values: Sequence[float], before: Sequence[float], seeds_of: Sequence[int]) -> Interval:
+    """Return the ratio of the sums of paired values, with its bootstrap interval over seeds."""
+    _, places = np.unique(seeds_of, return_inverse=True)
+    sums = np.bincount(places, values), np.bincount(places, before)
 
     def ratio(taken: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(taken @ sums[0] / (taken @ sums[1]), float)
 
-    low, high = bootstrap_bounds(len(places), ratio, 0.95)
+    low, high = bootstrap_bounds(len(sums[0]), ratio, 0.95)
     return Interval(float(sums[0].sum() / sums[1].sum()), low, high)
 
 
@@ -252,17 +256,10 @@ def main(page: Path | None = None, worlds: int = WORLDS) -> int:
         runs = [run for batch in batches for run in batch]
     questions = len(runs) // len(ORACLES) // len(VARIANTS)
     tables = {"tokens": profile(runs)} | {f"thrift, {name}": ablation(runs, name) for name in ORACLES}
-    for name, lines in tables.items():
-        rows = list(lines)
-        print("\n".join(["", f"{name}, {questions} questions about {worlds} worlds", *rows]), flush=True)
-        if page:
-            write(page, name, rows)
+    publish(tables, page, f", {questions} questions about {worlds} worlds")
     return 0
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables")
-    parser.add_argument("--worlds", type=int, default=WORLDS, help=f"number of seeds ({WORLDS})")
-    arguments = parser.parse_args()
+    arguments = page_and_worlds(__doc__, WORLDS).parse_args()
     sys.exit(main(arguments.write, arguments.worlds))

@@ -50,13 +50,13 @@ class Dispatcher:
                 raise
 
 
-def assign_data(tasks: Sequence[Task], dead_zones: DeadZones, slots: Sequence[int] | None = None) -> dict[str, Any]:
+def assign_data(tasks: Sequence[Task], dead_zones: DeadZones, are_numbered: bool = False) -> dict[str, Any]:
     """Return the data of the event that records the tasks that are handed out together.
 
     Args:
         tasks: The tasks.
         dead_zones: The dead zones that the workers know.
-        slots: Numbers of the workers, where these are not the places in the list.
+        are_numbered: Whether the workers' numbers are not the places in the list.
     """
     sorties = [
         {
@@ -65,7 +65,7 @@ def assign_data(tasks: Sequence[Task], dead_zones: DeadZones, slots: Sequence[in
             "traversal": task.traversal,
             "calls": task.allotment.calls,
             "had_evidence": list(task.known_evidence.labels),
-            **({"worker": task.worker} if slots is not None else {}),
+            **({"worker": task.worker} if are_numbered else {}),
             **shift_data(task.region),
         }
         for task in tasks

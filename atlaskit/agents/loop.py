@@ -219,16 +219,16 @@ class Search:
         """Return the regions that the strategy explores next, at most so many."""
         return plan_round(self.plan.strategy, self.state.frontier, workers=workers, steps=self.limits.steps)
 
-    def hand_out(self, tasks: Sequence[Task], slots: Sequence[int] | None = None) -> None:
+    def hand_out(self, tasks: Sequence[Task], are_numbered: bool = False) -> None:
         """Take the regions of tasks out of the frontier, and record that workers explore them.
 
         Args:
             tasks: The tasks.
-            slots: Numbers of the workers, where these are not the places in the list.
+            are_numbered: Whether the workers' numbers are not the places in the list.
         """
         for task in tasks:
             self.state.frontier.hand_out(task.region)
-        self.log.add(Event("assign", self.rounds, data=assign_data(tasks, self.state.dead_zones, slots)))
+        self.log.add(Event("assign", self.rounds, data=assign_data(tasks, self.state.dead_zones, are_numbered)))
 
     def tasks(
         self, assignments: Sequence[Assignment], allotments: Sequence[Allotment], slots: Sequence[int] | None = None
@@ -312,7 +312,7 @@ class Search:
         root_cells = [*cells_to_explore(answer), *(grid.path[0] for grid in regions if grid.depth == 1)]
         queued = state.suggest(root_cells, (grid for grid in regions if grid.depth > 1))
         left = tuple(label for label in judgement.labels if label not in erased)
-        self.verdict = Verdict(is_sufficient(answer), left if erased else judgement.labels)
+        self.verdict = Verdict(is_sufficient(answer), left)
         data = {
             **judgement.views,
             "reasoning": answer.reasoning,

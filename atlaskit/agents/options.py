@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from atlaskit.agents.thrift import Thrift
 from atlaskit.caching.cache import Cache
@@ -22,8 +22,9 @@ from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
 from atlaskit.video.video import Sampling, Video
 
-SCHEDULE_NAMES = ("rounds", "continuous")
-"""The names that `schedule` can have."""
+Schedule = Literal["rounds", "continuous"]
+"""The name of a schedule: see `schedules`."""
+SCHEDULE_NAMES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
@@ -144,8 +145,7 @@ class Refinements:
         InputError: If a value is not one that the option takes.
     """
 
-    schedule: str = "rounds"
-    """The name of a schedule: see `schedules`."""
+    schedule: Schedule = "rounds"
     second_look: bool = False
     """Whether ruled-out regions are opened again, between the frames that were seen."""
     votes: int = 1

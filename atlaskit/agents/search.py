@@ -10,8 +10,8 @@ from atlaskit.agents.dispatch import Dispatcher
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.loop import Search, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
-from atlaskit.agents.options import CacheMode, GridSettings, Refinements, SearchLimits, fit_for, recorded_fit
-from atlaskit.agents.schedules import SCHEDULES, Schedule
+from atlaskit.agents.options import CacheMode, GridSettings, Refinements, Schedule, SearchLimits, fit_for, recorded_fit
+from atlaskit.agents.schedules import SCHEDULES
 from atlaskit.agents.scouts.registry import resolve_scouts
 from atlaskit.agents.scouts.sight import Scout, Sight
 from atlaskit.agents.scouts.survey import Survey

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 from av.video.reformatter import ColorRange
@@ -196,3 +197,14 @@ def shown_size(row: Row) -> tuple[int, int]:
     if row.trait == "non-square pixels":
         return round(SMALL[0] * 4 / 3), SMALL[1]
     return {"odd size": ODD, "interlaced": TALLER}.get(row.trait, SMALL)
+
+
+@cache
+def encoded(folder: Path, row: Row) -> Path | None:
+    """Return the file of a row, or None if it needs a tool that is not installed."""
+    place = folder / str(row).replace(" · ", "-")
+    place.mkdir()
+    try:
+        return encode_row(row, place)
+    except LookupError:
+        return None

@@ -8,7 +8,6 @@ import shutil
 import tracemalloc
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache as remembered
 from pathlib import Path
 
 import av
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.decode_matrix import Row, encode_row, rows
+from support.decode_matrix import Row, encoded, rows
 from support.media import make_video, usual_priority
 
 from atlaskit.benchmarks.atlasworld import World
@@ -303,17 +302,6 @@ def test_a_part_without_packets_is_as_usual(film: World, parts: list[VideoFile])
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("rows")
-
-
-@remembered
-def encoded(folder: Path, row: Row) -> Path | None:
-    """Return the file of a row, or None if it needs a tool that is not installed."""
-    place = folder / str(row).replace(" · ", "-")
-    place.mkdir()
-    try:
-        return encode_row(row, place)
-    except LookupError:
-        return None
 
 
 @settings(max_examples=40)

@@ -15,14 +15,13 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from support.decode_matrix import FPS, FRAMES, Row, encode_row, rows
+from support.decode_matrix import FPS, FRAMES, Row, encoded, rows
 
 from atlaskit.errors import FrameError
 from atlaskit.video.readers import Pixels
@@ -87,17 +86,6 @@ ASKINGS = st.builds(
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("law")
-
-
-@cache
-def encoded(folder: Path, row: Row) -> Path | None:
-    """Return the file of a row, or None if it needs a tool that is not installed."""
-    place = folder / str(row).replace(" · ", "-")
-    place.mkdir()
-    try:
-        return encode_row(row, place)
-    except LookupError:
-        return None
 
 
 def ask(path: Path, asking: Asking, reader: PyAVReader) -> list[Answer]:

@@ -1,14 +1,11 @@
 """Schedules: when a search probes, sends workers and reviews: in rounds, or continuously."""
 
 from collections.abc import Callable
-from typing import Literal
 
 from atlaskit.agents.loop import Search, Stop
+from atlaskit.agents.options import Schedule
 from atlaskit.agents.schedules.continuous import explore_continuously
 from atlaskit.agents.schedules.rounds import explore_in_rounds
 
-Schedule = Literal["rounds", "continuous"]
-"""The name of a schedule, as `ask(schedule=)` takes it."""
-
-SCHEDULES: dict[str, Callable[[Search], Stop]] = {"rounds": explore_in_rounds, "continuous": explore_continuously}
+SCHEDULES: dict[Schedule, Callable[[Search], Stop]] = {"rounds": explore_in_rounds, "continuous": explore_continuously}
 """The schedules, by name."""

@@ -103,7 +103,7 @@ class _Run:
             search.rounds += 1
             steps = [assignment.steps for assignment in assignments]
             tasks = search.tasks(assignments, search.meter.allot(steps, sharers=search.limits.workers), slots)
-            search.hand_out(tasks, slots)
+            search.hand_out(tasks, are_numbered=True)
             for task in tasks:
                 self.start_visit(task)
         return None

@@ -18,21 +18,11 @@ def explore_in_rounds(search: Search) -> Stop:
     """Explore in rounds until something ends the search; return what did."""
     rounds = _Rounds(search)
     while True:
-        while search.state.frontier.open:
-            if search.limits.is_last(search.rounds):
-                return "rounds"
-            if (stop := search.must_stop()) is not None:
-                return stop
-            if search.is_unpromising():
-                return "unpromising"
-            search.rounds += 1
-            if (stop := rounds.run()) is not None and stop != "explored":
-                return stop
-            if stop == "explored":
-                break
-        if not search.can_look_again():
-            return "explored"
-        rounds.has_scores = False
+        stop = rounds.run() if search.state.frontier.open else "explored"
+        if stop == "explored" and search.can_look_again():
+            rounds.has_scores = False
+        elif stop is not None:
+            return stop
 
 
 @dataclass
@@ -44,6 +34,13 @@ class _Rounds:
     def run(self) -> Stop | None:
         """Probe, send workers, merge their results and review; return a stop, or None to go on."""
         search = self.search
+        if search.limits.is_last(search.rounds):
+            return "rounds"
+        if (stop := search.must_stop()) is not None:
+            return stop
+        if search.is_unpromising():
+            return "unpromising"
+        search.rounds += 1
         if not (self.has_scores and search.state.frontier.scored):
             self.has_scores = search.apply_scores(search.prober()())
             if (stop := search.silence() or search.meter.exhausted()) is not None:
