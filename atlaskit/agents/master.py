@@ -84,7 +84,7 @@ class Master:
             judged: Labels of the evidence that an earlier review judged.
         """
         sheet = self.review_sheet(scratchpad, judged)
-        between = gaps(sheet.scratchpad, root.state.dead_zones, self.atlas.rules.duration_s)
+        between = gaps(sheet.scratchpad, root.state.dead_zones, (self.atlas.root.start_s, self.atlas.root.end_s))
         left_out = len(scratchpad) - len(sheet.scratchpad)
         call = ReviewCall(self.question, search_task, sheet, root, tuple(cells), between, left_out, recalled)
         return self._complete(call, max_attempts)

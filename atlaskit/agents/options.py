@@ -14,6 +14,7 @@ from atlaskit.agents.thrift import Thrift
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.observation import Cells
+from atlaskit.environment.question import Span
 from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.cached import Cached
@@ -67,6 +68,8 @@ class GridSettings:
     """Side of the model's image token in pixels; native cells are rounded to it."""
     thrift: Thrift = frozenset()
     """Measures that spend fewer tokens on the same sight."""
+    within: Span | None = None
+    """The interval that is searched; None for the whole video."""
 
     def open(self, video: Video, cache: Cache) -> Atlas:
         """Return the environment of a video; raise InputError for settings it cannot have."""
@@ -82,6 +85,7 @@ class GridSettings:
             cache=cache,
             patch=self.patch,
             open_only="open" in self.thrift,
+            within=self.within,
         )
 
 

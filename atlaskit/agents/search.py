@@ -22,7 +22,7 @@ from atlaskit.agents.votes import check_votes
 from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.observation import Cells
-from atlaskit.environment.question import Kind, Question, as_question
+from atlaskit.environment.question import Kind, Question, Span, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
@@ -62,6 +62,7 @@ def ask(
     cell: int | None = None,
     fit: Fit | None = None,
     subtitles: bool = True,
+    within: Span | None = None,
     sampling: Sampling = "midpoint",
     schedule: Schedule = "rounds",
     second_look: bool = False,
@@ -115,6 +116,8 @@ def ask(
             frame on a grey ground. "stretch": a square cell, filled by the stretched frame. None:
             what suits the model ("native"; "contain" for nano).
         subtitles: Whether agents get the video's subtitles.
+        within: The interval [start_s, end_s) in seconds to search; None for the whole video. Times
+            count from the start of the video all the same.
         sampling: Which frame stands for a cell.
         schedule: "rounds": probe, workers in parallel, review, and again, as in the paper; a round
             lasts as long as its slowest worker. "continuous": a worker gets the next region when it
@@ -169,7 +172,7 @@ def ask(
     refinements = Refinements(schedule, bool(second_look), votes, stop_below)
     check_votes(vlm, votes)
     saved = resolve_thrift(thrift, vlm, cells)
-    grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved)
+    grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved, within)
     mode = CacheMode(sample, refresh, replay)
     chosen = resolve_scouts(scouts)
     check_whole("threads", workers if threads is None else threads)
@@ -252,6 +255,7 @@ def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) 
         **recorded_fit(grids.fit, grids.patch),
         "max_depth": atlas.rules.max_depth,
         "subtitles": grids.subtitles,
+        **({} if grids.within is None else {"within": interval_s(atlas.root)}),
         "sampling": grids.sampling,
         "cells": grids.cells,
         **recorded_thrift(grids.thrift),

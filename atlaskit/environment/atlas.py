@@ -13,6 +13,7 @@ from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.mdp import Rules, State, Traversal, transition
 from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
 from atlaskit.environment.observation import Cells, Observation, ViewSettings, observe, view_of
+from atlaskit.environment.question import Span
 from atlaskit.environment.render import Labels, Sheet, check_cells
 from atlaskit.environment.tiles import PATCH_PX, Fit, are_readable
 from atlaskit.errors import IllegalAction, InputError
@@ -53,6 +54,9 @@ class Atlas:
     """Side of a model's image token in pixels; native cells are rounded to it."""
     open_only: bool = False
     """Whether a view of which most cells are dead has only the others, side by side."""
+    within: Span | None = None
+    """The interval [start_s, end_s) that the root grid spans; None for the whole video. Nothing
+    outside can be opened or become evidence, but the context of a cell at its border is shown."""
     state: State = field(init=False)
     """The state that `reset` and `step` change."""
 
@@ -67,7 +71,7 @@ class Atlas:
             raise InputError(f'traversal is "dfs" or "bfs"; got {self.traversal!r}.')
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
-        self.root = Grid(0.0, self.video.duration_s, self.k)
+        self.root = Grid(*self._interval(), self.k)
         check_cells(self.k, self.cell, self.fit, self.patch)  # here, before anybody pays for a call
         self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
         self.look = ViewSettings(
@@ -151,11 +155,26 @@ class Atlas:
         shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(MAX_SHEET_ITEMS)
         return Sheet(self.video, shown, cell or self.cell, self.fit, self.cache, self.patch)
 
+    def _interval(self) -> Span:
+        """Return the interval of the root grid; raise InputError unless the video contains it."""
+        if self.within is None:
+            return 0.0, self.video.duration_s
+        try:
+            start_s, end_s = map(float, self.within)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"within is a pair of times in seconds; got {self.within!r:.80}.") from error
+        if not 0 <= start_s < end_s <= self.video.duration_s:
+            raise InputError(
+                f"within must be an interval of the video, from 0 to {self.video.duration_s:g} s; "
+                f"got {start_s:g} to {end_s:g} s."
+            )
+        return start_s, end_s
+
     def _depth_limit(self) -> int:
         """Return `max_depth` as a number."""
         if self.max_depth == "auto":
-            return geometry.sub_second_depth(self.video.duration_s, self.k)
-        d_max = geometry.deepest(self.video.duration_s, self.video.fps, self.k)
+            return geometry.sub_second_depth(self.root.span_s, self.k)
+        d_max = geometry.deepest(self.root.span_s, self.video.fps, self.k)
         if isinstance(self.max_depth, int) and 0 <= self.max_depth <= d_max:
             return self.max_depth
         raise InputError(

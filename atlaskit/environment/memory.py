@@ -136,12 +136,12 @@ class Gap:
     end_s: float
     """End in seconds, exclusive."""
     after: str = ""
-    """Label of the item that precedes the gap; empty at the start of the video."""
+    """Label of the item that precedes the gap; empty at the start of what is searched."""
     before: str = ""
-    """Label of the item that follows the gap; empty at the end of the video."""
+    """Label of the item that follows the gap; empty at the end of what is searched."""
 
 
-def gaps(scratchpad: Scratchpad, zones: DeadZones, duration_s: float) -> tuple[Gap, ...]:
+def gaps(scratchpad: Scratchpad, zones: DeadZones, within: Span) -> tuple[Gap, ...]:
     """Return the gaps between evidence anchors, without dead zones, in order of time (paper §3.2).
 
     The next frames to find often lie in a gap: between two events, before the first or after the
@@ -150,11 +150,11 @@ def gaps(scratchpad: Scratchpad, zones: DeadZones, duration_s: float) -> tuple[G
     Args:
         scratchpad: The evidence.
         zones: The dead zones.
-        duration_s: Duration of the video.
+        within: The interval that is searched; all evidence lies in it.
     """
     anchors = sorted(scratchpad, key=lambda item: item.timestamp_s)
-    edges = [(0.0, ""), *((item.end_s, item.label) for item in anchors)]
-    nexts = [*((item.start_s, item.label) for item in anchors), (duration_s, "")]
+    edges = [(within[0], ""), *((item.end_s, item.label) for item in anchors)]
+    nexts = [*((item.start_s, item.label) for item in anchors), (within[1], "")]
     return tuple(
         Gap(start_s, end_s, after, before)
         for (a, after), (b, before) in zip(edges, nexts, strict=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -154,6 +154,8 @@ class _DrawingSettings(BaseModel):
     patch: Annotated[int, Field(ge=1, le=WIDEST_PX)] = PATCH_PX
     """Only runs with native cells record it."""
     sampling: Sampling
+    within: list[float] | None = None
+    """Only runs that searched a part of the video record it."""
 
 
 def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
@@ -174,7 +176,10 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
         expected, actual = settings.video[:12], video.fingerprint[:12]
         raise InputError(f"The trace is of another video ({expected!r}…) than {video.name} ({actual!r}…).")
     k, cell, fit, sampling = settings.k, settings.cell, settings.fit, settings.sampling
-    return Atlas(video, k, cell, settings.max_depth, fit, sampling=sampling, cache=cache, patch=settings.patch)
+    within: Any = settings.within  # the atlas checks it
+    return Atlas(
+        video, k, cell, settings.max_depth, fit, sampling=sampling, cache=cache, patch=settings.patch, within=within
+    )
 
 
 def _images(data: EventData, current: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -44,6 +46,14 @@ RESTS_ON = {
 def rests_on(method: object) -> str:
     """Return what an answer without evidence rests on, by the name of its method."""
     return RESTS_ON.get(str(method), UNSUPPORTED)
+
+
+def searched(settings: Mapping[str, Any], duration_s: float) -> Span:
+    """Return the interval that a run with these settings searched in a video of this duration."""
+    match settings.get("within"):
+        case [int() | float() as start_s, int() | float() as end_s] if 0 <= start_s < end_s < math.inf:
+            return float(start_s), float(end_s)
+    return 0.0, duration_s
 
 
 def verdict(is_right: bool | None) -> str:
@@ -138,10 +148,15 @@ class Result:
         )
 
     @property
+    def within(self) -> Span:
+        """The interval that was searched, in seconds: the whole video unless `ask` got `within`."""
+        return searched(self.settings, self.sheet.video.duration_s)
+
+    @property
     def coverage(self) -> float:
-        """The share of the video that workers explored, in [0, 1]."""
+        """The share of what was searched that workers explored, in [0, 1]."""
         visited = DeadZones().add_all(event["interval_s"] for event in self.trace.of("report"))
-        return visited.coverage(0.0, self.sheet.video.duration_s)
+        return visited.coverage(*self.within)
 
     @property
     def is_right(self) -> bool | None:

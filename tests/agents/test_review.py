@@ -59,7 +59,7 @@ class TestReview:
     def test_gaps_are_the_open_time_between_evidence(self) -> None:
         pad = Scratchpad().add(Evidence(t, t - 5, t + 5, "", 1.0) for t in (300.0, 100.0, 110.0))
         zones = DeadZones().add(0, 95).add(400, 500)
-        found = [(gap.start_s, gap.end_s, gap.after, gap.before) for gap in gaps(pad, zones, 600.0)]
+        found = [(gap.start_s, gap.end_s, gap.after, gap.before) for gap in gaps(pad, zones, (0.0, 600.0))]
         assert found == [(115.0, 295.0, "C", "A"), (305.0, 400.0, "A", ""), (500.0, 600.0, "A", "")]
 
     def test_intervals_become_regions_that_are_explored_next(self, long_world: World, cache: Cache) -> None:

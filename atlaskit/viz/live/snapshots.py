@@ -28,6 +28,7 @@ from atlaskit.runs.events import (
     data_of,
 )
 from atlaskit.runs.replay import Memory, after
+from atlaskit.runs.result import searched
 from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.html.phrases import counted, percent
@@ -80,14 +81,15 @@ class Snapshot:
         return sum(len(visit.found) for visit in self.visits.values())
 
     def counts_text(self, duration_s: float) -> str:
-        """Return round, calls, tokens, evidence, and the share of the video in dead zones, as text.
+        """Return round, calls, tokens, evidence, and the share of dead zones, as text.
 
         Args:
             duration_s: Duration of the video in seconds.
         """
         limit = f" of at most {self.max_calls:,}" if self.max_calls else ""
         pending = f" ({self.pending} more pending)" if self.pending else ""
-        dead_share = percent(self.memory.dead_zones.coverage(0.0, duration_s))
+        settings = {} if self.start is None else self.start["settings"]
+        dead_share = percent(self.memory.dead_zones.coverage(*searched(settings, duration_s)))
         return (
             f"round {self.round} · {self.calls:,} calls{limit} · {self.tokens:,} tokens · "
             f"{counted(len(self.evidence), 'evidence frame')}{pending} · dead zones cover {dead_share}"

@@ -33,7 +33,7 @@ def log(result: Result) -> Iterator[str]:
 
 def black_cells(result: Result, dead_zones: DeadZones | None = None) -> frozenset[int]:
     """Return the black cells of the root, for `dead_zones` or else for those of the result."""
-    root = Grid(0.0, result.sheet.video.duration_s, result.settings["k"])
+    root = Grid(*result.within, result.settings["k"])
     return dead_cells(root, result.dead_zones if dead_zones is None else dead_zones)
 
 

@@ -173,7 +173,7 @@ def _draw_round(ax: Axes, number: int, result: Result) -> None:
     """Draw one row of `rounds`: scores, visits, and from there on the new dead zones."""
     duration_s = result.sheet.video.duration_s
     ax.axhline(number + 0.5, color=GRID_LINE, lw=0.7, zorder=0.5)
-    cells = Grid(0.0, duration_s, result.settings["k"]).cells
+    cells = Grid(*result.within, result.settings["k"]).cells
     for probe in probes_for(number, result):
         for index, score in probe["scores"].items():
             cell, height = cells[int(index)], 0.06 + 0.22 * score

@@ -138,15 +138,15 @@ def memory_totals(run: RunSource) -> Iterator[tuple[Row, Row]]:
         for scratchpad, dead_zones in memories(run.trace):
             labels = ", ".join(f"[{label}]" for label in scratchpad.labels[:MAX_ROWS])
             more = f" and {len(scratchpad) - MAX_ROWS} more" if len(scratchpad) > MAX_ROWS else ""
-            covered = _covered_text(dead_zones, run.duration_s)
+            covered = _covered_text(dead_zones, run)
             yield ("M+ total", f"{labels}{more}" or "empty", None), ("M− total", covered, None)
     except InputError:
         return
 
 
-def _covered_text(dead_zones: DeadZones, duration_s: float | None) -> str:
-    if duration_s is not None:
-        return f"{percent(dead_zones.coverage(0.0, duration_s))} of the video"
+def _covered_text(dead_zones: DeadZones, run: RunSource) -> str:
+    if run.within is not None:
+        return f"{percent(dead_zones.coverage(*run.within))} of the {run.scope}"
     return f"{sum(end_s - start_s for start_s, end_s in dead_zones.intervals):,.1f} s"
 
 

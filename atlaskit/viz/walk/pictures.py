@@ -110,7 +110,7 @@ def _images_named_by(data: EventData | None) -> Iterator[tuple[str, str]]:
 
 def _view_description(data: EventData | None, view: ViewData) -> str:
     span = [data.interval_s] if isinstance(data, StepData) else []
-    where = f" of {spans_text(span)}" if span else "" if view.path else " of the whole video"
+    where = f" of {spans_text(span)}" if span else "" if view.path else " of the root grid"
     dead = f"; {counted(len(view.dead), 'dead cell')} (black)" if view.dead else ""
     return f"A contact sheet{where}, depth {len(view.path)}{dead}."
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.events import AssignData, EventData, ReportData, ScoutData
@@ -69,13 +70,13 @@ def _dead_zones(run: RunSource) -> DeadZones:
 
 
 def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, str]:
-    name = "whole video"
+    name = f"whole {run.scope}"
     if path:
         name = "between its frames" if path[-1] == BETWEEN else f"cell {path[-1]:,}"
-    if run.k is None or run.duration_s is None:
+    if run.k is None or run.within is None:
         return {"told": name, "holds": ""}
     try:
-        grid = _grid(path, run.duration_s, run.k)
+        grid = _grid(path, run.within, run.k)
     except InputError:  # the path names a cell that does not exist
         return {"told": name, "holds": ""}
     count = sum(grid.start_s <= item.timestamp_s < grid.end_s for item in run.evidence)
@@ -85,12 +86,12 @@ def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, st
     return {"told": f"{name} · {span_text((grid.start_s, grid.end_s))}", "holds": holds}
 
 
-def _grid(path: Path, duration_s: float, k: int) -> Grid:
+def _grid(path: Path, within: Span, k: int) -> Grid:
     """Return the grid of a path; raise InputError if it names a cell that does not exist."""
     cells = tuple(cell for cell in path if cell != BETWEEN)
     if BETWEEN not in path:
-        return Grid(0.0, duration_s, k, cells)
-    grid = Grid(0.0, duration_s, k, cells[: path.index(BETWEEN)]).between()
+        return Grid(*within, k, cells)
+    grid = Grid(*within, k, cells[: path.index(BETWEEN)]).between()
     for cell in cells[path.index(BETWEEN) :]:
         grid = grid.expand(cell)
     return grid

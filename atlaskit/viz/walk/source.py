@@ -18,7 +18,7 @@ from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.events import Event, EventData, ReportData, StartData, StepData, data_of
-from atlaskit.runs.result import Result, trace_of
+from atlaskit.runs.result import Result, searched, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
@@ -44,11 +44,17 @@ class RunSource:
     evidence: tuple[Evidence, ...]
     k: int | None
     """Cells per side of a grid; None for a run without grids."""
-    duration_s: float | None
-    """Duration of the video in seconds; None if the trace does not tell."""
+    within: Span | None
+    """The interval that the root grid spans, in seconds; None if the trace does not tell."""
     video: Video | None
     """None if the video was not given."""
     cache: Cache
+
+    @property
+    def scope(self) -> str:
+        """What the root grid spans, in words."""
+        start = start_of(self.trace)
+        return "searched part" if start is not None and "within" in start.settings else "video"
 
 
 def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = None) -> RunSource:
@@ -84,7 +90,7 @@ def _from_result(result: Result, video: Video | None, cache: Cache | None) -> Ru
         stop=result.stop,
         evidence=tuple(result.evidence),
         k=_grid_side(result.settings.get("k")),
-        duration_s=video.duration_s,
+        within=result.within,
         video=video,
         cache=cache or result.sheet.cache,
     )
@@ -94,7 +100,8 @@ def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSo
     start = start_of(trace)
     question = None if start is None else _question(start)
     prediction = _prediction(question, trace)
-    k = _grid_side(start.settings.get("k")) if start is not None else None
+    settings = {} if start is None else start.settings
+    k = _grid_side(settings.get("k"))
     stops = trace.of("stop")
     return RunSource(
         record=trace,
@@ -105,7 +112,7 @@ def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSo
         stop=plain_text((stops[-1].data or {}).get("stop", "") if stops else "", 80),
         evidence=_evidence(trace),
         k=k,
-        duration_s=_duration_s(trace, k) if video is None else video.duration_s,
+        within=_within(trace, settings, k, video),
         video=video,
         cache=cache or cache_in_use(),
     )
@@ -166,8 +173,16 @@ def _evidence(trace: Trace) -> tuple[Evidence, ...]:
         return ()
 
 
-def _duration_s(trace: Trace, k: int | None) -> float | None:
-    """Return the duration of the video, which the interval and depth of any region determine."""
+def _within(trace: Trace, settings: Mapping[str, Any], k: int | None, video: Video | None) -> Span | None:
+    """Return the interval of the root grid; None if neither settings, video nor regions tell it."""
+    if video is not None:
+        return searched(settings, video.duration_s)
+    length_s = _root_span_s(trace, k)
+    return None if length_s is None else searched(settings, length_s)
+
+
+def _root_span_s(trace: Trace, k: int | None) -> float | None:
+    """Return the span of the root grid, which the interval and depth of any region determine."""
     if k is None:
         return None
     for data in map(data_or_none, trace):

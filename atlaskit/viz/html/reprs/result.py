@@ -9,7 +9,7 @@ from atlaskit.environment.notation import clock
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.html.markup import Html, card, fact_table, guarded, paragraph, table, untrusted
-from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, title
+from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, span_text, title
 from atlaskit.viz.html.reprs.memory import evidence_image, evidence_table, no_evidence, timeline_image
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import DEAD, FOUND, TRUTH
@@ -100,15 +100,14 @@ def _path_timeline(result: Result) -> Html:
     duration_s, reports = result.sheet.video.duration_s, result.trace.of("report")
     added = sum(bool(event["kept"]) for event in reports)
     visits = f"{counted(len(reports), 'visit')} by workers, {added:,} of which added evidence"
-    dead_share = percent(result.dead_zones.coverage(0.0, duration_s))
+    dead_share = percent(result.dead_zones.coverage(*result.within))
+    part = "the video" if result.within == (0.0, duration_s) else span_text(result.within)
     times = ", ".join(clock(item.timestamp_s) for item in islice(result.evidence, MAX_LISTED)) or "no time"
     alt = (
         f"Regions that the run explored, over {clock(duration_s)}: {visits}; evidence at {times}; "
         f"dead zones cover {dead_share}."
     )
-    legend = (
-        f"Explored regions: {visits} (filled; the others are outlined). Dead zones cover {dead_share} of the video."
-    )
+    legend = f"Explored regions: {visits} (filled; the others are outlined). Dead zones cover {dead_share} of {part}."
     return card(timeline_image(_path_lanes(result), duration_s, alt), paragraph(legend))
 
 
