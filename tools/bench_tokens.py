@@ -231,7 +231,7 @@ def share(group: Sequence[Run], off: Sequence[Run], cost: Callable[[Run], int]) 
     return ratio_of_sums(list(map(cost, group)), list(map(cost, off)), [run.seed for run in off])
 
 
-def ratio_of_sums(values: Sequence[float], before: Sequence[float], seeds_of: Sequence[int]) -> Interval:
+def ratio_of_sums(values: Sequence[float], before: Sequence[float], seeds_of: Sequence[object]) -> Interval:
     """Return the ratio of the sums of paired values, with its bootstrap interval over seeds."""
     _, places = np.unique(seeds_of, return_inverse=True)
     sums = np.bincount(places, values), np.bincount(places, before)
