@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     add_transcribe_command(commands)
     add_view_commands(commands)
     add_serve_command(commands)
-    add_mcp_command(commands)
+    add_mcp_command(commands, __version__)
     add_cache_commands(commands)
     add_experiments_command(commands)
     add_run_command(commands)

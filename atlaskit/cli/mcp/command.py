@@ -20,8 +20,13 @@ CELL_PX = 192
 """Longer side of a cell: eight of them are about as wide as assistants show an image."""
 
 
-def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the `mcp` subcommand to the parser."""
+def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], version: str) -> None:
+    """Add the `mcp` subcommand to the parser.
+
+    Args:
+        commands: The subcommands.
+        version: The version that the server tells the assistant.
+    """
     parser = commands.add_parser(
         "mcp",
         help="lend videos to an assistant: a server of the Model Context Protocol",
@@ -29,7 +34,7 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         "open_video, view, expand, backtrack, zoom, investigate, and, with --model, ask. The assistant starts this "
         "command; docs/assistants.md has what to write into its settings.",
     )
-    parser.set_defaults(run=_mcp)
+    parser.set_defaults(run=_mcp, server_version=version)
     parser.add_argument(
         "--root",
         action="append",
@@ -57,8 +62,6 @@ def _mcp(options: argparse.Namespace) -> int:
         if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
             raise
         raise InputError("atlaskit mcp needs the MCP SDK, version 2: pip install 'atlaskit[mcp]'.") from error
-    from atlaskit import __version__  # the package imports this module's neighbours
-
     Grid(0.0, 1.0, options.k)  # check K and the cells before an assistant waits for a picture
     check_cells(options.k, options.cell, "native", PATCH_PX)
     settings = Settings(
@@ -70,5 +73,5 @@ def _mcp(options: argparse.Namespace) -> int:
         named_model(options),
         Budget(options.calls, seconds=options.seconds),
     )
-    build_server(settings, __version__).run("stdio")
+    build_server(settings, options.server_version).run("stdio")
     return 0
