@@ -1,4 +1,4 @@
-"""The public names as a tooltip and a completion show them, and the examples in their docstrings."""
+"""The public names as a tooltip and a completion show them, and the examples of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_RUN = {
     "ak.transcribe": "it needs a server of a speech model",
 }
 """Names whose example has a line that is not run, and why."""
-MAX_SIGNATURE_CHARS, MAX_SUMMARY_CHARS = 1_200, 100
+MAX_SIGNATURE_CHARS, MAX_SUMMARY_CHARS = 1_400, 100
 
 
 def public_callables() -> Iterator[tuple[str, Any]]:

@@ -20,8 +20,8 @@ from support.datasets import LAYOUTS
 def example_names(film: World, folder: Path) -> Iterator[dict[str, Any]]:
     """Make the folder the working directory, and return what an example finds defined.
 
-    Some rows of each dataset lie in `data/`. `video` is an AtlasWorld of two minutes, `question` one
-    about it, `vlm` an oracle that makes no errors, `result` its run, and `rows` the table of an
+    A few rows of each dataset lie in `data/`. `video` is an AtlasWorld of two minutes, `question`
+    one about it, `vlm` an oracle that makes no errors, `result` its run, and `rows` the table of an
     evaluation of all `cases`.
     """
     path = film.video.path  # type: ignore[attr-defined]

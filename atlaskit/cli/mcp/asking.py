@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Unpack
 
 import anyio
 import anyio.to_thread
@@ -16,7 +17,7 @@ from atlaskit.cli.mcp.session import Sight, bounded_jpeg
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Question
 from atlaskit.errors import AtlasError, printable
-from atlaskit.models.protocol import Model
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
@@ -35,6 +36,24 @@ class Cancelled(AtlasError):
 
 
 @dataclass
+class _Cancellable(ModelWrapper):
+    """A model that makes no further call once a question is cancelled."""
+
+    model: Model
+    is_cancelled: threading.Event
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Forward the call.
+
+        Raises:
+            Cancelled: The question is cancelled.
+        """
+        if self.is_cancelled.is_set():
+            raise Cancelled("The assistant cancelled this question.")
+        return self.model.complete(request, **control)
+
+
+@dataclass
 class Asking:
     """One question in progress."""
 
@@ -44,13 +63,13 @@ class Asking:
     cache: Cache
     _snapshot: Snapshot = field(default_factory=Snapshot, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _is_cancelled: bool = field(default=False, init=False)
+    _is_cancelled: threading.Event = field(default_factory=threading.Event, init=False)
 
     async def answer(self, model: Callable[[], Model], report: Report) -> Sight:
         """Ask, and report progress while the run lasts.
 
-        If the assistant cancels the call, the run ends at its next event. Replies that were paid
-        stay cached, so the same question continues from there.
+        If the assistant cancels the call, the run ends before its next model call. Replies that
+        were paid stay cached, so the same question continues from there.
 
         Args:
             model: Returns the model; it may have to start, so it is called on the run's thread.
@@ -67,7 +86,7 @@ class Asking:
             except AtlasError as error:  # kept, as a task group wraps what leaves it
                 answer = error
             finally:
-                self._is_cancelled = True  # of no effect on a run that has ended
+                self._is_cancelled.set()  # of no effect on a run that has ended
             tasks.cancel_scope.cancel()
         if isinstance(answer, AtlasError):
             raise answer
@@ -85,13 +104,12 @@ class Asking:
                 await report(float(snapshot.calls), snapshot.max_calls, text)
 
     def _run(self, model: Model) -> Sight:
+        vlm = _Cancellable(model, self._is_cancelled)
         return sight_of(
-            ask(self.video, self.question, vlm=model, budget=self.budget, cache=self.cache, on_event=self._on_event)
+            ask(self.video, self.question, vlm=vlm, budget=self.budget, cache=self.cache, on_event=self._on_event)
         )
 
     def _on_event(self, event: Event) -> None:
-        if self._is_cancelled:
-            raise Cancelled("The assistant cancelled this question.")
         with self._lock:
             self._snapshot = self._snapshot.after_event(event)
 

@@ -201,11 +201,11 @@ def test_a_cancelled_question_pays_no_further_call(film: World, tmp_path: Path) 
 
         async def talking(client: Client) -> None:
             await called(client, "open_video", file=str(path))
-            with anyio.move_on_after(2.0):
+            with anyio.move_on_after(3.0):
                 await client.call_tool("ask", {"video": "v1", "question": "What colour is it?"})
-            await anyio.sleep(1.5)  # the calls in flight end
+            await anyio.sleep(0.5)  # a call that had just begun has arrived
             received.append(plan.received)
-            await anyio.sleep(2.0)
+            await anyio.sleep(3.0)
             assert plan.received == received[0] > 0
             await called(client, "view", video="v1")
 
