@@ -1,4 +1,4 @@
-"""The command line: `atlaskit ask|evaluate|transcribe|view|frame|serve|cache|experiments|run`.
+"""The command line: `atlaskit ask|evaluate|transcribe|view|frame|serve|mcp|cache|experiments|run`.
 
 A mistake in the input ends in one sentence on stderr and a non-zero exit status, never in a
 traceback.
@@ -16,6 +16,7 @@ from atlaskit.cli.ask import add_ask_command
 from atlaskit.cli.cache import add_cache_commands
 from atlaskit.cli.evaluate import add_evaluate_command
 from atlaskit.cli.experiments import add_experiments_command, add_run_command
+from atlaskit.cli.mcp.command import add_mcp_command
 from atlaskit.cli.model import joined_words
 from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.transcribe import add_transcribe_command
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     add_transcribe_command(commands)
     add_view_commands(commands)
     add_serve_command(commands)
+    add_mcp_command(commands, __version__)
     add_cache_commands(commands)
     add_experiments_command(commands)
     add_run_command(commands)

@@ -34,7 +34,15 @@ if TYPE_CHECKING:
 
 
 class AtlasError(Exception):
-    """Base class of all errors that atlaskit raises on purpose."""
+    """Base class of all errors that atlaskit raises on purpose.
+
+    Examples:
+        >>> try:
+        ...     ak.view(video, k=1)
+        ... except ak.AtlasError as error:
+        ...     print(error)
+        A grid needs at least 2×2 cells; got K = 1.
+    """
 
 
 class InputError(AtlasError, ValueError):

@@ -60,7 +60,12 @@ METHODS: dict[str, Callable[..., Result]] = {
 
 
 def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
-    """Return the keywords that a method takes; None if it takes any, as a user's function may."""
+    """Return the keywords that a method takes; None if it takes any, as a user's function may.
+
+    Examples:
+        >>> "budget" in ak.baselines.settings_of(ak.baselines.uniform)
+        True
+    """
     parameters = inspect.signature(method).parameters.values()
     names = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
     if method is composite:
@@ -70,3 +75,8 @@ def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
     elif any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None
     return tuple(names)
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -53,6 +53,11 @@ class Budget:
 
     Raises:
         InputError: If a limit is not a positive number (a positive integer, except for seconds).
+
+    Examples:
+        >>> budget = ak.Budget(calls=40, seconds=60)
+        >>> ak.ask(video, question, vlm=vlm, budget=budget).total.calls <= 40
+        True
     """
 
     calls: int | None = None

@@ -159,6 +159,16 @@ def ask(
         Unreachable: If the model never answers. A model that fails later costs steps; the result
             says so. Or if no embedder answers that a scout asks.
         Unrecorded: If a replay needs a reply that is not in the cache.
+
+    Examples:
+        >>> result = ak.ask(video, question, vlm=vlm, budget=ak.Budget(calls=100))
+        >>> result.question.text
+        'Which of these objects appears in the space scene at dawn?'
+        >>> result.answer
+        'a yellow star'
+        >>> again = ak.ask(video, question, vlm=vlm, budget=ak.Budget(calls=100))
+        >>> again.spent.calls  # every reply came from the cache
+        0
     """
     asked = as_question(question, choices, kind, several)
     store = cache or default_cache()

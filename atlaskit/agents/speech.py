@@ -88,6 +88,10 @@ def transcribe(
     Warns:
         SpeechWarning: Some of what was heard is left out, or no words were heard.
         DamagedVideo: Some of the sound cannot be decoded.
+
+    Examples:
+        >>> asr = ak.ASR("http://127.0.0.1:8001/v1", "openai/whisper-large-v3")
+        >>> lines = ak.transcribe("match.mp4", asr, save="heard.srt")  # doctest: +SKIP
     """
     check_whole("parallel", parallel)
     if save is not None and Path(save).suffix.lower() != ".srt":

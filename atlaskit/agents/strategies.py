@@ -26,6 +26,8 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import Traversal
 from atlaskit.errors import InputError, check_whole
 
+__all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
+
 SCAN_STEPS = 4
 """Steps of a worker that scans one level and marks cells for later rounds."""
 BEAM_WIDTH = 8
@@ -37,6 +39,11 @@ class Assignment:
 
     Raises:
         InputError: If the region is not a grid, the traversal is unknown, or there are no steps.
+
+    Examples:
+        >>> region = ak.Atlas(video).root.expand(12)
+        >>> ak.strategies.Assignment(region, "dfs", steps=6).steps
+        6
     """
 
     region: Grid
@@ -58,14 +65,27 @@ Sortie = Assignment
 
 
 class Strategy(Protocol):
-    """Any function that plans a round."""
+    """Any function that plans a round.
+
+    Examples:
+        >>> def best(frontier, *, workers, steps):
+        ...     regions = frontier.best(workers)
+        ...     return [ak.strategies.Assignment(region, "dfs", steps) for region in regions]
+        >>> ak.ask(video, question, vlm=vlm, traversal=best).is_right
+        True
+    """
 
     def __call__(self, frontier: Frontier, *, workers: int, steps: int) -> Sequence[Assignment]:
         """Return the assignments of a round, at most `workers`; none ends the search."""
 
 
 def dfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
-    """Search depth-first: workers open cells until they see the evidence (paper §3.2)."""
+    """Search depth-first: workers open cells until they see the evidence (paper §3.2).
+
+    Examples:
+        >>> ak.ask(video, question, vlm=vlm, traversal=ak.strategies.dfs).is_right
+        True
+    """
     return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
 
 
@@ -73,6 +93,10 @@ def bfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
     """Search breadth-first: workers scan one level and mark cells for later rounds.
 
     Marked cells wait in a first-in-first-out queue, which the master's scores reorder (paper §3.2).
+
+    Examples:
+        >>> ak.ask(video, question, vlm=vlm, traversal=ak.strategies.bfs).is_right
+        True
     """
     return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in frontier.best(workers)]
 
@@ -85,6 +109,10 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
 
     Raises:
         InputError: If the width is below 1.
+
+    Examples:
+        >>> ak.ask(video, question, vlm=vlm, traversal=ak.strategies.beam(width=2)).is_right
+        True
     """
     check_whole("The width of a beam", width)
 
@@ -151,3 +179,8 @@ def plan_round(strategy: Strategy, frontier: Frontier, *, workers: int, steps: i
     if len(set(regions)) < len(regions) or not set(regions) <= open_grids:
         raise InputError(f"{rule} assignments to different regions of frontier.open; it returned {regions}.")
     return list(planned)
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

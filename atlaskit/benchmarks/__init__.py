@@ -35,3 +35,8 @@ __all__ = [
     "videomme",
     "videomme_v2",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -31,6 +31,11 @@ def standard_and_long(
     Raises:
         InputError: The folder holds the rows of no dataset that has a loader, or of several, or
             its loader refuses it.
+
+    Examples:
+        >>> both = ak.benchmarks.standard_and_long("data/videomme", duration_s=600)
+        >>> [case.facts["length"] for case in both]
+        ['standard', 'standard', 'long', 'long']
     """
     home = Path(root)
     dataset = dataset_in(home).load(home, subtitles=subtitles)

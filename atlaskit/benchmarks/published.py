@@ -64,6 +64,11 @@ def published(split: Split) -> tuple[Published, ...]:
 
     Raises:
         InputError: If nothing is known about it.
+
+    Examples:
+        >>> best = max(ak.benchmarks.published("lvbench"), key=lambda each: each.score)
+        >>> best.system, best.score
+        ('AVP (Gemini-2.5-Pro)', 0.748)
     """
     if split not in get_args(Split):
         raise InputError(f"split must be {', '.join(get_args(Split))}; got {split!r:.80}.")

@@ -67,6 +67,11 @@ def ten_hour(
 
     Raises:
         InputError: `cases` is empty, or `duration_s` is not a positive finite number.
+
+    Examples:
+        >>> long = ak.benchmarks.ten_hour(cases[:2], duration_s=600)
+        >>> [case.question.id for case in long] == [case.question.id for case in cases[:2]]
+        True
     """
     own = list(cases)
     if not own:

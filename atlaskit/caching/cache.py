@@ -62,6 +62,12 @@ class Cache:
     `Cache(None)` keeps its entries in memory, for as long as it lives. So does, with a warning, a
     cache that a forked process opens in a directory that its parent had open: SQLite does not
     survive a fork.
+
+    Examples:
+        >>> cache = ak.Cache("cache")
+        >>> cache.put_json("note", {"seen": True})
+        >>> cache.get_json("note")
+        {'seen': True}
     """
 
     def __init__(

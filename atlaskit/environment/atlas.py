@@ -30,6 +30,16 @@ class Atlas:
 
     Raises:
         InputError: An option is unknown, or `max_depth` exceeds the D_max of the video.
+
+    Examples:
+        >>> atlas = ak.Atlas(video, k=4, cell=64)
+        >>> atlas.reset().legal.backtrack
+        False
+        >>> observation = atlas.step(ak.Expand(cell=5))
+        >>> observation.view.grid.start_s, observation.view.grid.end_s
+        (37.5, 45.0)
+        >>> observation.view.image.size
+        (256, 256)
     """
 
     video: Video

@@ -42,6 +42,12 @@ class Question:
     Raises:
         InputError: The text or a choice is empty, or the answer does not fit the kind. Two choices
             may be equal, as in published benchmarks: the answer is an index.
+
+    Examples:
+        >>> ak.Question("What colour is the star?", ("red", "blue"), answer=1).is_right(1)
+        True
+        >>> ak.Question("When does it rain?", kind="when", answer=(60, 80)).score((70, 80))
+        0.5
     """
 
     text: str

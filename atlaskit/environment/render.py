@@ -339,6 +339,13 @@ def view(
 
     Raises:
         InputError: The image would be too small or too large, or an option is unknown.
+
+    Examples:
+        >>> view = ak.view("match.mp4", k=4, cell=64)
+        >>> view.size
+        (256, 256)
+        >>> view.expand(5).grid.start_s
+        37.5
     """
     video = as_video(video, cache)
     root = Grid(0.0, video.duration_s, k)

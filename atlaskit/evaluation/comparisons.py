@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 class Comparison(NamedTuple):
-    """Two methods on the same questions."""
+    """Two methods on the same questions.
+
+    Examples:
+        >>> ak.statistics.compare(rows, rows).difference
+        0.0
+    """
 
     difference: float
     """Mean of the second method minus mean of the first."""
@@ -47,6 +52,11 @@ def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score",
     Raises:
         InputError: If the questions differ, a table has a question twice, or a table lacks a
             column.
+
+    Examples:
+        >>> blind = ak.evaluate(cases, "blind", vlm=vlm, progress=False)
+        >>> ak.statistics.compare(blind, rows).difference > 0
+        True
     """
     for rows in (first, second):
         check_columns(rows, ["id", "video", "right", column])
@@ -97,6 +107,11 @@ def comparison(
     Raises:
         InputError: If there is no table of `to`, the tables differ in their questions, or a table
             lacks a column.
+
+    Examples:
+        >>> table = ak.statistics.comparison({"video-rlm": rows})
+        >>> table["questions"].tolist()
+        [12]
     """
     import pandas as pd
 
@@ -155,6 +170,10 @@ def mcnemar(only_first: int, only_second: int) -> float:
     Args:
         only_first: Number of questions that only the first method answers correctly.
         only_second: Number of questions that only the second method answers correctly.
+
+    Examples:
+        >>> round(ak.statistics.mcnemar(only_first=1, only_second=9), 4)
+        0.0215
     """
     from scipy import stats
 

@@ -39,6 +39,11 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
 
     Raises:
         InputError: If the table lacks a column.
+
+    Examples:
+        >>> table = ak.statistics.costs(rows)
+        >>> list(table.columns)[:3]
+        ['questions', 'videos', 'question_calls']
     """
     import pandas as pd
 

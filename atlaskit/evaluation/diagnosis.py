@@ -29,6 +29,8 @@ from atlaskit.runs.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["MODES", "Diagnosis", "FailureMode", "diagnose", "failures", "table"]
+
 MODES = ("text latching", "perception", "premature sufficiency", "navigation", "judgement", "no answer")
 """The failure modes, in the order of the figures."""
 COLUMNS = (
@@ -45,6 +47,10 @@ class Diagnosis:
     """What went wrong in one run.
 
     A position is an interval of the video, in seconds, that holds the answer.
+
+    Examples:
+        >>> ak.diagnosis.diagnose(result)
+        Diagnosis(unseen=(), overlooked=(), mistaken=(), premature=False, latched=False, mode='')
     """
 
     unseen: tuple[Span, ...]
@@ -75,7 +81,14 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class FailureMode:
-    """A question that was answered wrongly, with its run."""
+    """A question that was answered wrongly, with its run.
+
+    Examples:
+        >>> weak = ak.Oracle(world, miss=0.9, seed=1)
+        >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
+        >>> {failure.diagnosis.mode for failure in found}
+        {'perception'}
+    """
 
     case: Case
     result: Result
@@ -132,6 +145,12 @@ def failures(
 
     Raises:
         InputError: If the true answer to a question, or its positions in the video, are unknown.
+
+    Examples:
+        >>> weak = ak.Oracle(world, miss=0.9, seed=1)
+        >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
+        >>> [failure.result.is_right for failure in found]
+        [False, False, False, False]
     """
     vlm, wrong = as_model_or_maker(vlm, cache), []
     for case in cases:
@@ -147,6 +166,13 @@ def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
     Args:
         found: Failures by the name of the model or method that failed, which becomes the column
             `who`.
+
+    Examples:
+        >>> weak = ak.Oracle(world, miss=0.9, seed=1)
+        >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
+        >>> table = ak.diagnosis.table({"weak": found})
+        >>> list(table.columns)[:3]
+        ['who', 'id', 'video']
     """
     import pandas as pd
 
@@ -169,6 +195,10 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
 
     Raises:
         InputError: If the true answer, or its positions in the video, are unknown.
+
+    Examples:
+        >>> ak.diagnosis.diagnose(result)
+        Diagnosis(unseen=(), overlooked=(), mistaken=(), premature=False, latched=False, mode='')
     """
     question = result.question
     if question.answer is None or not question.positions_s:
@@ -227,3 +257,8 @@ def _is_latched(question: Question, result: Result) -> bool:
     answers = (question.in_words(answer) for answer in (result.prediction, question.answer))
     given, true = (without_article(answer).casefold() for answer in answers)
     return given in spoken and true not in spoken
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -26,6 +26,11 @@ class Delayed(ModelWrapper):
 
     Raises:
         InputError: If the latency is not a finite number of seconds, 0 or more.
+
+    Examples:
+        >>> slow = ak.scaling.delayed(vlm, 0.01)
+        >>> isinstance(slow, ak.scaling.Delayed)
+        True
     """
 
     latency_s: float
@@ -61,6 +66,11 @@ def delayed(vlm: Model | str | Callable[[World], Model], latency_s: float) -> Mo
     Raises:
         InputError: If the latency is not a finite number of seconds, 0 or more. A function raises
             it when it makes its first model.
+
+    Examples:
+        >>> slow = ak.scaling.delayed(vlm, 0.01)
+        >>> ak.ask(video, question, vlm=slow, cache=ak.Cache(None)).is_right
+        True
     """
     vlm = as_model_or_maker(vlm)
     if not isinstance(vlm, type) and hasattr(vlm, "complete"):

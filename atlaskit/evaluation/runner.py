@@ -101,6 +101,11 @@ def evaluate(
         InputError: If there are no questions, or a true answer is unknown; if the method, a setting
             or the engine does not exist; or if a folder or file cannot be written.
         EvaluationStopped: If the model refuses all questions alike. The error has the table so far.
+
+    Examples:
+        >>> rows = ak.evaluate(cases[:3], vlm=vlm, progress=False)
+        >>> rows["score"].tolist()
+        [1.0, 1.0, 1.0]
     """
     in_order = list(cases)
     check_whole("parallel", parallel)

@@ -65,7 +65,12 @@ RESERVED = frozenset({"vlm", "cache", "workers", "refresh", "replay", "on_event"
 
 @dataclass(frozen=True)
 class TimedCall:
-    """When a call ran, in seconds from the start of its run."""
+    """When a call ran, in seconds from the start of its run.
+
+    Examples:
+        >>> ak.scaling.TimedCall("worker", began_s=0.5, ended_s=1.25)
+        TimedCall(role='worker', began_s=0.5, ended_s=1.25)
+    """
 
     role: Role
     began_s: float
@@ -90,7 +95,12 @@ class _TimedModel(ModelWrapper):
 
 
 class Measured(BaseModel):
-    """The measurement of one question with one number of workers, as the cache stores it."""
+    """The measurement of one question with one number of workers, as the cache stores it.
+
+    Examples:
+        >>> sorted(ak.scaling.Measured.model_fields)[:3]
+        ['atlaskit', 'cached_tokens', 'calls']
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
@@ -160,6 +170,11 @@ def by_workers(
         InputError: If there are no questions, or a true answer is unknown; if a setting does not
             exist; if `workers` holds anything but positive integers; or if `replay` lacks a
             measurement. And what `ask` raises.
+
+    Examples:
+        >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
+        >>> times["workers"].tolist()
+        [1, 2]
     """
     in_order, counts = list(cases), _worker_counts(workers)
     check_cases(in_order)
@@ -268,14 +283,25 @@ class _TimedQuestion:
 
 
 def serial_s(calls: Iterable[TimedCall], seconds: float) -> float:
-    """Return in how many of a run's seconds no worker's call ran."""
+    """Return in how many of a run's seconds no worker's call ran.
+
+    Examples:
+        >>> calls = [ak.scaling.TimedCall("worker", began_s=0.5, ended_s=1.25)]
+        >>> ak.scaling.serial_s(calls, seconds=2.0)
+        1.25
+    """
     spans = ((call.began_s, call.ended_s) for call in calls if call.role == "worker")
     covered = DeadZones().add_all(span for span in spans if span[0] < span[1])
     return sum(end_s - start_s for start_s, end_s in covered.outside(0, seconds))
 
 
 def processor() -> str:
-    """Return the processor's name and its number of cores, as far as the system reports them."""
+    """Return the processor's name and its number of cores, as far as the system reports them.
+
+    Examples:
+        >>> ak.scaling.processor().endswith("cores")
+        True
+    """
     lines = cpuinfo().splitlines()
     name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
     return f"{name or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
@@ -295,6 +321,11 @@ def timing_key(
     Leaves out the processor and the version of atlaskit, so that a replay finds what another
     machine measured; the entry names both. Leaves out the endpoint's address: to measure the same
     model behind another server, pass `refresh=True`.
+
+    Examples:
+        >>> key = ak.scaling.timing_key({}, "video", "lines", vlm, workers=3, settings={})
+        >>> key.startswith("timing")
+        True
     """
     return entry_key(
         "timing",
@@ -306,3 +337,8 @@ def timing_key(
         workers=workers,
         settings=settings,
     )
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

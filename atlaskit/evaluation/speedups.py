@@ -31,6 +31,10 @@ def amdahl(share: float, more: Any) -> Any:
     Args:
         share: The serial share of the time, in [0, 1].
         more: How many times as many workers: a number or an array.
+
+    Examples:
+        >>> ak.scaling.amdahl(0.5, 2)
+        1.3333333333333333
     """
     return 1 / (share + (1 - share) / more)
 
@@ -57,6 +61,11 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         InputError: If the table has no rows, or lacks a column.
+
+    Examples:
+        >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
+        >>> ak.scaling.speedup(times)["workers"].tolist()
+        [1, 2]
     """
     import pandas as pd
 
@@ -89,6 +98,11 @@ def conclusions(table: pd.DataFrame) -> list[str]:
 
     Raises:
         InputError: If the table has no rows, or lacks a column.
+
+    Examples:
+        >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
+        >>> all(isinstance(sentence, str) for sentence in ak.scaling.conclusions(times))
+        True
     """
     sentences = []
     for name, gains in _models(speedup(table)):

@@ -65,6 +65,11 @@ def accuracy(
 
     Raises:
         InputError: If the table lacks a column.
+
+    Examples:
+        >>> ak.statistics.accuracy(rows)[["questions", "mean"]].to_dict("records")
+        [{'questions': 12, 'mean': 1.0}]
+        >>> table = ak.statistics.accuracy(rows, by="category")
     """
     import pandas as pd
 
@@ -95,6 +100,11 @@ def breakdown(
 
     Raises:
         InputError: If there are no tables, or one lacks a column.
+
+    Examples:
+        >>> table = ak.statistics.breakdown({"video-rlm": rows}, "category")
+        >>> list(table.columns)
+        ['category', 'video-rlm n', 'video-rlm mean', 'video-rlm low', 'video-rlm high']
     """
     if not tables:
         raise InputError("There are no tables to break down; pass at least one.")
@@ -123,6 +133,11 @@ def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.Dat
 
     Raises:
         InputError: If the table lacks a column.
+
+    Examples:
+        >>> table = ak.statistics.compute(rows)
+        >>> list(table.columns)[:4]
+        ['questions', 'master_tokens', 'worker_tokens', 'tokens']
     """
     import pandas as pd
 
@@ -151,6 +166,11 @@ def prefix_hits(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd
 
     Raises:
         InputError: If the table lacks a column.
+
+    Examples:
+        >>> table = ak.statistics.prefix_hits(rows)
+        >>> list(table.columns)
+        ['questions', 'mean', 'deviation']
     """
     import pandas as pd
 
@@ -181,6 +201,12 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
     Raises:
         InputError: If there are fewer than two durations, a mean is not positive, or the table
             lacks a column.
+
+    Examples:
+        >>> import pandas as pd
+        >>> both = pd.concat([rows, rows.assign(duration_s=1_200, tokens=rows["tokens"] * 2)])
+        >>> round(ak.statistics.exponent(both).mean, 2)
+        0.3
     """
     check_columns(rows, [column, cluster, "duration_s"])
     durations, duration_index = np.unique(rows["duration_s"].to_numpy(float), return_inverse=True)
@@ -212,9 +238,20 @@ def recall_at(rows: pd.DataFrame, iou: float = 0.5) -> Interval:
 
     Raises:
         InputError: If there are no when-questions, or the table lacks a column.
+
+    Examples:
+        >>> import pandas as pd
+        >>> score = {"kind": "when", "score": [0.9, 0.4, 0.6], "video": ["a", "b", "c"]}
+        >>> round(ak.statistics.recall_at(pd.DataFrame(score), iou=0.5).mean, 2)
+        0.67
     """
     check_columns(rows, ["kind", "score", "video"])
     when_rows = rows[rows["kind"] == "when"]
     if not len(when_rows):
         raise InputError("There are no when-questions among these rows, so there is no temporal IoU.")
     return interval((when_rows["score"] >= iou).to_numpy(float), when_rows["video"].tolist())
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

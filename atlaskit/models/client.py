@@ -58,6 +58,11 @@ class VLM:
             was set. For a name that many servers use ("default"), the address is among them.
         base_url: Address of the endpoint, without a slash at its end.
         max_tokens: Most tokens of an answer, its thought included, or None.
+
+    Examples:
+        >>> vlm = ak.VLM("http://127.0.0.1:8000/v1", "Qwen/Qwen3-VL-8B-Instruct")
+        >>> vlm.name
+        'Qwen/Qwen3-VL-8B-Instruct'
     """
 
     def __init__(

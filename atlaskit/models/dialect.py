@@ -22,6 +22,11 @@ class Dialect:
 
     A new quirk of a server becomes a field here, whose default leaves the endpoints that lack the
     quirk as they are.
+
+    Examples:
+        >>> strict = ak.Dialect("my-proxy", schema="strict", image_names=False)
+        >>> ak.VLM("http://127.0.0.1:8000/v1", "some-model", dialect=strict).name
+        'some-model'
     """
 
     name: str

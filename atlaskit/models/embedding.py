@@ -73,6 +73,11 @@ class Embedder:
         query_prefix: What stands before the text of a query.
         image_prompt: Text that goes with an image.
         base_url: Address of the endpoint, without a slash at its end.
+
+    Examples:
+        >>> embedder = ak.Embedder("http://127.0.0.1:8002/v1", "BAAI/bge-m3")
+        >>> embedder.name
+        'BAAI/bge-m3'
     """
 
     def __init__(

@@ -101,6 +101,10 @@ def search_settings(vlm: Model | str | Callable[..., Model]) -> dict[str, Any]:
 
     Args:
         vlm: A model, its name, or a function that makes one for a world, such as `ak.Oracle`.
+
+    Examples:
+        >>> ak.search_settings("nano")["k"]
+        4
     """
     has_name = isinstance(vlm, str) or (not isinstance(vlm, type) and hasattr(vlm, "complete"))
     return preset_for(cast("Model | str", vlm)).search_settings if has_name else Preset().search_settings

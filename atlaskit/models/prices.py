@@ -23,6 +23,11 @@ class Prices:
     Raises:
         InputError: If a price is not a number from 0, `cached` is above `prompt`, or `image` is
             below the discount of a cached token.
+
+    Examples:
+        >>> prices = ak.Prices(prompt=0.5, cached=0.05, completion=3)
+        >>> ak.Budget(usd=0.10, prices=prices).usd
+        0.1
     """
 
     prompt: float

@@ -51,6 +51,11 @@ class ASR:
         name: Name of the model.
         parameters: What the transcriptions depend on beside the model and the sound.
         base_url: Address of the endpoint, without a slash at its end.
+
+    Examples:
+        >>> asr = ak.ASR("http://127.0.0.1:8001/v1", "openai/whisper-large-v3", language="en")
+        >>> asr.name
+        'openai/whisper-large-v3'
     """
 
     def __init__(

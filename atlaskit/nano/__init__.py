@@ -11,3 +11,8 @@ from atlaskit.nano.teacher.teacher import SETTINGS, Expert
 from atlaskit.nano.train import make
 
 __all__ = ["SETTINGS", "Expert", "curves", "judging", "make", "reading", "searching"]
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

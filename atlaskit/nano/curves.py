@@ -29,6 +29,11 @@ def curves(folder: str | Path | None = None) -> pd.DataFrame:
 
     Raises:
         InputError: The folder has no learning curves.
+
+    Examples:
+        >>> curves = ak.nano.curves()
+        >>> list(curves.columns)
+        ['stage', 'step', 'seconds', 'measure', 'value']
     """
     import pandas as pd
 

@@ -44,6 +44,10 @@ def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
 
     Raises:
         InputError: `minutes` is not positive, or is more than the full recipe takes.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> ak.nano.make(Path("cache/nano"), minutes=3)  # doctest: +SKIP
     """
     from atlaskit.nano.data.shards import WORLDS, WORLDS_PER_SHARD, write_training_data  # imports multiprocessing
 

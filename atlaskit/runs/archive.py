@@ -20,6 +20,8 @@ from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.records import parse_lines
 
+__all__ = ["export", "import_"]
+
 OF_THIS_MACHINE = frozenset({"habits", "served"})
 """Kinds that tell of a machine, and are in no recording."""
 REMADE = IMAGES | {"features"}
@@ -74,6 +76,11 @@ def export(
         InputError: If a file is neither a result nor a trace, no run was made since that moment, or
             `made_since_s` stands beside `run` or `images`.
         CacheError: If the cache lacks an entry that a run needs, or the file cannot be written.
+
+    Examples:
+        >>> counts = ak.cache.export("run.zip", result)
+        >>> counts["reply"] > 0
+        True
     """
     cache = cache or default_cache()
     if made_since_s is not None:
@@ -112,6 +119,11 @@ def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
     Raises:
         CacheError: If the file is not a recording, is damaged or holds an invalid entry; then
             nothing is merged.
+
+    Examples:
+        >>> counts = ak.cache.export("run.zip", result)
+        >>> ak.cache.import_("run.zip", cache=ak.Cache("elsewhere")) == counts
+        True
     """
     cache = cache or default_cache()
     with recording.opened(path) as file:
@@ -209,3 +221,8 @@ def _run_key(trace: Trace) -> str:
     if len(starts) != 1:
         raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
     return run_key(trace.to_json())
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -47,6 +47,8 @@ from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.video import Sampling, Video
 
+__all__ = ["Memory", "ShownImage", "memories", "memory", "pictures"]
+
 WIDEST_SHEET_PX = 2 * WIDEST_PX
 """The longest side of a sheet: a trace can list any number of frames, and each takes memory to
 draw."""
@@ -56,7 +58,13 @@ What = Literal["view", "shown", "sheet"]
 
 @dataclass(frozen=True)
 class ShownImage:
-    """One image that a run showed. Nothing is decoded until it is looked at."""
+    """One image that a run showed. Nothing is decoded until it is looked at.
+
+    Examples:
+        >>> first = next(ak.replay.pictures(result.trace, video))
+        >>> first.what, first.event.kind
+        ('view', 'probe')
+    """
 
     place: int
     """The event's index in its trace. `memory(trace, upto=shown.place)` is the master's memory at
@@ -70,7 +78,12 @@ class ShownImage:
 
 
 class Memory(NamedTuple):
-    """The master's memory at one moment of a run."""
+    """The master's memory at one moment of a run.
+
+    Examples:
+        >>> ak.replay.memory(result.trace).scratchpad.labels == result.evidence.labels
+        True
+    """
 
     scratchpad: Scratchpad = Scratchpad()
     """M+."""
@@ -83,6 +96,10 @@ def memory(trace: Trace, upto: int | None = None) -> Memory:
 
     Raises:
         InputError: If the trace contradicts itself, or an event is invalid.
+
+    Examples:
+        >>> ak.replay.memory(result.trace).scratchpad == result.evidence
+        True
     """
     latest = Memory()
     for each in memories(trace, upto):
@@ -95,6 +112,10 @@ def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
 
     Raises:
         InputError: While iterating, if the trace contradicts itself, or an event is invalid.
+
+    Examples:
+        >>> len(list(ak.replay.memories(result.trace))) == len(result.trace.events)
+        True
     """
     current = Memory()
     for index, event in enumerate(trace.events[:upto]):
@@ -116,6 +137,11 @@ def pictures(trace: Trace, video: AnyVideo, cache: Cache | None = None) -> Itera
     Raises:
         InputError: At once if the trace is of another video. While iterating, if an event lacks
             what it takes to draw its image, or the image differs from the one that the run showed.
+
+    Examples:
+        >>> first = next(ak.replay.pictures(result.trace, video))
+        >>> first.picture.image.size == first.picture.size
+        True
     """
     return _shown_images(trace, atlas_of(trace, as_video(video, cache), cache or default_cache()))
 
@@ -301,3 +327,8 @@ def _with_evidence(items: Sequence[EvidenceData], scratchpad: Scratchpad) -> Scr
     if conflicting:
         raise InputError(f"its evidence {conflicting[0].label[:40]!r} conflicts with the scratchpad.")
     return extended
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

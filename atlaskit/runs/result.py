@@ -87,7 +87,15 @@ class Stops:
 
 @dataclass(frozen=True)
 class Result:
-    """What `ask` or a baseline returns for one question."""
+    """What `ask` or a baseline returns for one question.
+
+    Examples:
+        >>> result.answer, result.is_right
+        ('a yellow star', True)
+        >>> [(item.label, round(item.timestamp_s, 1)) for item in result.evidence]
+        [('A', 70.3), ('B', 77.8), ('C', 74.1), ('D', 68.8)]
+        >>> result.save("result.json")
+    """
 
     question: Question
     prediction: Answered | None

@@ -25,7 +25,14 @@ MAX_NESTING = 32
 
 @dataclass(frozen=True)
 class Trace:
-    """The events of a run, in order; those of parallel workers are grouped by worker."""
+    """The events of a run, in order; those of parallel workers are grouped by worker.
+
+    Examples:
+        >>> result.trace.save("run.jsonl")
+        >>> trace = ak.Trace.load("run.jsonl")
+        >>> trace.events[0].kind, trace.events[-1].kind
+        ('start', 'stop')
+    """
 
     events: tuple[Event, ...] = ()
 

@@ -61,6 +61,17 @@ def open_video(
         VideoError: The video cannot be opened, or its content is not that of `fingerprint`.
         SubtitleError: The subtitles cannot be read.
         InputError: An argument is wrong.
+
+    Examples:
+        >>> video = ak.open_video("match.mp4", "match.srt")
+        >>> video.duration_s, video.size
+        (120.0, (320, 180))
+        >>> len(video.subtitles.lines)
+        6
+        >>> video.frame(86.3).size
+        (320, 180)
+        >>> ak.open_video(["match.mp4", "match.mp4"]).duration_s
+        240.0
     """
     if reader not in get_args(ReaderName):
         raise InputError(f'reader must be "pyav" or "decord"; got {reader!r}.')

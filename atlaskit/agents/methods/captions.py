@@ -60,6 +60,10 @@ def captions(
     Raises:
         InputError: If an argument breaks a rule.
         Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.captions(video, question, vlm=vlm).settings["method"]
+        'captions'
     """
     check_whole("per_clip", per_clip)
     check_whole("threads", threads)

@@ -77,6 +77,10 @@ def dvd(
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.dvd(video, question, vlm=vlm).settings["method"]
+        'dvd'
     """
     check_whole("turns", turns)
     check_whole("top", top)

@@ -56,6 +56,10 @@ def uniform(
 
     Raises:
         InputError: If an argument breaks a rule.
+
+    Examples:
+        >>> ak.baselines.uniform(video, question, vlm=vlm, frames=16).total.calls
+        1
     """
     check_whole("frames", frames)
     check_whole("per_image", per_image, least=4)
@@ -82,7 +86,12 @@ def composite(
     vlm: Model | str,
     **settings: Any,
 ) -> Result:
-    """Answer from one grid of K×K frames: `ask` at depth 0, which the paper generalises (§3.1)."""
+    """Answer from one grid of K×K frames: `ask` at depth 0, which the paper generalises (§3.1).
+
+    Examples:
+        >>> ak.baselines.composite(video, question, vlm=vlm).settings["max_depth"]
+        0
+    """
     return ask(video, question, choices, vlm=vlm, **{**settings, "max_depth": 0})
 
 

@@ -81,6 +81,10 @@ def mapreduce(
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.mapreduce(video, question, vlm=vlm).settings["method"]
+        'mapreduce'
     """
     check_whole("longest", longest)
     check_whole("context", context)
@@ -128,6 +132,10 @@ def mapreduce_clips(
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.mapreduce_clips(video, question, vlm=vlm).settings["method"]
+        'mapreduce-clips'
     """
     check_whole("context", context)
     run = MethodRun(video, question, choices, vlm, **settings)

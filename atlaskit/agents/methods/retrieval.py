@@ -67,6 +67,10 @@ def retrieval(
         InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers, or no embedder at its address.
         Refused: If the embedder's endpoint rejects the request.
+
+    Examples:
+        >>> ak.baselines.retrieval(video, question, vlm=vlm).settings["method"]
+        'retrieval'
     """
     check_whole("top", top)
     check_search(search)

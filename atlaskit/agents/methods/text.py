@@ -33,6 +33,10 @@ def subtitles_only(
         context: Tokens of subtitles that the model may get, at four characters each. Those that do
             not fit are cut off at the end of the video, and the result's `failure` says so.
         settings: Keywords that mean what they mean for `ask`.
+
+    Examples:
+        >>> ak.baselines.subtitles_only(video, question, vlm=vlm).settings["method"]
+        'subtitles'
     """
     check_whole("context", context)
     run = MethodRun(video, question, choices, vlm, **settings)
@@ -50,7 +54,12 @@ def blind(
     vlm: Model | str,
     **settings: Unpack[MethodSettings],
 ) -> Result:
-    """Answer from the question alone, to measure what its text gives away."""
+    """Answer from the question alone, to measure what its text gives away.
+
+    Examples:
+        >>> ak.baselines.blind(video, question, vlm=vlm).settings["method"]
+        'blind'
+    """
     run = MethodRun(video, question, choices, vlm, **settings)
     video = run.video
     run.begin("blind", {})

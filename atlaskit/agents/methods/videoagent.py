@@ -80,6 +80,10 @@ def videoagent(
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.videoagent(video, question, vlm=vlm).settings["method"]
+        'videoagent'
     """
     for name, number in (("frames", frames), ("rounds", rounds), ("segments", segments), ("context", context)):
         check_whole(name, number)

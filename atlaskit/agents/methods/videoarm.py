@@ -73,6 +73,10 @@ def videoarm(
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.videoarm(video, question, vlm=vlm).settings["method"]
+        'videoarm'
     """
     check_whole("turns", turns)
     check_frames(frames)

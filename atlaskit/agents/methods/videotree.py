@@ -87,6 +87,10 @@ def videotree(
         InputError: If an argument breaks a rule, the model writes no free text, or scikit-learn is
             needed and not installed.
         Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.videotree(video, question, vlm=vlm).settings["method"]
+        'videotree'
     """
     check_whole("clusters", clusters)
     check_whole("branches", branches, least=2)

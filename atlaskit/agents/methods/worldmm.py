@@ -79,6 +79,10 @@ def worldmm(
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
         Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.worldmm(video, question, vlm=vlm).settings["method"]
+        'worldmm'
     """
     check_whole("rounds", rounds)
     check_whole("top", top)

@@ -21,3 +21,8 @@ from atlaskit.agents.scouts.registry import SCOUTS
 from atlaskit.agents.scouts.sight import Scout, Sight
 
 __all__ = ["SCOUTS", "Hint", "Hints", "Scout", "Sight", "change", "likeness", "words"]
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -22,6 +22,10 @@ def change(sight: Sight, grid: Grid) -> Hints:
 
     The sizes of packets tell, and nothing is decoded. What it finds depends on no question. A video
     without packets, such as a world that is drawn on demand, has no hints.
+
+    Examples:
+        >>> ak.ask(video, question, vlm=vlm, scouts=["change"]).is_right  # by its name
+        True
     """
     scores = sight.kept("change", grid, lambda: _scores(sight.video.activity(sight.cache), grid))
     if scores is None:

@@ -39,6 +39,10 @@ def likeness(embedder: Embedder, most_frames: int = 64) -> Likeness:
 
     Raises:
         InputError: If it is no embedder, or the number of frames is below 1.
+
+    Examples:
+        >>> embedder = ak.Embedder("http://127.0.0.1:8002/v1", "some-clip", image_prompt="")
+        >>> scout = ak.scouts.likeness(embedder)  # for ak.ask(…, scouts=[scout])
     """
     if not isinstance(embedder, Embedder):
         raise InputError(f'likeness needs an ak.Embedder("http://…/v1", MODEL); got {embedder!r:.80}.')

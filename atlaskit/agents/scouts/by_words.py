@@ -32,6 +32,10 @@ def words(sight: Sight, grid: Grid) -> Hints:
     A line counts for the cell in which its middle lies. Words that many lines share weigh little,
     and a line counts by how far it stands out above what is usual in the video: above the median,
     over the root grid's cells, of the best line of each. A line proves nothing, and may mislead.
+
+    Examples:
+        >>> ak.ask(video, question, vlm=vlm, scouts=["words"]).is_right  # by its name
+        True
     """
     if not sight.subtitles:
         return Hints(note="The run uses no subtitles.")

@@ -30,6 +30,10 @@ class Hint:
 
     Raises:
         InputError: If the score is not a number in [0, 1], or the reason is not a text.
+
+    Examples:
+        >>> ak.scouts.Hint(0.8, 'said there: "Goal!"')
+        Hint(score=0.8, reason='said there: "Goal!"')
     """
 
     score: float
@@ -47,7 +51,12 @@ class Hint:
 
 @dataclass(frozen=True)
 class Hints:
-    """What one scout says of the cells of one grid."""
+    """What one scout says of the cells of one grid.
+
+    Examples:
+        >>> ak.scouts.Hints({12: ak.scouts.Hint(0.8, 'said there: "Goal!"')}).by_cell[12].score
+        0.8
+    """
 
     by_cell: Mapping[int, Hint] = field(default_factory=dict)
     """Its hints, by the index of the cell; cells it has nothing to say of are left out."""

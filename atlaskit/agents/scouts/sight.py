@@ -21,7 +21,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sight:
-    """What a scout may look at in a run. All scouts of the run, and all grids, share it."""
+    """What a scout may look at in a run. All scouts of the run, and all grids, share it.
+
+    Examples:
+        >>> sight = ak.scouts.Sight(video, question, "find it", ak.Cache(None))
+        >>> sight.lines == tuple(sorted(video.subtitles.lines, key=lambda line: line.start_s))
+        True
+    """
 
     video: Video
     question: Question
@@ -74,7 +80,14 @@ class Sight:
 
 
 class Scout(Protocol):
-    """Any function that says which cells of a grid to look at first."""
+    """Any function that says which cells of a grid to look at first.
+
+    Examples:
+        >>> def middle(sight, grid):
+        ...     return ak.scouts.Hints({grid.size // 2: ak.scouts.Hint(1.0, "it is the middle")})
+        >>> ak.ask(video, question, vlm=vlm, scouts=[middle]).is_right
+        True
+    """
 
     def __call__(self, sight: Sight, grid: Grid, /) -> Hints:
         """Return hints about cells of the grid; the same for the same sight and grid."""

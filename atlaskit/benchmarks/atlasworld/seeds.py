@@ -26,6 +26,10 @@ def seeds(name: str) -> range:
 
     Raises:
         InputError: There is no range of that name.
+
+    Examples:
+        >>> ak.benchmarks.seeds("test")[0]
+        2000000
     """
     if name not in RANGES:
         raise InputError(f"seeds must be {', '.join(RANGES)}; got {name!r:.80}.")

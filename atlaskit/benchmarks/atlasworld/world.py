@@ -159,6 +159,13 @@ def atlasworld(
 
     Raises:
         InputError: An argument breaks one of the rules above.
+
+    Examples:
+        >>> world = ak.benchmarks.atlasworld(seed=1, duration_s=60, questions=3, size=(160, 90))
+        >>> len(world.questions)
+        3
+        >>> world.drawn.duration_s  # drawn on demand; world.video is a file
+        60.0
     """
     check_picture(duration_s, fps, size)
     frame_format, home = f"{size[0]}x{size[1]}-{fps}fps", Path(directory)

@@ -104,6 +104,11 @@ def cgbench(
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.cgbench("data/cgbench")
+        >>> bench.cases[0].question.text
+        'Which is it, 0?'
     """
     home = Path(root)
     if split not in FILES:

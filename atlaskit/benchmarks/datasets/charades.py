@@ -62,6 +62,11 @@ def charades(
     Raises:
         InputError: The folder has another layout, or a line is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.charades("data/charades")
+        >>> bench.cases[0].question.text
+        'When does the video show this: “person turn a light on.”'
     """
     home = Path(root)
     if split not in SPLITS:

@@ -107,6 +107,11 @@ def egoschema(
     Raises:
         InputError: The folder has another layout, a row is invalid (the message names its file and
             number), or no question of "subset" has an answer.
+
+    Examples:
+        >>> bench = ak.benchmarks.egoschema("data/egoschema")
+        >>> bench.cases[0].question.text
+        'What is C doing overall, 0?'
     """
     home = Path(root)
     if split not in ("subset", "full"):

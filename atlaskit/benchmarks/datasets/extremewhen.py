@@ -88,6 +88,11 @@ def extremewhen(
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.extremewhen("data/extremewhen")
+        >>> bench.cases[0].question.text
+        'When does it happen for the time 0?'
     """
     home = Path(root)
     places = {source: MediaFiles(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()}

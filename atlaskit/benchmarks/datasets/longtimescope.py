@@ -91,6 +91,11 @@ def longtimescope(
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.longtimescope("data/longtimescope")
+        >>> bench.cases[0].question.text
+        'What does the golden retriever do, 0?'
     """
     home = Path(root)
     assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)

@@ -108,6 +108,11 @@ def longvideobench(
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.longvideobench("data/longvideobench")
+        >>> bench.cases[0].question.text
+        'What is shown?'
     """
     home = Path(root)
     if split not in ("val", "test"):

@@ -126,6 +126,11 @@ def lvbench(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.lvbench("data/lvbench")
+        >>> bench.cases[0].question.text
+        'What happens at 0?'
     """
     home = Path(root)
     assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)

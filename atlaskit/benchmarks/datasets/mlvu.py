@@ -133,6 +133,11 @@ def mlvu(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.mlvu("data/mlvu")
+        >>> bench.cases[0].question.text
+        'What does the man do, 0?'
     """
     home = Path(root)
     assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)

@@ -69,6 +69,11 @@ def qvhighlights(
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and line).
+
+    Examples:
+        >>> bench = ak.benchmarks.qvhighlights("data/qvhighlights")
+        >>> bench.cases[0].question.text
+        'When does the video show this: “A chef bakes bread 0.”'
     """
     home = Path(root)
     if split not in SPLITS:

@@ -68,6 +68,11 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.videomme("data/videomme")
+        >>> bench.cases[0].question.text
+        'Which is it?'
     """
     home = Path(root)
     assembly = Assembly(MediaFiles(home, VIDEO_FOLDERS), numbers_equal_ids=False)

@@ -89,6 +89,11 @@ def videomme_v2(
     Raises:
         InputError: The folder has another layout, or a row is invalid (the message names its file
             and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.videomme_v2("data/videomme_v2")
+        >>> bench.cases[0].question.text
+        'Which of these, 1 and 1?'
     """
     home = Path(root)
     assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)

@@ -37,6 +37,13 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
 
     Raises:
         InputError: The benchmark has no metric of its own, or a row is no question of it.
+
+    Examples:
+        >>> import pandas as pd
+        >>> bench = ak.benchmarks.lvbench("data/lvbench")
+        >>> rows = pd.DataFrame([{"id": case.question.id, "prediction": 0} for case in bench])
+        >>> ak.metrics.official(rows, bench)["metric"].tolist()[:1]
+        ['accuracy']
     """
     import pandas as pd
 
@@ -57,3 +64,8 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
             for each, mean in measures
         ]
     )
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -12,7 +12,12 @@ from atlaskit.evaluation.intervals import Interval, interval, interval_of_group_
 
 @dataclass(frozen=True)
 class Scored:
-    """One question of a benchmark, and what a method answered."""
+    """One question of a benchmark, and what a method answered.
+
+    Examples:
+        >>> ak.metrics.Scored(question, "match.mp4", {}, prediction=0).prediction
+        0
+    """
 
     question: Question
     video: str
@@ -24,7 +29,13 @@ class Scored:
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a benchmark's official metric: the mean of its values."""
+    """One number of a benchmark's official metric: the mean of its values.
+
+    Examples:
+        >>> measure = ak.metrics.Measure("R@0.5", (1.0, 0.0, 1.0), ("a", "b", "c"))
+        >>> round(measure.interval().mean, 2)
+        0.67
+    """
 
     name: str
     """Its name in the benchmark's paper, such as "R@0.5"; a part of it after a colon."""

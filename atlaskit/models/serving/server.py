@@ -309,6 +309,11 @@ def serve(
         InputError: If the model does not exist, a setting is invalid, or the model's family has no
             switch for thinking. That the server does not start, a `ServerError`, shows only when it
             is started.
+
+    Examples:
+        >>> vlm = ak.serve("nano")  # the server starts at the first call, or with `with`
+        >>> vlm.name.startswith("nano@")
+        True
     """
     spec = as_spec(model)
     if thinking is not None and spec.is_address:

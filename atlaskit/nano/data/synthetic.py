@@ -107,7 +107,13 @@ DENSE_SHARE = 0.3
 
 
 def reading(rng: random.Random, count: int = 4) -> Group:
-    """Return a view, and examples that read one attribute of every cell or describe three cells."""
+    """Return a view, and examples that read one attribute of every cell or describe three cells.
+
+    Examples:
+        >>> import random
+        >>> ak.nano.reading(random.Random(0), count=1)["examples"][0]["step"]
+        'drill'
+    """
     contents = sample_view(rng)
     examples = []
     for _ in range(count):
@@ -161,6 +167,12 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         rng: The random generator.
         count: Number of examples.
         lengths_s: Lengths of the videos to draw from, in seconds.
+
+    Examples:
+        >>> import random
+        >>> group = ak.nano.searching(random.Random(0), count=2)
+        >>> len(group["examples"]), group["examples"][0]["step"]
+        (2, 'drill')
     """
     view = _sample_searched_view(rng, lengths_s)
     examples: list[Example] = []
@@ -315,7 +327,14 @@ def _listen(
 
 
 def judging(rng: random.Random, count: int = 6) -> Group:
-    """Return examples that judge evidence, without an image: reviews and decisions."""
+    """Return examples that judge evidence, without an image: reviews and decisions.
+
+    Examples:
+        >>> import random
+        >>> group = ak.nano.judging(random.Random(0), count=3)
+        >>> len(group["examples"]), group["examples"][0]["step"]
+        (3, 'judgement')
+    """
     return _group("<|user|>Evidence.", [], [_judge_example(rng) for _ in range(count)])
 
 

@@ -37,6 +37,10 @@ class Expert:
         script: Script of the world.
         name: Name of this model in traces and cache keys.
         parameters: Parameters of this model in cache keys.
+
+    Examples:
+        >>> ak.ask(video, question, vlm=ak.nano.Expert(world.script)).is_right
+        True
     """
 
     def __init__(self, script: Script) -> None:

@@ -22,6 +22,8 @@ from atlaskit.viz.movie import encoders
 from atlaskit.viz.movie.frames import FrameRenderer
 from atlaskit.viz.movie.storyboard import scene_seconds, scenes
 
+__all__ = ["save", "stills"]
+
 ENCODERS = {".mp4": encoders.mp4, ".gif": encoders.gif}
 """The encoder of each format, by the suffix of the file."""
 
@@ -45,6 +47,9 @@ def save(result: Result, path: str | Path) -> None:
     Raises:
         InputError: The suffix is another one, the file cannot be written, or the run has no root
             grid to show: its trace is of another video, or of a baseline.
+
+    Examples:
+        >>> ak.movie.save(result, "run.mp4")
     """
     check_path(path)
     movie = ENCODERS[Path(path).suffix.lower()](list(stills(result)))
@@ -55,9 +60,20 @@ def save(result: Result, path: str | Path) -> None:
 
 
 def stills(result: Result) -> Iterator[tuple[Image.Image, float]]:
-    """Yield the images of a run's movie, each with the seconds that it is shown."""
+    """Yield the images of a run's movie, each with the seconds that it is shown.
+
+    Examples:
+        >>> image, seconds = next(ak.movie.stills(result))
+        >>> seconds > 0
+        True
+    """
     renderer, all_scenes = FrameRenderer(result), scenes(result.trace)
     count = len(all_scenes)
     for number, scene in enumerate(all_scenes):
         yield renderer.draw(scene), scene_seconds(number, count)
     yield renderer.draw_end(), scene_seconds(count, count)
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -28,3 +28,8 @@ __all__ = [
     "trace_log",
     "worker_scaling",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

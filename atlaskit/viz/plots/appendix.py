@@ -50,6 +50,9 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
 
     Raises:
         InputError: The result is that of a baseline, which explores no grid.
+
+    Examples:
+        >>> paths = ak.plots.save(ak.plots.before_after(result), "figures", "before_after")
     """
     atlas = replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache)
     before = replace(atlas.observe(atlas.start()).view, labels="none")  # the figure has its own, larger
@@ -78,6 +81,9 @@ def trace_log(result: Result, ax: Axes | None = None) -> Axes:
     added, the conclusion of the review, and the number of cells that are black afterwards. Of a run
     that does not fit on the page, the first rounds and the last one are shown; `result.trace` has
     every event.
+
+    Examples:
+        >>> paths = ak.plots.save(ak.plots.trace_log(result), "figures", "trace_log")
     """
     lines = [*_fitting_rounds(list(_wrap(log(result)))), "", *_wrap(_ending(result))]
     with styled_axes(ax, (WIDTH_IN, LINE_IN * (len(lines) + 3))) as ax:
@@ -97,6 +103,9 @@ def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
 
     Raises:
         InputError: A frame can no longer be decoded.
+
+    Examples:
+        >>> paths = ak.plots.save(ak.plots.scratchpad(result), "figures", "scratchpad")
     """
     columns = 3 if len(result.evidence) <= 3 else MAX_COLUMNS
     wide, high = (0.96 * side / max(result.sheet.cell_size) for side in result.sheet.cell_size)  # of a frame

@@ -38,6 +38,11 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
     Raises:
         InputError: A column that the figure needs is missing.
+
+    Examples:
+        >>> ax = ak.plots.tokens_by_role(rows)
+        >>> ax.get_xlabel()
+        'video duration'
     """
     durations = sorted(rows["duration_s"].unique()) if "duration_s" in rows else []
     bars = Bars([duration_label(each) for each in durations], models_in(rows))
@@ -79,6 +84,11 @@ def failure_modes(
 
     Raises:
         InputError: There is no method to draw, or one has more failures than `questions`.
+
+    Examples:
+        >>> weak = ak.Oracle(world, miss=0.9, seed=1)
+        >>> table = ak.diagnosis.table({"weak": ak.diagnosis.failures(cases[:6], vlm=weak)})
+        >>> ax = ak.plots.failure_modes(table, questions=6, names=["weak"])
     """
     methods = list(dict.fromkeys(failures["who"])) if names is None else list(names)
     counts = {

@@ -53,6 +53,11 @@ def depth_budget(
 
     Raises:
         InputError: A column is missing.
+
+    Examples:
+        >>> ax = ak.plots.depth_budget(rows.assign(max_depth=1), duration_s=120)
+        >>> ax.get_ylabel()
+        'mean score'
     """
     import matplotlib.pyplot as plt
 

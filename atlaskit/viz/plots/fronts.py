@@ -60,6 +60,11 @@ def pareto(
 
     Raises:
         InputError: A column is missing, or a method has several rows.
+
+    Examples:
+        >>> ax = ak.plots.pareto(ak.statistics.comparison({"video-rlm": rows}))
+        >>> ax.get_xlabel()
+        'tokens of a question, with its share of its video'
     """
     check_columns(compared, ["method", "questions", column, "low", "high", cost])
     if not len(compared) or compared["method"].duplicated().any():

@@ -38,6 +38,11 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
     Raises:
         InputError: There are fewer than two different durations, or a duration or `fps` is not
             positive and finite.
+
+    Examples:
+        >>> ax = ak.plots.resolutions([60, 3_600, 36_000])
+        >>> ax.get_xscale()
+        'log'
     """
     if not (fps > 0 and math.isfinite(fps)):
         raise InputError(f"fps must be a positive number of frames per second; got {fps:g}.")

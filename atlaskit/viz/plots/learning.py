@@ -30,6 +30,11 @@ def learning_curves(table: pd.DataFrame) -> Axes:
 
     Raises:
         InputError: A column is missing, or there are no rows.
+
+    Examples:
+        >>> ax = ak.plots.learning_curves(ak.nano.curves())
+        >>> ax.get_yscale()
+        'log'
     """
     import matplotlib.pyplot as plt
 

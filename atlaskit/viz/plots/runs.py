@@ -35,6 +35,10 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     actions. With many visits, a row has those of one round: colours tell the workers. The top row
     has the evidence by label; the ground truth, where known, is green, and the intervals that
     answer a when-question are hatched. The bottom row has the dead zones.
+
+    Examples:
+        >>> ax = ak.plots.path(result)
+        >>> paths = ak.plots.save(ax, "figures", "path")
     """
     reports, duration_s = result.trace.of("report"), result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_LABELLED_ROWS
@@ -70,6 +74,10 @@ def rounds(result: Result, ax: Axes | None = None) -> Axes:
     follow. At the right are the number of evidence frames after the round and the review's
     conclusion. The ground truth, where known, is green, and the intervals that answer a
     when-question are hatched.
+
+    Examples:
+        >>> ax = ak.plots.rounds(result)
+        >>> paths = ak.plots.save(ax, "figures", "rounds")
     """
     duration_s, numbers = result.sheet.video.duration_s, range(1, result.rounds + 1)
     is_labelled = result.rounds <= MAX_LABELLED_ROWS

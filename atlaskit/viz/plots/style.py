@@ -157,16 +157,22 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
-    """Write the figure that holds `ax` to `directory` as PNG and as SVG.
+    """Write the figure that holds `ax` to `directory`, which is made, as PNG and as SVG.
 
     Returns:
         Both paths, the PNG first: `directory/name.png` and `directory/name.svg`.
 
     Raises:
         InputError: The axes belong to no figure.
+
+    Examples:
+        >>> ax = ak.plots.resolutions([60, 3_600, 36_000])
+        >>> [path.name for path in ak.plots.save(ax, "figures", "resolutions")]
+        ['resolutions.png', 'resolutions.svg']
     """
     figure = figure_of(ax)
     paths = [Path(directory) / f"{name}.{form}" for form in ("png", "svg")]
+    Path(directory).mkdir(parents=True, exist_ok=True)
     with figure_style():
         for path in paths:
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

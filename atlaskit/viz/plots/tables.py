@@ -60,6 +60,11 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
 
     Raises:
         InputError: A column is missing, or a row has no positive `duration_s`.
+
+    Examples:
+        >>> ax = ak.plots.against_duration(rows)
+        >>> ax.get_ylabel()
+        'mean score'
     """
     check_columns(rows, ["method", "duration_s", column])
     if not (rows["duration_s"] > 0).all():
@@ -103,6 +108,11 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
 
     Raises:
         InputError: No row has a position, or a column is missing.
+
+    Examples:
+        >>> ax = ak.plots.against_spread(rows)
+        >>> ax.get_xlabel()
+        'positions of the answer in the video'
     """
     check_columns(rows, ["positions", column])
     known = rows[rows["positions"] > 0]

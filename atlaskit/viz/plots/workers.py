@@ -38,6 +38,10 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
     Raises:
         InputError: A column is missing.
+
+    Examples:
+        >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
+        >>> ax = ak.plots.worker_scaling(times)
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 

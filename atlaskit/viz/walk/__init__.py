@@ -30,6 +30,8 @@ from atlaskit.viz.walk.pictures import Pictures, Size, pictures
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.summary import summarize
 
+__all__ = ["html", "save"]
+
 MAX_IMAGE_BYTES = 6_000_000
 """Most bytes of all images together, as JPEG; base64 in the page takes a third more."""
 MAX_IMAGES = 800
@@ -47,6 +49,9 @@ def save(result: Result, path: str | Path) -> None:
 
     Raises:
         InputError: The file cannot be written.
+
+    Examples:
+        >>> ak.walk.save(result, "run.html")
     """
     page = html(result)
     try:
@@ -56,7 +61,12 @@ def save(result: Result, path: str | Path) -> None:
 
 
 def html(result: Result) -> str:
-    """Return the page that `save` writes."""
+    """Return the page that `save` writes.
+
+    Examples:
+        >>> ak.walk.html(result)[:15].lower()
+        '<!doctype html>'
+    """
     run, script = open_run(result), assets.script(*assets.PAGE)
     found = pictures(run)
     images, images_by_event = _embed(found)
@@ -103,3 +113,8 @@ def _embed(found: Pictures) -> tuple[list[str], dict[int, EventImages]]:
         return uri_of.get(number), text, found.images[number].size
 
     return uris, {index: [entry(*each) for each in shown] for index, shown in found.by_event.items()}
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -14,3 +14,8 @@ from atlaskit.viz.widgets.runtable import RunTable
 from atlaskit.viz.widgets.viewer import TraceViewer
 
 __all__ = ["GridExplorer", "RunTable", "TraceViewer"]
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

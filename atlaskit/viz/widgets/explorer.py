@@ -60,6 +60,11 @@ class GridExplorer:
         marks: The evidence and dead zones that are marked on cells.
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
             "before" or "after") and `cell`.
+
+    Examples:
+        >>> explorer = ak.widgets.GridExplorer(video, result=result)
+        >>> explorer.open(5).back() is explorer
+        True
     """
 
     def __init__(

@@ -49,6 +49,9 @@ class RunTable:
             failed.
         columns: Names of the columns that are shown.
         cache: Where images are cached.
+
+    Examples:
+        >>> table = ak.widgets.RunTable(rows, cases)  # it is shown where it ends a cell
     """
 
     def __init__(

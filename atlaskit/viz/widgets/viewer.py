@@ -35,6 +35,9 @@ class TraceViewer:
 
     Attributes:
         runs: The run, or the two runs.
+
+    Examples:
+        >>> viewer = ak.widgets.TraceViewer(result)  # it is shown where it ends a cell
     """
 
     def __init__(

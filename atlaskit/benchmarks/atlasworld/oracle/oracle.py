@@ -109,6 +109,13 @@ class Oracle:
 
     Raises:
         InputError: `miss` or `confuse` lies outside [0, 1].
+
+    Examples:
+        >>> oracle = ak.Oracle(world, miss=0.2, seed=1)
+        >>> oracle.name
+        'oracle:602d47f6172903a9'
+        >>> ak.ask(video, question, vlm=ak.Oracle(world)).is_right
+        True
     """
 
     def __init__(self, world: World, miss: float = 0.0, confuse: float = 0.0, seed: int = 0) -> None:

@@ -1,0 +1,126 @@
+"""`Asking`: one `ask` for an assistant: its progress, its cancellation, its answer as text."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Unpack
+
+import anyio
+import anyio.to_thread
+
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.caching.cache import Cache
+from atlaskit.cli.mcp.session import Sight, bounded_jpeg
+from atlaskit.environment.notation import clock
+from atlaskit.environment.question import Question
+from atlaskit.errors import AtlasError, printable
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
+from atlaskit.runs.events import Event
+from atlaskit.runs.result import Result
+from atlaskit.video.video import Video
+from atlaskit.viz.live.snapshots import Snapshot
+
+PROGRESS_S = 0.5
+"""Seconds between two reports of progress."""
+MAX_REASONING_CHARS, MAX_DESCRIPTION_CHARS = 2_000, 300
+
+Report = Callable[[float, float | None, str], Awaitable[None]]
+"""Sends progress to the assistant: calls, the most calls, and a line of text."""
+
+
+class Cancelled(AtlasError):
+    """The assistant no longer waits for the answer, so no further call is paid."""
+
+
+@dataclass
+class _Cancellable(ModelWrapper):
+    """A model that makes no further call once a question is cancelled."""
+
+    model: Model
+    is_cancelled: threading.Event
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Forward the call.
+
+        Raises:
+            Cancelled: The question is cancelled.
+        """
+        if self.is_cancelled.is_set():
+            raise Cancelled("The assistant cancelled this question.")
+        return self.model.complete(request, **control)
+
+
+@dataclass
+class Asking:
+    """One question in progress."""
+
+    video: Video
+    question: Question
+    budget: Budget
+    cache: Cache
+    _snapshot: Snapshot = field(default_factory=Snapshot, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _is_cancelled: threading.Event = field(default_factory=threading.Event, init=False)
+
+    async def answer(self, model: Callable[[], Model], report: Report) -> Sight:
+        """Ask, and report progress while the run lasts.
+
+        If the assistant cancels the call, the run ends before its next model call. Replies that
+        were paid stay cached, so the same question continues from there.
+
+        Args:
+            model: Returns the model; it may have to start, so it is called on the run's thread.
+            report: Sends the progress.
+
+        Raises:
+            AtlasError: See `ask`.
+        """
+        answer: Sight | AtlasError
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._report, report)
+            try:
+                answer = await anyio.to_thread.run_sync(lambda: self._run(model()), abandon_on_cancel=True)
+            except AtlasError as error:  # kept, as a task group wraps what leaves it
+                answer = error
+            finally:
+                self._is_cancelled.set()  # of no effect on a run that has ended
+            tasks.cancel_scope.cancel()
+        if isinstance(answer, AtlasError):
+            raise answer
+        return answer
+
+    async def _report(self, report: Report) -> None:
+        told: str | None = None
+        while True:
+            await anyio.sleep(PROGRESS_S)
+            with self._lock:
+                snapshot = self._snapshot
+            text = snapshot.counts_text(self.video.duration_s)
+            if snapshot.start is not None and text != told:
+                told = text
+                await report(float(snapshot.calls), snapshot.max_calls, text)
+
+    def _run(self, model: Model) -> Sight:
+        vlm = _Cancellable(model, self._is_cancelled)
+        return sight_of(
+            ask(self.video, self.question, vlm=vlm, budget=self.budget, cache=self.cache, on_event=self._on_event)
+        )
+
+    def _on_event(self, event: Event) -> None:
+        with self._lock:
+            self._snapshot = self._snapshot.after_event(event)
+
+
+def sight_of(result: Result) -> Sight:
+    """Return a result as a text, and its evidence as an image."""
+    lines = [str(result)]
+    if result.reasoning:
+        lines.append(f"  reasoning {printable(result.reasoning, MAX_REASONING_CHARS)}")
+    lines += [
+        f"  [{item.label}] {clock(item.timestamp_s)} {printable(item.description, MAX_DESCRIPTION_CHARS)}"
+        for item in result.evidence
+    ]
+    return Sight("\n".join(lines), bounded_jpeg(result.sheet) if len(result.evidence) else None)

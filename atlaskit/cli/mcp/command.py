@@ -1,0 +1,77 @@
+"""The subcommand `mcp`: its options, and the server on standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from atlaskit.agents.budget import Budget
+from atlaskit.caching.cache import Cache
+from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.mcp.folders import Folders
+from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.render import check_cells
+from atlaskit.environment.tiles import PATCH_PX
+from atlaskit.errors import InputError
+from atlaskit.video.video import SAMPLINGS
+
+CELL_PX = 192
+"""Longer side of a cell: eight of them are about as wide as assistants show an image."""
+
+
+def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], version: str) -> None:
+    """Add the `mcp` subcommand to the parser.
+
+    Args:
+        commands: The subcommands.
+        version: The version that the server tells the assistant.
+    """
+    parser = commands.add_parser(
+        "mcp",
+        help="lend videos to an assistant: a server of the Model Context Protocol",
+        description="Serve tools to an assistant (Claude Desktop, VS Code, …) on standard input and output: "
+        "open_video, view, expand, backtrack, zoom, investigate, and, with --model, ask. The assistant starts this "
+        "command; docs/assistants.md has what to write into its settings.",
+    )
+    parser.set_defaults(run=_mcp, server_version=version)
+    parser.add_argument(
+        "--root",
+        action="append",
+        type=Path,
+        metavar="FOLDER",
+        help="a folder whose files the assistant may open; may be repeated (default: the working directory)",
+    )
+    add_model_options(parser, "none, and no tool ask")
+    parser.add_argument("--calls", type=int, default=200, help="model calls of one ask at most (default 200)")
+    parser.add_argument("--seconds", type=float, help="seconds of one ask at most (default: no limit)")
+    parser.add_argument("--k", type=int, default=8, help="K: a grid has K×K cells (default 8)")
+    parser.add_argument(
+        "--cell", type=int, default=CELL_PX, help=f"longer side of a cell in pixels (default {CELL_PX})"
+    )
+    parser.add_argument(
+        "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame represents a cell (default midpoint)"
+    )
+    add_cache_option(parser)
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    try:
+        from atlaskit.cli.mcp.server import Settings, build_server
+    except ImportError as error:  # the SDK is missing, or is an older one that lacks a name
+        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise InputError("atlaskit mcp needs the MCP SDK, version 2: pip install 'atlaskit[mcp]'.") from error
+    Grid(0.0, 1.0, options.k)  # check K and the cells before an assistant waits for a picture
+    check_cells(options.k, options.cell, "native", PATCH_PX)
+    settings = Settings(
+        Folders(options.root or [Path.cwd()]),
+        Cache(options.cache),
+        options.k,
+        options.cell,
+        options.sampling,
+        named_model(options),
+        Budget(options.calls, seconds=options.seconds),
+    )
+    build_server(settings, options.server_version).run("stdio")
+    return 0

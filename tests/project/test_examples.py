@@ -1,0 +1,74 @@
+"""The public names as a tooltip and a completion show them, and the examples of each."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support.examples import example_names
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import World
+
+MODULES = {name: value for name in ak.__all__ if isinstance(value := getattr(ak, name), ModuleType)}
+NOT_RUN = {
+    "ak.nano.make": "it trains for minutes",
+    "ak.transcribe": "it needs a server of a speech model",
+}
+"""Names whose example has a line that is not run, and why."""
+MAX_SIGNATURE_CHARS, MAX_SUMMARY_CHARS = 1_400, 100
+
+
+def public_callables() -> Iterator[tuple[str, Any]]:
+    """Yield each public function and class with its name."""
+    for name in ak.__all__:
+        if name in MODULES:
+            members = ((f"ak.{name}.{inner}", getattr(MODULES[name], inner)) for inner in MODULES[name].__all__)
+            yield from ((inner, member) for inner, member in members if callable(member))
+        else:
+            yield f"ak.{name}", getattr(ak, name)
+
+
+CALLABLES = dict(public_callables())
+
+
+@pytest.fixture(scope="module")
+def names(film: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    with example_names(film, tmp_path_factory.mktemp("examples")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_the_example_of_a_public_name_runs(name: str, names: dict[str, Any]) -> None:
+    text = inspect.getdoc(CALLABLES[name]) or ""
+    test = doctest.DocTestParser().get_doctest(text, dict(names), name, None, None)
+    assert test.examples, f"{name} has no example in its docstring"
+    skipped = [example for example in test.examples if doctest.SKIP in example.options]
+    assert bool(skipped) == (name in NOT_RUN), f"{name}: lines of its example are not run"
+    report: list[str] = []
+    failed, _ = doctest.DocTestRunner(verbose=False).run(test, out=report.append)
+    assert not failed, "".join(report)
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_a_tooltip_can_show_a_public_name(name: str) -> None:
+    value = CALLABLES[name]
+    summary = (inspect.getdoc(value) or "").splitlines()[0]
+    assert summary.endswith((".", ":")) or "…`" in summary, summary
+    assert len(summary) <= MAX_SUMMARY_CHARS
+    if not (isinstance(value, type) and issubclass(value, Exception)):
+        signature = str(inspect.signature(value))
+        assert len(signature) <= MAX_SIGNATURE_CHARS
+        assert not re.search(r" at 0x|<function|object>", signature), signature
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_completion_lists_the_public_names_of_a_module_only(name: str) -> None:
+    module = MODULES[name]
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, each) for each in module.__all__)
