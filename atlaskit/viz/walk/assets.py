@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PANE = ("dom", "filters", "details", "tree", "pane")
+PANE = ("dom", "filters", "map", "strips", "details", "tree", "pane")
 """The steps of one run."""
 PAGE = (*PANE, "page")
 """A page of one run that holds all of it."""
