@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.notation import clock
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.runs.events import (
     AssignData,
@@ -93,8 +94,13 @@ def request_text(data: EventData | None, task: str) -> str:
     return ""
 
 
-def reply_rows(data: EventData | None) -> Iterator[Row]:
-    """Yield what an event records, field by field: choices, reasoning, findings, judgements."""
+def reply_rows(data: EventData | None, question: Question | None = None) -> Iterator[Row]:
+    """Yield what an event records, field by field: choices, reasoning, findings, judgements.
+
+    Args:
+        data: The data of the event.
+        question: The question of the run, whose choices an answer names by number.
+    """
     match data:
         case StartData(question=question):
             choices = question.get("choices")
@@ -130,6 +136,9 @@ def reply_rows(data: EventData | None) -> Iterator[Row]:
         case TurnData(answer=answer):
             yield from ((name.replace("_", " "), value_text(value), None) for name, value in answer.items())
         case DecisionData(answer=answer) | VoteData(answer=answer):
+            chosen = answer.get("answer")
+            if question is not None and type(chosen) is int and 0 <= chosen < len(question.choices):
+                yield "answered", question.choices[chosen], None
             yield "reasoning", str(answer.get("reasoning") or ""), None
             yield "cited evidence", cited_frames(answer.get("supporting")), None
     yield "model's reasoning", getattr(data, "reasoning_text", ""), None

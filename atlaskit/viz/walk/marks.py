@@ -101,20 +101,20 @@ class Marker:
         large = len(sheet.labels) - len(halved)
         columns, rows = squared(large, len(halved))
         places = corners(sheet.labels, halved, columns, (2, 2))
-        why: dict[str, tuple[str, str]] = {}
-        for label in sheet.labels:
-            time_s = self._findings.time_of(label)
-            if time_s is not None and any(start_s <= time_s < end_s for start_s, end_s in self._moments):
-                why[label] = "", TRUE
+        about = [(label, "", TRUE) for label in sheet.labels if self._is_true(self._findings.time_of(label))]
         if isinstance(data, ReviewData):
-            why |= dict.fromkeys(data.erased, ("erased", ERASED))
+            about += [(label, "erased", ERASED) for label in data.erased]
         if isinstance(data, DecisionData | VoteData):
-            why |= dict.fromkeys(labels_cited_by(data.answer), ("cited", ACTED))
-        for label, (text, reason) in why.items():
+            about += [(label, "cited", ACTED) for label in dict.fromkeys(labels_cited_by(data.answer))]
+        for label, text, why in about:
             if label in places:
                 left, top = places[label]
                 side = 1 if label in halved else 2
-                yield left / (2 * columns), top / (2 * rows), side / (2 * columns), side / (2 * rows), text, reason
+                yield left / (2 * columns), top / (2 * rows), side / (2 * columns), side / (2 * rows), text, why
+
+    def _is_true(self, time_s: float | None) -> bool:
+        """Return whether a time lies in a moment that holds the answer."""
+        return time_s is not None and any(start_s <= time_s < end_s for start_s, end_s in self._moments)
 
 
 def _places(view: ViewData, k: int) -> dict[int, int]:

@@ -100,7 +100,8 @@ def pictures(run: RunSource) -> Pictures:
                 found.sheet = image
     except ValueError as error:  # a baseline, a trace of other code, or a key with half a surrogate pair
         found.problem = reason(error)
-    if found.sheet is None and isinstance(run.record, Result) and run.evidence:
+    has_end = bool(run.trace.of("stop"))
+    if found.sheet is None and has_end and isinstance(run.record, Result) and run.evidence:
         sheet = run.record.sheet
         found.sheet = found.add(sheet.key, DrawnImage(sheet.size, sheet.jpeg))
     return found

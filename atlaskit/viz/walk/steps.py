@@ -80,7 +80,9 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
             "change": _change(data),
             "touches": _memory_tags(data, findings),
             "asked": plain_text(request_text(data, task), max_chars),
-            "said": _bounded([*ending, ("summary", event_summary(event), None), *reply_rows(data)], max_chars),
+            "said": _bounded(
+                [*ending, ("summary", event_summary(event), None), *reply_rows(data, run.question)], max_chars
+            ),
             "memory": _bounded([*memory_changes(data, findings), *next(totals, ())], max_chars),
             "cost": _cost(data),
         }
