@@ -1,4 +1,4 @@
-"""The exported page, and two runs side by side, in a browser: map, outlines, axes of time, regions."""
+"""The exported page, and two runs side by side, in a browser: map, outlines, axes, regions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from support.jupyter import Notebooks
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
@@ -85,7 +86,9 @@ def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, runs: tuple[
     expect(said).to_contain_text(f"answer{result.answer}, which is wrong")
     labels = [f"[{label}]" for label in result.evidence.labels]
     assert sorted(exported.locator(".saw .mark.found").all_inner_texts()) == sorted(labels), "in cells of their own"
-    whole = [mark for mark in exported.locator(".saw .mark.dead").all() if "height:25" in str(mark.get_attribute("style"))]
+    whole = [
+        mark for mark in exported.locator(".saw .mark.dead").all() if "height:25" in str(mark.get_attribute("style"))
+    ]
     covered = sum(end_s - start_s for start_s, end_s in result.dead_zones.intervals) / 37.5
     assert len(whole) == int(covered)
     exported.get_by_role("button", name="hide where the answer lies").click()
@@ -211,6 +214,38 @@ def test_two_runs_are_compared_by_region(page: Page, runs: tuple[Result, Result]
     assert seen == sorted(set(seen)) and len(seen) == 6
     status = page.locator(".beside > .controls .quiet")
     assert re.search("differ in|did not visit", status.inner_text())
+
+
+EVALUATION = """import atlaskit as ak
+from functools import partial
+folder = {folder!r}
+cache = ak.Cache(folder + "/cache")
+world = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, size=(320, 180), directory=folder)
+cases = world.cases(drawn=True)
+rows = ak.evaluate(cases, vlm=partial(ak.Oracle, miss=0.75, seed=3), cell=96, k=4, budget=ak.Budget(calls=30),
+                   cache=cache, progress=False, traces=folder + "/traces")"""
+
+
+def test_the_third_wrong_question_tells_its_right_answer_and_the_missed_frame(
+    notebooks: Notebooks, world: World, tmp_path: Path
+) -> None:
+    book = notebooks(EVALUATION.format(folder=str(tmp_path)), "ak.widgets.RunTable(rows, cases, cache=cache)")
+    table = book.output(1).locator(".runtable")
+    table.get_by_label("outcome").select_option("wrong")
+    third = table.locator("tbody tr").nth(2)
+    asked = next(question for question in world.questions if question.text in third.inner_text())
+    third.get_by_role("button").first.click()
+    walker = book.output(1).locator(".atlaskit-walk").last
+    assert asked.answer is not None
+    expect(walker.locator(".pane > .truth")).to_have_text(f"Right answer: {asked.in_words(asked.answer)}")
+    missed = walker.locator("details.moments button").filter(has_text="and not reported")
+    found = re.search(r"at depth (\d+) in cell (\d+) at step (\d+)", missed.first.inner_text())
+    assert found
+    missed.first.click()
+    expect(walker.locator(".heading")).to_have_text(re.compile(f"^Step {found[3]} "))
+    expect(walker.locator(".saw img")).to_be_visible()
+    left, top = 25 * (int(found[2]) % 4), 25 * (int(found[2]) // 4)
+    expect(walker.locator(f'.saw .mark.true[style*="left:{left}.000%;top:{top}.000%"]')).to_have_count(1)
 
 
 @pytest.mark.parametrize("width", [1100, 400])

@@ -1,4 +1,4 @@
-"""What the walkthrough tells of a run beside its steps: outlines, the truth, times, settings, words."""
+"""What the walkthrough tells of a run beside its steps: outlines, truth, times, settings, words."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_cited_and_right_frames_of_a_sheet_are_outlined(wrong: Result) -> None:
     right = [item for item in wrong.evidence if any(a <= item.timestamp_s < b for a, b in wrong.question.positions_s)]
     assert len([mark for mark in marks if mark[5] == TRUE]) == len(right) > 0
     assert {mark[4] for mark in marks if mark[5] == ACTED} == {"cited"}
-    assert all(0 <= edge and edge + side <= 1 for mark in marks for edge, side in (mark[0::2][:2], mark[1:4:2]))
+    assert all(edge >= 0 and edge + side <= 1 for mark in marks for edge, side in (mark[0::2][:2], mark[1:4:2]))
 
 
 def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(wrong: Result) -> None:
@@ -114,6 +114,13 @@ def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown
         assert f"at depth {depth} in cell {first} at step {-place}, and not reported" in text and step == -place
         missed += 1
     assert missed
+    brief = replace(wrong, question=replace(wrong.question, positions_s=((410.0, 410.001),)))
+    ((text, step),) = truth_rows(open_run(brief), FindingSteps(brief.trace))
+    deepest = max(
+        event["depth"] for event in wrong.trace.of("step") if event["interval_s"][0] <= 410 < event["interval_s"][1]
+    )
+    assert f"no frame of it was shown; the deepest grid over it is at depth {deepest} " in text and step is not None
+    assert wrong.trace.events[step]["depth"] == deepest
     unknown = replace(wrong, question=replace(wrong.question, positions_s=()))
     assert summarize(open_run(unknown))["found"] == []
 

@@ -102,8 +102,8 @@ def reply_rows(data: EventData | None, question: Question | None = None) -> Iter
         question: The question of the run, whose choices an answer names by number.
     """
     match data:
-        case StartData(question=question):
-            choices = question.get("choices")
+        case StartData():
+            choices = data.question.get("choices")
             yield "choices", "; ".join(map(str, choices)) if isinstance(choices, list) else "", None
         case AssignData(sorties=assignments):
             for number, each in enumerate(assignments):

@@ -83,7 +83,8 @@ class Marker:
             case StepData(action=action):
                 cells = [action.cell] if action.cell is not None else action.cells or []
                 labels = [f"[{item.label}]" for item in data.found]
-                texts = labels if len(labels) == len(cells) else [_WORDS.get(action.name, action.direction or "")] * len(cells)
+                word = _WORDS.get(action.name, action.direction or "")
+                texts = labels if len(labels) == len(cells) else [word] * len(cells)
                 yield from zip(cells, texts, strict=True)
             case ProbeData(scores=scores):
                 best = sorted(scores.items(), key=lambda scored: -scored[1])[:MAX_SCORED]
@@ -93,8 +94,8 @@ class Marker:
             case CiteData(found=found):
                 grid = grid_of([], self._run.duration_s, self._run.k)
                 for item in found:
-                    cells = () if grid is None else cells_over((item.timestamp_s, item.timestamp_s + 1e-6), grid)
-                    yield from ((cell, f"[{item.label}]") for cell in cells[:1])
+                    if grid is not None and grid.start_s <= item.timestamp_s < grid.end_s:
+                        yield grid.cell_at(item.timestamp_s).index, f"[{item.label}]"
 
     def _of_sheet(self, data: EventData | None, sheet: SheetData) -> Iterator[Mark]:
         halved = [label for label in sheet.halved if label in sheet.labels]

@@ -111,13 +111,14 @@ def _add_cached(found: Pictures, run: RunSource, marker: Marker) -> None:
     """Add the images that a trace names, which the cache may hold."""
     labels = [item.label for item in run.evidence]
     for index, data in enumerate(map(data_or_none, run.trace)):
+        sheet = getattr(data, "sheet", None)
         for what, key, description in _images_named_by(data):
             image = found.add(key, DrawnImage(None, _cache_reader(key, run)))
             found.add_to(index, image, description, marker.marks(data, what))
             view = view_of(data)
             if what == "view" and view is not None and not (view.path or view.dead or view.only):
                 found.map = image
-            if what == "sheet" and labels and list(data.sheet.labels) == labels:
+            if what == "sheet" and labels and isinstance(sheet, SheetData) and sheet.labels == labels:
                 found.sheet = image
 
 

@@ -45,7 +45,7 @@ def schedule(run: RunSource) -> Schedule:
 
 
 def _seconds(record: Result | Trace, data: list[EventData | None]) -> list[float] | None:
-    """Return the seconds of each event's call; None unless all calls are known and one took time."""
+    """Return the seconds of each event's call; None unless all are known and one took time."""
     if not isinstance(record, Result):
         return None
     logged = defaultdict[Any, deque[float]](deque)
@@ -78,7 +78,9 @@ def _place(trace: Trace, data: list[EventData | None], lengths: list[float]) -> 
         each.worker is not None for assigned in data if isinstance(assigned, AssignData) for each in assigned.sorties
     )
     now = 0.0  # when the Master's last event ended
-    busy = dict[int | None, float]()  # when the last event of each worker of this round ended; None: a probe beside them
+    busy = dict[
+        int | None, float
+    ]()  # when the last event of each worker of this round ended; None: a probe beside them
     for event, each, length in zip(trace, data, lengths, strict=True):
         is_beside = isinstance(each, ProbeData) and each.ahead
         if event.worker is not None or is_beside:

@@ -65,14 +65,11 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
     for event, (start, end) in zip(trace.events[:max_steps], times, strict=False):
         data = data_or_none(event)
         title = plain_text(EVENT_TITLES.get(event.kind, event.kind), 80)
-        is_step = isinstance(data, StepData)
         ending = ending_rows(run) if isinstance(data, StopData) else []
         yield {
-            "what": action_text(data.action) if is_step else title,
             "round": event.round,
             "who": _agent(event),
-            "does": data.action.name if is_step else title,
-            "verb": f"{ACTION_VERBS[data.action.name]} ({data.action.name})" if is_step else title,
+            **_action(data, title),
             "path": path_of(data),
             "time": [round(start, 3), round(end, 3)],
             "tokens": _tokens(data),
@@ -86,6 +83,14 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
             "memory": _bounded([*memory_changes(data, findings), *next(totals, ())], max_chars),
             "cost": _cost(data),
         }
+
+
+def _action(data: EventData | None, title: str) -> dict[str, str]:
+    """Return what happens in a step in words, and the name and words that a filter has for it."""
+    if not isinstance(data, StepData):
+        return {"what": title, "does": title, "verb": title}
+    action = data.action
+    return {"what": action_text(action), "does": action.name, "verb": f"{ACTION_VERBS[action.name]} ({action.name})"}
 
 
 def _spans(data: EventData | None) -> Sequence[Sequence[float]]:

@@ -36,7 +36,7 @@ class Sighting:
 
 
 def moments_of(run: RunSource) -> tuple[Span, ...]:
-    """Return the moments that hold the answer, each once, in order; none where they are not known."""
+    """Return the moments that hold the answer, each once, in order; none if they are not known."""
     known = () if run.question is None else run.question.evidence_s
     return tuple(sorted(dict.fromkeys(known)))[:MAX_MOMENTS]
 
@@ -61,7 +61,11 @@ def _row(
         return f"{span_text(moment)} is not among the evidence.", None
     seen = _deepest(moment, grids, is_exact)
     if seen is None:
-        return f"{span_text(moment)} was missed: no frame of it was shown.", None
+        over = _deepest(moment, grids, False)
+        where = (
+            f"; the deepest grid over it is at depth {over.depth} (cell {over.cell}, step {over.step})" if over else ""
+        )
+        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", over.step if over else None
     shown = "it was shown" if is_exact else "a cell that covers it was shown"
     place = f"at depth {seen.depth} in cell {seen.cell} at step {seen.step}"
     dropped = _reported(moment, run)

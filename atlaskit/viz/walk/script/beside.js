@@ -1,5 +1,6 @@
 // Two runs of one question side by side, which move together or each by itself.
-const MOVES = [["region", "by region"], ["twin", "by round and agent"], ["step", "step by step"], ["", "independently"]];
+const MOVES = [["region", "by region"], ["twin", "by round and agent"], ["step", "step by step"],
+  ["", "independently"]];
 
 // What two steps are compared by.
 const COMPARED = {
@@ -66,7 +67,8 @@ class SideBySide {
 
   // The node of the other run's tree for the region of a step: the same region, else the nearest that contains it.
   nodeOfTwin(side, step) {
-    const { path } = this.panes[side].steps[step], [own, other] = [side, 1 - side].map((each) => this.panes[each].regions);
+    const { path } = this.panes[side].steps[step];
+    const [own, other] = [side, 1 - side].map((each) => this.panes[each].regions);
     if (!path) return null;
     const visited = (node) => node && node.steps.length > 0;
     if (this.table.isSameGrid()) {
@@ -150,9 +152,9 @@ class SideBySide {
   // Whether the second run does not have a step of the first, or has it otherwise.
   isDifferent(step) {
     const [one, other] = this.panes.map((each) => each.steps);
-    if (this.isByRegion && one[step].path && !this.twinInRegion(0, step)?.isSame) return true;
-    if (!(this.isByRegion && one[step].path) && !this.maps[1].steps.has(this.maps[0].names[step].join("/"))) return true;
-    return differences(one[step], other[this.twin(0, step)], this.compared(one[step])).length > 0;
+    const exists = this.isByRegion && one[step].path ? this.twinInRegion(0, step)?.isSame
+      : this.maps[1].steps.has(this.maps[0].names[step].join("/"));
+    return !exists || differences(one[step], other[this.twin(0, step)], this.compared(one[step])).length > 0;
   }
 
   // Shows the next step of the first run that the second does not have, or has otherwise.

@@ -1,6 +1,7 @@
 // What two runs did in each region: a table below them, from which both go to a region.
 const MAX_COMPARED = 200; // rows that are shown
-const VISITS = [["", "All regions"], ["both", "Visited by both"], ["0", "Only by the first"], ["1", "Only by the second"]];
+const VISITS = [["", "All regions"], ["both", "Visited by both"],
+  ["0", "Only by the first"], ["1", "Only by the second"]];
 
 // Compares paths by the numbers of their cells, a region before those inside it.
 function pathOrder(one, other) {
@@ -53,13 +54,15 @@ class RegionTable {
 
   row(pair) {
     const { region } = pair[0] ?? pair[1];
-    const names = region.path.length > 1 ? `${region.told}, in cell ${region.path.slice(0, -1).join(", cell ")}` : region.told;
-    return element("tr", {}, element("th", { scope: "row" }, names), ...pair.map((node, side) => {
+    const around = region.path.slice(0, -1).filter((cell) => cell >= 0).map((cell) => `, in cell ${cell}`).reverse();
+    const name = region.told + around.join("");
+    return element("tr", {}, element("th", { scope: "row" }, name), ...pair.map((node, side) => {
       if (!node) return element("td", { class: "quiet" }, "not visited");
       const count = node.steps.length, found = node.region.holds || "nothing found";
-      return element("td", {}, button(`${count} step${count === 1 ? "" : "s"}`, { class: "link",
-        "aria-label": `show ${region.told} in the ${side ? "second" : "first"} run` }, () => this.onPick(side, node.steps[0])),
-      ` · ${found}`);
+      const title = `show ${name} in the ${side ? "second" : "first"} run`;
+      const show = button(`${count} step${count === 1 ? "" : "s"}`, { class: "link", "aria-label": title },
+        () => this.onPick(side, node.steps[0]));
+      return element("td", {}, show, ` · ${found}`);
     }));
   }
 }

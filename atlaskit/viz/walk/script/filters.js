@@ -8,7 +8,8 @@ function inOrder(one, other) {
 function offerInOrder(select, value, label) {
   const [, ...others] = select.options;
   if (others.some((option) => option.value === value)) return;
-  select.insertBefore(element("option", { value }, label), others.find((each) => inOrder(label, each.label) < 0) ?? null);
+  const next = others.find((each) => inOrder(label, each.label) < 0);
+  select.insertBefore(element("option", { value }, label), next ?? null);
 }
 
 // Selects the steps that are shown: by agent, by action, and by what they change in memory.

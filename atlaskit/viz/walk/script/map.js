@@ -64,8 +64,8 @@ class RunMap {
     marks.push(...this.marksOver(sent.slice(0, this.cells), "acted"));
     const share = dead.reduce((sum, [start, end]) => sum + end - start, 0) / this.run.duration_s;
     const labels = [...evidence.keys()].map((label) => `[${label}]`).join(", ") || "none";
-    const text = `The map: the whole video at this step. Evidence: ${labels}. Ruled out (black): ${Math.round(100 * share)} %.`;
-    return { text, marks };
+    const ruledOut = `Ruled out (black): ${Math.round(100 * share)} %.`;
+    return { text: `The map: the whole video at this step. Evidence: ${labels}. ${ruledOut}`, marks };
   }
 
   cellOf(time) {
@@ -86,7 +86,8 @@ class RunMap {
         texts.set(cell, [...(texts.get(cell) ?? []), text].filter(Boolean));
       }
     }
-    return [...texts].map(([cell, all]) => this.box(cell, all.slice(0, MAX_NAMED).map((text) => `worker ${text}`).join(", "), why));
+    const named = (all) => all.slice(0, MAX_NAMED).map((text) => `worker ${text}`).join(", ");
+    return [...texts].map(([cell, all]) => this.box(cell, named(all), why));
   }
 
   evidenceMarks(evidence) {

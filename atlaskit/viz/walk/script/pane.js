@@ -1,6 +1,7 @@
 // The steps of one run. `source.picture(number)` returns the address of an image or a promise of it;
 // `source.look(now, next)` receives the images that are shown, and those likely to be shown next.
 const SPEEDS = [["1600", "×1"], ["800", "×2"], ["400", "×4"], ["3200", "×½"]]; // milliseconds per step
+const MOMENTS_OPEN = 8; // a longer list of moments is folded
 const RETRY_MS = 200; // until a step whose images have not arrived is checked again
 
 class Pane {
@@ -37,7 +38,8 @@ class Pane {
     this.larger = button("larger images", { "aria-pressed": "false" }, () => {
       this.larger.setAttribute("aria-pressed", String(this.view.box.classList.toggle("large")));
     });
-    this.truth = button("hide where the answer lies", { "aria-pressed": "false", hidden: !this.run.moments.length }, () => {
+    const isUnknown = !this.run.moments.length;
+    this.truth = button("hide where the answer lies", { "aria-pressed": "false", hidden: isUnknown }, () => {
       this.truth.setAttribute("aria-pressed", String(this.box.classList.toggle("without-truth")));
     });
     this.slider = element("input", { type: "range", min: 0, value: 0, "aria-label": "step" });
@@ -51,10 +53,11 @@ class Pane {
       element("p", { class: "answer", hidden: !run.answer }, run.answer),
       element("p", { class: "truth", hidden: !run.truth }, run.truth),
       ...run.notes.map((note) => element("p", { class: "note" }, note)),
+      this.folded("moments", "Where the answer lies, and whether it was found", this.list(run.found, ""),
+        run.found.length <= MOMENTS_OPEN),
       element("div", { class: "controls", role: "group", "aria-label": "Steps" },
         this.previous, this.player, this.slider, this.next, this.speed.box, this.larger, this.truth),
       this.filters.box, this.time.box, this.video.box, this.heading, this.view.box,
-      this.folded("moments", "Where the answer lies, and whether it was found", this.list(run.found, ""), run.found.length),
       this.folded("regions", "Explored regions by depth", this.regions.box, run.regions.length > 1),
       this.folded("evidence", "Evidence and the steps that found it",
         this.list(run.evidence, "The run collected no evidence."), true),
@@ -70,7 +73,8 @@ class Pane {
   // Lines of text, each of which leads to a step; null for none without a text to say so.
   list(rows, none) {
     if (!rows.length) return none ? element("p", {}, none) : null;
-    return element("ul", {}, ...rows.map(([text, step]) => element("li", {}, step === null ? text : this.link(step, text))));
+    const line = ([text, step]) => element("li", {}, step === null ? text : this.link(step, text));
+    return element("ul", {}, ...rows.map(line));
   }
 
   describe(step) {
@@ -95,7 +99,7 @@ class Pane {
       this.filters.learn(step);
     }
     this.isComplete = isLast;
-    this.time.draw();
+    if (isLast || this.steps.length >= 2 * this.time.drawn) this.time.draw(); // not at each of many batches
     this.selectSteps();
     if (isFirst) this.show(0);
   }

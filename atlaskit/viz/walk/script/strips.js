@@ -2,8 +2,9 @@
 // the running tokens. The video: where the answer lies, evidence, dead zones, and what the shown step looks at.
 const WIDTH = 1000, LANE = 16; // units of the drawings, which are stretched to the width of the pane
 const MAX_LANES = 16; // workers with a lane of their own
+const MAX_TOLD = 12; // intervals of one lane that its description names
 const MAX_POINTS = 500; // points of the line of tokens
-const OTHERS = "other workers";
+const OTHERS = "other workers", FINDS = "finds evidence";
 
 function shape(name, attributes = {}, ...children) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -29,14 +30,14 @@ function strip(names, drawing, height, ends) {
   drawing.setAttribute("preserveAspectRatio", "none");
   drawing.setAttribute("aria-hidden", "true");
   drawing.style.height = `${height}px`;
-  return [element("div", { class: "lanes" }, ...labels),
-    element("div", { class: "drawn" }, drawing, element("div", { class: "ends quiet" }, ...ends.map((end) => element("span", {}, end))))];
+  const below = element("div", { class: "ends quiet" }, ...ends.map((end) => element("span", {}, end)));
+  return [element("div", { class: "lanes" }, ...labels), element("div", { class: "drawn" }, drawing, below)];
 }
 
 class RunStrip {
   // `describe(step)` names a step; `onPick(step)` shows it.
   constructor(run, steps, describe, onPick) {
-    Object.assign(this, { run, steps, describe, onPick, now: 0, lanes: [] });
+    Object.assign(this, { run, steps, describe, onPick, now: 0, lanes: [], drawn: 0 });
     this.end = run.clock.end || 1;
     this.cursor = shape("path", { class: "now" });
     this.box = element("div", { class: "strip run", role: "slider", tabindex: 0, "aria-label": "time of the run",
@@ -50,22 +51,30 @@ class RunStrip {
     return this.ownLanes.has(who) ? who : OTHERS;
   }
 
+  placeOf(step) {
+    return step.time.map((time) => (WIDTH * time) / this.end);
+  }
+
   // Draws all steps that have arrived: one path for each lane, whatever their number.
   draw() {
-    const workers = [...new Set(this.steps.map(({ who }) => who))].filter((who) => who.startsWith("Worker ")).sort(inOrder);
+    const agents = [...new Set(this.steps.map(({ who }) => who))];
+    const workers = agents.filter((who) => who.startsWith("Worker ")).sort(inOrder);
+    this.drawn = this.steps.length;
     this.ownLanes = new Set(workers.slice(0, MAX_LANES));
     this.lanes = ["Master", ...this.ownLanes, ...(workers.length > MAX_LANES ? [OTHERS] : [])];
     const paths = this.lanes.map(() => ({ all: [], finds: [] }));
-    const drawn = new Set();
+    const drawn = new Set(); // bars that would look the same are drawn once
     for (const step of this.steps) {
-      const lane = this.lanes.indexOf(this.laneOf(step.who)), [from, to] = step.time.map((time) => (WIDTH * time) / this.end);
-      const finds = step.touches.includes("finds evidence"), name = `${lane}/${finds}/${Math.round(2 * from)}/${Math.round(2 * to)}`;
-      if (!drawn.has(name)) paths[lane][finds ? "finds" : "all"].push(bar(from, to - 1, lane * LANE + 3, LANE - 6));
+      const lane = this.lanes.indexOf(this.laneOf(step.who)), kind = step.touches.includes(FINDS) ? "finds" : "all";
+      const [from, to] = this.placeOf(step);
+      const name = [lane, kind, Math.round(2 * from), Math.round(2 * to)].join("/");
+      if (!drawn.has(name)) paths[lane][kind].push(bar(from, to - 1, lane * LANE + 3, LANE - 6));
       drawn.add(name);
     }
     const height = (this.lanes.length + 1.5) * LANE;
-    const drawing = shape("svg", {}, ...paths.flatMap(({ all, finds }) => [shape("path", { class: "work", d: all.join("") }),
-      shape("path", { class: "finds", d: finds.join("") })]), this.tokenLine(height), this.cursor);
+    const bars = paths.flatMap(({ all, finds }) => [shape("path", { class: "work", d: all.join("") }),
+      shape("path", { class: "finds", d: finds.join("") })]);
+    const drawing = shape("svg", {}, ...bars, this.tokenLine(height), this.cursor);
     const { isInSeconds } = this.run.clock, total = this.total.toLocaleString("en");
     const unit = isInSeconds ? "seconds of model calls, without the time between them"
       : "steps in their order: the record holds no times";
@@ -96,7 +105,8 @@ class RunStrip {
     this.now = step;
     const data = this.steps[step];
     if (!data || !this.lanes.length) return;
-    const lane = this.lanes.indexOf(this.laneOf(data.who)), [from, to] = data.time.map((time) => (WIDTH * time) / this.end);
+    const lane = Math.max(0, this.lanes.indexOf(this.laneOf(data.who)));
+    const [from, to] = this.placeOf(data);
     const height = (this.lanes.length + 1.5) * LANE, line = `M${from.toFixed(1)} 0V${height}`;
     this.cursor.setAttribute("d", line + bar(from, Math.max(to, from + 4), lane * LANE + 1, LANE - 2));
     this.box.setAttribute("aria-valuenow", step);
@@ -126,7 +136,8 @@ class RunStrip {
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || !this.steps.length) return;
     const { who, time } = this.steps[this.now], lane = this.lanes.indexOf(this.laneOf(who));
-    const own = this.steps.map((_, step) => step).filter((step) => this.laneOf(this.steps[step].who) === this.lanes[lane]);
+    const isOwn = (step) => this.laneOf(this.steps[step].who) === this.lanes[lane];
+    const own = this.steps.map((_, step) => step).filter(isOwn);
     const beside = (by) => {
       const to = lane + by;
       return to < 0 || to >= this.lanes.length ? null : this.nearest(to, time[0]);
@@ -156,13 +167,19 @@ class VideoStrip {
   show(step, data) {
     const { run } = this, end = run.duration_s, { evidence, dead } = this.memory.at(step);
     if (!end) return;
-    const lanes = [["answer lies here", "truth", run.moments], ["evidence", "finds", [...evidence.values()].map((time) => [time, time])],
-      ["ruled out", "dead", dead], ["this step", "work", data.spans]].filter(([name]) => run.moments.length || name !== "answer lies here");
-    const paths = lanes.map(([, why, spans], lane) => shape("path", { class: why,
-      d: spans.map(([from, to]) => bar((WIDTH * from) / end, Math.max((WIDTH * to) / end, (WIDTH * from) / end + 3), lane * LANE + 3, LANE - 6)).join("") }));
+    const points = [...evidence.values()].map((time) => [time, time]);
+    const lanes = [["evidence", "finds", points], ["ruled out", "dead", dead], ["this step", "work", data.spans]];
+    if (run.moments.length) lanes.unshift(["answer lies here", "truth", run.moments]);
+    const barOf = (lane) => ([from, to]) => {
+      const [left, right] = [from, to].map((time) => (WIDTH * time) / end);
+      return bar(left, Math.max(right, left + 3), lane * LANE + 3, LANE - 6);
+    };
+    const paths = lanes.map(([, why, spans], lane) =>
+      shape("path", { class: why, d: spans.map(barOf(lane)).join("") }));
     this.box.replaceChildren(...strip(lanes.map(([name]) => name), shape("svg", {}, ...paths), lanes.length * LANE,
       [clockText(0), "time of the video", clockText(end)]));
-    const told = (spans) => spans.slice(0, 12).map(([from, to]) => `${clockText(from)} to ${clockText(to)}`).join(", ") || "none";
-    this.box.setAttribute("aria-label", "Time of the video. " + lanes.map(([name, , spans]) => `${name}: ${told(spans)}`).join("; "));
+    const told = (spans) => spans.slice(0, MAX_TOLD).map(([from, to]) => `${clockText(from)} to ${clockText(to)}`);
+    const all = lanes.map(([name, , spans]) => `${name}: ${told(spans).join(", ") || "none"}`);
+    this.box.setAttribute("aria-label", `Time of the video. ${all.join("; ")}`);
   }
 }
