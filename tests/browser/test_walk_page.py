@@ -113,7 +113,7 @@ def test_the_missed_moment_leads_to_where_it_was_shown(exported: Page) -> None:
 
 def test_the_axis_of_the_run_leads_to_steps_by_mouse_and_keys(exported: Page, runs: tuple[Result, Result]) -> None:
     steps, axis = data_of(runs[0])["steps"], exported.get_by_role("slider", name="time of the run")
-    expect(axis).to_contain_text("steps in their order: the record holds no times")
+    expect(axis).to_contain_text("steps in their order: no times are known")
     total = sum(step["tokens"] for step in steps)
     lanes = axis.locator(".lanes span").all_inner_texts()
     assert lanes == ["Master", "Worker 0", "Worker 1", "Worker 2", f"{total:,} tokens"]

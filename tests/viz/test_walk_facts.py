@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -91,7 +92,9 @@ def test_cited_and_right_frames_of_a_sheet_are_outlined(wrong: Result) -> None:
     assert all(edge >= 0 and edge + side <= 1 for mark in marks for edge, side in (mark[0::2][:2], mark[1:4:2]))
 
 
-def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(wrong: Result) -> None:
+def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(
+    world: World, shared_cache: Cache, wrong: Result
+) -> None:
     run = open_run(wrong)
     rows = truth_rows(run, FindingSteps(run.trace))
     assert [text.split(" was ")[0] for text, _ in rows] and len(rows) == len(wrong.question.positions_s)
@@ -121,6 +124,8 @@ def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown
     )
     assert f"no frame of it was shown; the deepest grid over it is at depth {deepest} " in text and step is not None
     assert wrong.trace.events[step]["depth"] == deepest
+    uniform = baselines.uniform(world.drawn, wrong.question, vlm=Oracle(world), cache=shared_cache)
+    assert summarize(open_run(uniform))["found"] == [], "a method without evidence and grids misses no moment"
     unknown = replace(wrong, question=replace(wrong.question, positions_s=()))
     assert summarize(open_run(unknown))["found"] == []
 

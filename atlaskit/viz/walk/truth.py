@@ -42,9 +42,14 @@ def moments_of(run: RunSource) -> tuple[Span, ...]:
 
 
 def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
-    """Return what became of each moment that holds the answer."""
+    """Return what became of each moment that holds the answer.
+
+    There is nothing to tell of a method that keeps no evidence and shows no grid.
+    """
     moments = moments_of(run)
     grids = list(_grids(run)) if moments else []
+    if not grids and not run.evidence:
+        return []
     start = start_of(run.trace)
     is_exact = start is not None and start.settings.get("sampling", "midpoint") == "midpoint"
     return [_row(moment, run, findings, grids, is_exact) for moment in moments]

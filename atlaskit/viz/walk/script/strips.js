@@ -77,7 +77,7 @@ class RunStrip {
     const drawing = shape("svg", {}, ...bars, this.tokenLine(height), this.cursor);
     const { isInSeconds } = this.run.clock, total = this.total.toLocaleString("en");
     const unit = isInSeconds ? "seconds of model calls, without the time between them"
-      : "steps in their order: the record holds no times";
+      : "steps in their order: no times are known";
     this.box.replaceChildren(...strip([...this.lanes, `${total} tokens`], drawing, height,
       ["0", unit, isInSeconds ? `${this.end.toFixed(1)} s` : `${Math.round(this.end)}`]));
     this.mark(this.now);
