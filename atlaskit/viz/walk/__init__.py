@@ -69,11 +69,16 @@ def html(result: Result) -> str:
     """
     run, script = open_run(result), assets.script(*assets.PAGE)
     found = pictures(run)
-    images, images_by_event = _embed(found)
-    all_steps = [{**step, "saw": images_by_event.get(index, [])} for index, step in enumerate(steps.steps(run))]
+    images, images_by_event, index_of = _embed(found)
+    all_steps = [
+        {**step, "saw": images_by_event.get(index, []), "marks": found.marks.get(index, [])}
+        for index, step in enumerate(steps.steps(run))
+    ]
     summary = summarize(run)
+    summary |= {"map": index_of.get(found.map), "sheet": index_of.get(found.sheet)}
     if found.problem:
         summary["notes"].insert(0, plain_text(f"Images are missing: {found.problem}", 600))
+    told = (summary["answer"], summary["truth"], *summary["notes"])
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(assets.page_template()).substitute(
         policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
@@ -81,7 +86,7 @@ def html(result: Result) -> str:
         title=escape(plain_text(result.question.text, 100)),
         style=assets.style("page", "walk"),
         question=untrusted(result.question.text, 2_000),
-        answer="".join(tag("p", untrusted(text, 2_000)) for text in (summary["answer"], *summary["notes"])),
+        answer="".join(tag("p", untrusted(text, 2_000)) for text in told if text),
         summary=guarded("The result", lambda: result_html(result)),
         run=_embedded_json({"run": summary, "steps": all_steps, "pictures": images}),
         script=script,
@@ -93,13 +98,18 @@ def _embedded_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_UNSAFE)
 
 
-def _embed(found: Pictures) -> tuple[list[str], dict[int, EventImages]]:
-    """Return each image once, as a data URI, and the images of each event by its index."""
+def _embed(found: Pictures) -> tuple[list[str], dict[int, EventImages], dict[int | None, int]]:
+    """Return each image once, as a data URI; the images of each event by its index; their indices.
+
+    The map and the last sheet come first: a page of a long run has no place for all images.
+    """
     max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
-    uris, uri_of, failures = list[str](), dict[int, int](), dict[int, str]()
-    for number, drawn in enumerate(found.images):
+    uris, uri_of, failures = list[str](), dict[int | None, int](), dict[int, str]()
+    order = sorted(range(len(found.images)), key=lambda number: number not in (found.map, found.sheet))
+    for place, number in enumerate(order):
+        drawn = found.images[number]
         try:
-            if number >= MAX_IMAGES:
+            if place >= MAX_IMAGES:
                 raise InputError(f"The page already holds {MAX_IMAGES} images, the most it can.")
             jpeg = drawn.jpeg(MAX_WIDTH_PX, max_bytes)
         except AtlasError as error:
@@ -112,7 +122,7 @@ def _embed(found: Pictures) -> tuple[list[str], dict[int, EventImages]]:
         text = plain_text(description + failures.get(number, ""), 1_000)
         return uri_of.get(number), text, found.images[number].size
 
-    return uris, {index: [entry(*each) for each in shown] for index, shown in found.by_event.items()}
+    return uris, {index: [entry(*each) for each in shown] for index, shown in found.by_event.items()}, uri_of
 
 
 def __dir__() -> list[str]:

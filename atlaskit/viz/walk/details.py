@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.notation import clock
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.runs.events import (
     AssignData,
@@ -17,6 +18,7 @@ from atlaskit.runs.events import (
     FailureData,
     HintData,
     ProbeData,
+    ReopenData,
     ReportData,
     ReviewData,
     ScoutData,
@@ -27,10 +29,12 @@ from atlaskit.runs.events import (
     VoteData,
 )
 from atlaskit.runs.replay import memories
+from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.phrases import counted, percent, spans_text, value_text
 from atlaskit.viz.html.reprs.result import cited_frames
 from atlaskit.viz.walk.findings import FindingSteps
-from atlaskit.viz.walk.source import RunSource
+from atlaskit.viz.walk.phrasing import STOP_WORDS
+from atlaskit.viz.walk.source import RunSource, start_of
 
 MAX_ROWS = 64
 """Most rows of one part of a step, and most labels in one row."""
@@ -76,6 +80,8 @@ def request_text(data: EventData | None, task: str) -> str:
         case ReviewData(sheet=sheet):
             frames = counted(len(sheet.labels), "frame")
             return f"Judge whether the evidence ({frames}) suffices, what to erase, and where to look next."
+        case VoteData():
+            return "Answer the question, as one vote of several."
         case DecisionData(sheet=sheet):
             return f"Answer the question{' from the evidence frames' if sheet else ''}."
         case CaptionData(interval_s=span):
@@ -88,11 +94,17 @@ def request_text(data: EventData | None, task: str) -> str:
     return ""
 
 
-def reply_rows(data: EventData | None) -> Iterator[Row]:
-    """Yield what an event records, field by field: settings, reasoning, findings, judgements."""
+def reply_rows(data: EventData | None, question: Question | None = None) -> Iterator[Row]:
+    """Yield what an event records, field by field: choices, reasoning, findings, judgements.
+
+    Args:
+        data: The data of the event.
+        question: The question of the run, whose choices an answer names by number.
+    """
     match data:
-        case StartData(settings=settings):
-            yield from ((str(name), str(value), None) for name, value in settings.items())
+        case StartData():
+            choices = data.question.get("choices")
+            yield "choices", "; ".join(map(str, choices)) if isinstance(choices, list) else "", None
         case AssignData(sorties=assignments):
             for number, each in enumerate(assignments):
                 text = f"{spans_text([each.interval_s])}, {each.traversal}, at most {counted(each.calls, 'call')}"
@@ -103,22 +115,34 @@ def reply_rows(data: EventData | None) -> Iterator[Row]:
             yield from (("found", _item_text(item), None) for item in data.found)
             yield "marked", f"{counted(len(data.marked), 'region')} as promising" if data.marked else "", None
             yield "hints", _hints_text(data.hints), None
+            yield "then", "the worker leaves its region" if data.then else "", None
+        case ReportData(stop=stop, is_open=is_open):
+            yield "it ended because", STOP_WORDS[stop], None
+            yield "region", "not explored to the end" if is_open else "explored to the end", None
+        case ReopenData(paths=paths):
+            yield "opened again", _paths_text(paths), None
         case ScoutData(scout=scout, hints=hints, note=note):
             yield f"hints of {scout}", _hints_text(hints) or note, None
         case ProbeData():
             yield "reasoning", data.reasoning, None
+            yield "meanwhile", "workers explore: the next round is scored ahead" if data.ahead else "", None
         case ReviewData():
             yield "reasoning", data.reasoning, None
             for judged in data.choices:
                 sides = (cited_frames(judged.get(side)) or "none" for side in ("supporting", "contradicting"))
                 yield f"choice {judged.get('choice')}", "supporting: {}; contradicting: {}".format(*sides), None
             yield "sufficient", "yes" if data.sufficient else "no", None
+            yield "to look at next", _paths_text(data.queued), None
         case TurnData(answer=answer):
             yield from ((name.replace("_", " "), value_text(value), None) for name, value in answer.items())
         case DecisionData(answer=answer) | VoteData(answer=answer):
+            chosen = answer.get("answer")
+            if question is not None and type(chosen) is int and 0 <= chosen < len(question.choices):
+                yield "answered", question.choices[chosen], None
             yield "reasoning", str(answer.get("reasoning") or ""), None
             yield "cited evidence", cited_frames(answer.get("supporting")), None
     yield "model's reasoning", getattr(data, "reasoning_text", ""), None
+    yield "answered by another model", getattr(data, "answered_by", ""), None
 
 
 def memory_changes(data: EventData | None, findings: FindingSteps) -> Iterator[Row]:
@@ -130,6 +154,21 @@ def memory_changes(data: EventData | None, findings: FindingSteps) -> Iterator[R
         yield from (("M+ erased", f"[{label}]", findings.of_label(label)) for label in data.erased)
     if isinstance(data, ReportData | ReviewData) and data.dead_s:
         yield "M− added", spans_text(data.dead_s), None
+    if isinstance(data, ReopenData):
+        yield "M− removed", f"{counted(len(data.paths), 'region')} that had been ruled out", None
+
+
+def ending_rows(run: RunSource) -> list[Row]:
+    """Return how a run ended: answer and truth in words, and the evidence or what it rests on."""
+    question, start = run.question, start_of(run.trace)
+    truth = "" if question is None or question.answer is None else question.in_words(question.answer)
+    labels = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in run.evidence[:MAX_ROWS])
+    nothing = "none" if run.answer is None else rests_on(start.settings.get("method") if start else None)
+    return [
+        ("answer", f"{'none' if run.answer is None else run.answer}{verdict(run.is_right)}", None),
+        ("right answer", truth, None),
+        ("evidence", labels or nothing, None),
+    ]
 
 
 def memory_totals(run: RunSource) -> Iterator[tuple[Row, Row]]:
@@ -148,6 +187,12 @@ def _covered_text(dead_zones: DeadZones, run: RunSource) -> str:
     if run.within is not None:
         return f"{percent(dead_zones.coverage(*run.within))} of the {run.scope}"
     return f"{sum(end_s - start_s for start_s, end_s in dead_zones.intervals):,.1f} s"
+
+
+def _paths_text(paths: list[list[int]]) -> str:
+    """Return regions by the cells that lead to them: "cell 3; cell 14 of cell 2"."""
+    named = [" of ".join(f"cell {cell}" for cell in reversed(path)) or "the whole video" for path in paths[:MAX_ROWS]]
+    return "; ".join(named)
 
 
 def _hints_text(hints: list[HintData]) -> str:

@@ -28,7 +28,11 @@ class FindingSteps:
 
     def of_label(self, label: str) -> int | None:
         """Return the same for the frame with a label in M+."""
-        return self.of(self._times_s.get(label))
+        return self.of(self.time_of(label))
+
+    def time_of(self, label: str) -> float | None:
+        """Return the time of the frame with a label in M+, in seconds; None if there is none."""
+        return self._times_s.get(label)
 
     def labels_at(self, time_s: float) -> list[str]:
         """Return all labels that the frame at a time has had in M+."""

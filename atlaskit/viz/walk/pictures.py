@@ -20,10 +20,14 @@ from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs import replay
 from atlaskit.runs.events import EventData, SheetData, ShownData, StepData, ViewData
+from atlaskit.runs.result import Result
+from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text, shrink_jpeg
 from atlaskit.viz.html.phrases import counted, spans_text
 from atlaskit.viz.html.reprs.images import view_caption
+from atlaskit.viz.walk.marks import Mark, Marker
 from atlaskit.viz.walk.source import RunSource, data_or_none
+from atlaskit.viz.walk.truth import view_of
 
 Size = tuple[int, int]
 """(width, height) in pixels."""
@@ -37,6 +41,8 @@ class DrawnImage:
     """None where the size is not known before the image is drawn."""
     draw: Callable[[], bytes]
     """Returns the image as a JPEG."""
+    filled: tuple[float, float] = (1.0, 1.0)
+    """The share of the width and of the height that cells fill; the rest rounds a native image."""
 
     def jpeg(self, max_width_px: int, max_bytes: int) -> bytes:
         """Return the image within both limits; raise AtlasError if it cannot be drawn or read."""
@@ -53,33 +59,82 @@ class Pictures:
     images: list[DrawnImage] = field(default_factory=list)
     by_event: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
     """For the index of each event, its images: the index in `images`, and a description."""
+    marks: dict[int, list[list[Mark]]] = field(default_factory=dict)
+    """For the index of each event, the outlines of each of its images."""
+    map: int | None = None
+    """The image of the root grid, without dead cells; None if it is not known."""
+    sheet: int | None = None
+    """The image of the evidence at the end; None if there is none."""
     problem: str = ""
     """Why some images are missing, in a sentence; empty if none is."""
     _indices: dict[str, int] = field(default_factory=dict)
 
-    def add(self, event: int, key: str, drawn: DrawnImage, description: str) -> None:
-        """Add an image to an event, given by its index; images of one cache key are one."""
+    def add(self, key: str, drawn: DrawnImage) -> int:
+        """Return the index of an image; images of one cache key are one."""
         if key not in self._indices:
             self._indices[key] = len(self.images)
             self.images.append(drawn)
-        self.by_event.setdefault(event, []).append((self._indices[key], plain_text(description, 1_000)))
+        return self._indices[key]
+
+    def add_to(self, event: int, image: int, description: str, marks: list[Mark]) -> None:
+        """Add an image to an event, both given by their indices."""
+        self.by_event.setdefault(event, []).append((image, plain_text(description, 1_000)))
+        self.marks.setdefault(event, []).append(marks)
 
 
 def pictures(run: RunSource) -> Pictures:
     """Return the images that a run showed; none is drawn yet."""
-    found = Pictures()
+    found, marker, labels = Pictures(), Marker(run), [item.label for item in run.evidence]
     if run.video is None:
-        for index, data in enumerate(map(data_or_none, run.trace)):
-            for key, description in _images_named_by(data):
-                found.add(index, key, DrawnImage(None, _cache_reader(key, run)), description)
+        _add_cached(found, run, marker)
         return found
     try:
+        found.map = _root(found, run, run.video)
         for shown in replay.pictures(run.trace, run.video, run.cache):
             picture = shown.picture
-            found.add(shown.place, picture.key, DrawnImage(picture.size, picture.jpeg), _description(picture))
+            filled = _filled(picture) if isinstance(picture, View) else (1.0, 1.0)
+            image = found.add(picture.key, DrawnImage(picture.size, picture.jpeg, filled))
+            marks = marker.marks(data_or_none(shown.event), shown.what, filled)
+            found.add_to(shown.place, image, _description(picture), marks)
+            if labels and isinstance(picture, Sheet) and list(picture.scratchpad.labels) == labels:
+                found.sheet = image
     except ValueError as error:  # a baseline, a trace of other code, or a key with half a surrogate pair
         found.problem = reason(error)
+    has_end = bool(run.trace.of("stop"))
+    if found.sheet is None and has_end and isinstance(run.record, Result) and run.evidence:
+        sheet = run.record.sheet
+        found.sheet = found.add(sheet.key, DrawnImage(sheet.size, sheet.jpeg))
     return found
+
+
+def _add_cached(found: Pictures, run: RunSource, marker: Marker) -> None:
+    """Add the images that a trace names, which the cache may hold."""
+    labels = [item.label for item in run.evidence]
+    for index, data in enumerate(map(data_or_none, run.trace)):
+        sheet = getattr(data, "sheet", None)
+        for what, key, description in _images_named_by(data):
+            image = found.add(key, DrawnImage(None, _cache_reader(key, run)))
+            found.add_to(index, image, description, marker.marks(data, what))
+            view = view_of(data)
+            if what == "view" and view is not None and not (view.path or view.dead or view.only):
+                found.map = image
+            if what == "sheet" and labels and isinstance(sheet, SheetData) and sheet.labels == labels:
+                found.sheet = image
+
+
+def _root(found: Pictures, run: RunSource, video: Video) -> int | None:
+    """Add the image of the root grid, without dead cells; None for a run without grids."""
+    if run.k is None:
+        return None
+    atlas = replay.atlas_of(run.trace, video, run.cache)
+    view = atlas.observe(atlas.start()).view
+    return found.add(view.key, DrawnImage(view.size, view.jpeg, _filled(view)))
+
+
+def _filled(view: View) -> tuple[float, float]:
+    """Return the share of an image's width and height that the cells of a view fill."""
+    (columns, rows), (width, height) = view.shape, view.cell_size
+    return columns * width / view.size[0], rows * height / view.size[1]
 
 
 def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:
@@ -95,17 +150,17 @@ def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:
     return read
 
 
-def _images_named_by(data: EventData | None) -> Iterator[tuple[str, str]]:
-    """Yield the key and the description of each image that an event names."""
+def _images_named_by(data: EventData | None) -> Iterator[tuple[str, str, str]]:
+    """Yield each image that an event names: the field that records it, its key, a description."""
     view, shown, sheet = (getattr(data, name, None) for name in ("view", "shown", "sheet"))
     if isinstance(view, ViewData):
-        yield view.key, _view_description(data, view)
+        yield "view", view.key, _view_description(data, view)
     if isinstance(shown, ShownData) and isinstance(data, StepData):
         action = data.action
         subjects = {"Zoom": "The frame", "Investigate": f"The time {action.direction} the frame"}
-        yield shown.key, f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}."
+        yield "shown", shown.key, f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}."
     if isinstance(sheet, SheetData):
-        yield sheet.key, sheet_description(sheet.labels)
+        yield "sheet", sheet.key, sheet_description(sheet.labels)
 
 
 def _view_description(data: EventData | None, view: ViewData) -> str:

@@ -43,7 +43,8 @@ def regions(run: RunSource, max_regions: int = MAX_REGIONS) -> list[dict[str, An
     """Return the regions that were seen or assigned, and their ancestors.
 
     Parents come first, then regions in order of time. Each has its `path`, a description (`told`),
-    and what the run found there (`holds`): evidence, a dead zone, or an empty string.
+    its interval in seconds (`span`; None where it is not known), and what the run found there
+    (`holds`): evidence, a dead zone, or an empty string.
     """
     paths = set[Path]()
     for data in map(data_or_none, run.trace):
@@ -69,29 +70,38 @@ def _dead_zones(run: RunSource) -> DeadZones:
         return DeadZones()
 
 
-def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, str]:
+def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, Any]:
     name = f"whole {run.scope}"
     if path:
         name = "between its frames" if path[-1] == BETWEEN else f"cell {path[-1]:,}"
-    if run.k is None or run.within is None:
-        return {"told": name, "holds": ""}
-    try:
-        grid = _grid(path, run.within, run.k)
-    except InputError:  # the path names a cell that does not exist
-        return {"told": name, "holds": ""}
+    grid = grid_of(path, run.within, run.k)
+    if grid is None:
+        return {"told": name, "holds": "", "span": None}
     count = sum(grid.start_s <= item.timestamp_s < grid.end_s for item in run.evidence)
     holds = f"{counted(count, 'frame')} of evidence" if count else ""
     if not count and dead_zones.coverage(grid.start_s, grid.end_s) >= 1:
         holds = "dead zone"
-    return {"told": f"{name} · {span_text((grid.start_s, grid.end_s))}", "holds": holds}
+    span = grid.start_s, grid.end_s
+    return {"told": f"{name} · {span_text(span)}", "holds": holds, "span": list(span)}
 
 
-def _grid(path: Path, within: Span, k: int) -> Grid:
-    """Return the grid of a path; raise InputError if it names a cell that does not exist."""
+def grid_of(path: Sequence[int] | None, within: Span | None, k: int | None) -> Grid | None:
+    """Return the grid of a path; None if there is none, as for a cell that does not exist.
+
+    Args:
+        path: The path, as `path_of` returns it.
+        within: The interval of the root grid; None where it is not known.
+        k: Cells per side; None for a run without grids.
+    """
+    if path is None or within is None or k is None or len(path) > MAX_DEPTH:
+        return None
     cells = tuple(cell for cell in path if cell != BETWEEN)
-    if BETWEEN not in path:
-        return Grid(*within, k, cells)
-    grid = Grid(*within, k, cells[: path.index(BETWEEN)]).between()
-    for cell in cells[path.index(BETWEEN) :]:
-        grid = grid.expand(cell)
+    try:
+        if BETWEEN not in path:
+            return Grid(*within, k, cells)
+        grid = Grid(*within, k, cells[: path.index(BETWEEN)]).between()
+        for cell in cells[path.index(BETWEEN) :]:
+            grid = grid.expand(cell)
+    except InputError:  # the path names a cell that does not exist
+        return None
     return grid

@@ -10,14 +10,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atlaskit.runs.events import (
+    AssignData,
+    CaptionData,
     CiteData,
     DecisionData,
     Event,
     EventData,
+    ReopenData,
     ReportData,
     ReviewData,
     StepData,
+    StopData,
     TaskData,
+    TurnData,
     UsageData,
 )
 from atlaskit.viz.html.event_summaries import event_summary
@@ -27,13 +32,16 @@ from atlaskit.viz.walk.details import (
     EVENT_TITLES,
     MAX_ROWS,
     Row,
+    ending_rows,
     memory_changes,
     memory_totals,
     reply_rows,
     request_text,
 )
 from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.phrasing import ACTION_VERBS, action_text, labels_cited_by
 from atlaskit.viz.walk.regions import path_of
+from atlaskit.viz.walk.schedule import schedule
 from atlaskit.viz.walk.source import RunSource, data_or_none
 
 MAX_STEPS = 2_000
@@ -42,8 +50,10 @@ MAX_CHARS, MIN_CHARS, TOTAL_CHARS = 4_000, 200, 400_000
 FEW_ROWS = 4
 """A step with more rows has shorter ones, so that its size stays bounded."""
 
-FINDS, CHANGES_EVIDENCE, ADDS_DEAD_ZONE = "finds evidence", "changes M+", "changes M−"
+FINDS, CHANGES_EVIDENCE, ADDS_DEAD_ZONE = "finds evidence", "changes the evidence (M+)", "rules out time (M−)"
 """What a step can do to the memory, as a filter names it."""
+MAX_SPANS = 512
+"""Most intervals of one kind that a step hands to the map."""
 
 
 def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]]:
@@ -51,22 +61,77 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
     trace = run.trace
     max_chars = max(MIN_CHARS, min(MAX_CHARS, TOTAL_CHARS // max(1, len(trace))))
     findings, totals = FindingSteps(trace), memory_totals(run)
-    task = _search_task(run)
-    for event in trace.events[:max_steps]:
+    task, times = _search_task(run), schedule(run).times
+    for event, (start, end) in zip(trace.events[:max_steps], times, strict=False):
         data = data_or_none(event)
         title = plain_text(EVENT_TITLES.get(event.kind, event.kind), 80)
+        ending = ending_rows(run) if isinstance(data, StopData) else []
         yield {
-            "what": title,
             "round": event.round,
             "who": _agent(event),
-            "does": data.action.name if isinstance(data, StepData) else title,
+            **_action(data, title),
             "path": path_of(data),
+            "time": [round(start, 3), round(end, 3)],
+            "tokens": _tokens(data),
+            "spans": _rounded(_spans(data)),
+            "change": _change(data),
             "touches": _memory_tags(data, findings),
             "asked": plain_text(request_text(data, task), max_chars),
-            "said": _bounded([("summary", event_summary(event), None), *reply_rows(data)], max_chars),
+            "said": _bounded(
+                [*ending, ("summary", event_summary(event), None), *reply_rows(data, run.question)], max_chars
+            ),
             "memory": _bounded([*memory_changes(data, findings), *next(totals, ())], max_chars),
             "cost": _cost(data),
         }
+
+
+def _action(data: EventData | None, title: str) -> dict[str, str]:
+    """Return what happens in a step in words, and the name and words that a filter has for it."""
+    if not isinstance(data, StepData):
+        return {"what": title, "does": title, "verb": title}
+    action = data.action
+    return {"what": action_text(action), "does": action.name, "verb": f"{ACTION_VERBS[action.name]} ({action.name})"}
+
+
+def _spans(data: EventData | None) -> Sequence[Sequence[float]]:
+    """Return the intervals of the video that an event is about, in seconds."""
+    match data:
+        case StepData() | ReportData() | CiteData() | CaptionData():
+            return [data.interval_s]
+        case TurnData(intervals_s=spans):
+            return spans
+        case AssignData(sorties=assignments):
+            return [each.interval_s for each in assignments]
+    return []
+
+
+def _change(data: EventData | None) -> dict[str, Any]:
+    """Return what an event changes on the map: evidence, dead zones, and who is sent where."""
+    change: dict[str, Any] = {}
+    if isinstance(data, ReportData | CiteData):
+        added = data.kept if isinstance(data, ReportData) else data.found
+        change["add"] = [(plain_text(item.label, 8), round(item.timestamp_s, 3)) for item in added[:MAX_SPANS]]
+    if isinstance(data, ReviewData):
+        change["erase"] = [plain_text(label, 8) for label in data.erased]
+    if isinstance(data, ReportData | ReviewData):
+        change["dead"] = _rounded(data.dead_s)
+    if isinstance(data, ReopenData):
+        change["stays"] = _rounded(data.dead_zones_s)
+    if isinstance(data, AssignData):
+        change["sent"] = [
+            (*_rounded([each.interval_s])[0], str(number if each.worker is None else each.worker))
+            for number, each in enumerate(data.sorties[:MAX_SPANS])
+        ]
+    return {name: value for name, value in change.items() if value or name == "stays"}
+
+
+def _rounded(spans: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    return [(round(start_s, 3), round(end_s, 3)) for start_s, end_s in spans[:MAX_SPANS]]
+
+
+def _tokens(data: EventData | None) -> int:
+    usage = getattr(data, "usage", None)
+    return usage.prompt_tokens + usage.completion_tokens if isinstance(usage, UsageData) else 0
 
 
 def _search_task(run: RunSource) -> str:
@@ -89,21 +154,9 @@ def _memory_tags(data: EventData | None, findings: FindingSteps) -> list[str]:
     labels = [label for item in found for label in findings.labels_at(item.timestamp_s)]
     labels += [item.label for item in added] + erased
     if isinstance(data, DecisionData):
-        labels += _labels_cited_by(data.answer)
+        labels += labels_cited_by(data.answer)
     known = [label for label in dict.fromkeys(labels) if findings.of_label(label) is not None][:MAX_ROWS]
     return [name for name, applies in changes.items() if applies] + [f"[{plain_text(label, 8)}]" for label in known]
-
-
-def _labels_cited_by(answer: dict[str, Any]) -> list[str]:
-    """Return the evidence that a decision cites for its answer as a whole or for its choice."""
-    judgements = answer.get("weighed")
-    taken = [
-        judgement
-        for judgement in (judgements if isinstance(judgements, list) else [])
-        if isinstance(judgement, dict) and judgement.get("choice") == answer.get("answer")
-    ]
-    cited = [each.get("supporting") for each in (answer, *taken)]
-    return [label for labels in cited if isinstance(labels, list) for label in labels if isinstance(label, str)]
 
 
 def _agent(event: Event) -> str:

@@ -14,8 +14,11 @@ from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.regions import regions
+from atlaskit.viz.walk.schedule import schedule
+from atlaskit.viz.walk.settings import setting_rows
 from atlaskit.viz.walk.source import RunSource, start_of
 from atlaskit.viz.walk.steps import MAX_STEPS
+from atlaskit.viz.walk.truth import moments_of, truth_rows
 
 MAX_EVIDENCE = 400
 """Most evidence frames in the list."""
@@ -28,6 +31,7 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
     findings = FindingSteps(run.trace)
     start = start_of(run.trace)
     settings = {} if start is None else start.settings
+    times, truth = schedule(run), truth_rows(run, findings)
     notes = [f"The last {omitted:,} events are not shown."] if omitted else []
     if run.answer is not None and not run.evidence:
         notes.append(f"Evidence: {rests_on(settings.get('method'))}.")
@@ -40,8 +44,23 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
         "answer": plain_text(_answer(run), 2_000),
         "notes": notes,
         "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in run.evidence[:MAX_EVIDENCE]],
+        "truth": _truth(run),
+        "moments": [list(moment) for moment in moments_of(run)],
+        "found": [(text, step if step is not None and step < count else None) for text, step in truth],
+        "settings": setting_rows(settings),
+        "k": run.k,
+        "within": None if run.within is None else list(run.within),
+        "scope": f"whole {run.scope}",
+        "clock": {"end": round(times.end, 3), "isInSeconds": times.is_in_seconds},
         "regions": regions(run),
     }
+
+
+def _truth(run: RunSource) -> str:
+    """Return the right answer in a sentence; empty where it is not known."""
+    if run.question is None or run.question.answer is None:
+        return ""
+    return plain_text(f"Right answer: {run.question.in_words(run.question.answer)}", 2_000)
 
 
 def _name(settings: Mapping[str, Any]) -> str:

@@ -68,6 +68,7 @@ class Channel:
             self._send({"is": "trouble", "run": number, "words": words})
             return
         self._remember(number, found)
+        summary |= {"map": found.map, "sheet": found.sheet}
         if found.problem:
             summary["notes"].append(plain_text(f"Images are missing: {found.problem}", MAX_CHARS))
         self._send({"is": "head", "run": number, "head": summary})
@@ -87,7 +88,7 @@ class Channel:
         for index, step in enumerate(steps(run, MAX_STEPS)):
             if not is_latest():
                 return
-            batch.append({**step, "saw": _images_at(found, index)})
+            batch.append({**step, "saw": _images_at(found, index), "marks": found.marks.get(index, [])})
             if len(batch) == (BATCH if first else FIRST_BATCH):
                 self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": False})
                 batch, first = [], index + 1

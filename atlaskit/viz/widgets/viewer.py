@@ -25,10 +25,12 @@ from atlaskit.viz.widgets.channel import Channel
 class TraceViewer:
     """A run to step through in a notebook: `TraceViewer(result)` as the last line of a cell.
 
-    Each step shows the images that an agent saw, its request and reply, and the changes of evidence
-    (M+) and dead zones (M−). The arrow keys, Home and End move between the steps, and Space plays
-    them. Filters select the steps of one agent, of one action, or about one evidence frame. A tree
-    lists the explored regions by depth, and each evidence frame links to the step that found it.
+    It opens on the map of the run and ends on answer and evidence. Each step shows the images that
+    an agent saw, with the cells outlined that it acted on, its request and reply, and the changes
+    of evidence (M+) and dead zones (M−). Axes of time show the workers side by side. The arrow
+    keys, Home and End move between the steps, and Space plays them. Filters select the steps of one
+    agent, of one action, or about one evidence frame. A tree lists the explored regions by depth,
+    and each evidence frame links to the step that found it.
 
     Images are drawn when their step is shown. The interactive widget needs a running kernel;
     elsewhere, as on GitHub, the notebook shows the static display of the result or trace.

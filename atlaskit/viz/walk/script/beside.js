@@ -1,5 +1,6 @@
 // Two runs of one question side by side, which move together or each by itself.
-const MOVES = [["twin", "by round and agent"], ["step", "step by step"], ["", "independently"]];
+const MOVES = [["region", "by region"], ["twin", "by round and agent"], ["step", "step by step"],
+  ["", "independently"]];
 
 // What two steps are compared by.
 const COMPARED = {
@@ -9,10 +10,19 @@ const COMPARED = {
   "the memory": (step) => step.memory.map(([name, text]) => [name, text]),
 };
 
-function differences(one, other) {
+// The same for steps about one region, which runs reach in other rounds, with other workers and memory.
+const COMPARED_IN_REGION = {
+  "the images": COMPARED["the images"],
+  "the action": (step) => [step.does, step.what],
+  "the details": COMPARED["the details"],
+};
+
+function differences(one, other, compared) {
   const differs = (of) => JSON.stringify(of(one)) !== JSON.stringify(of(other));
-  return Object.keys(COMPARED).filter((name) => differs(COMPARED[name]));
+  return Object.keys(compared).filter((name) => differs(compared[name]));
 }
+
+const isMaster = (step) => !step.who.startsWith("Worker ");
 
 class SideBySide {
   constructor(runs, sources) {
@@ -24,18 +34,20 @@ class SideBySide {
     this.panes = runs.map((run, side) =>
       pane(run, sources[side], { title: run.title, onMove: () => this.follow(side) }));
     this.maps = this.panes.map(() => ({ names: [], steps: new Map(), counts: new Map() }));
+    this.table = new RegionTable(this.panes, (side, step) => this.panes[side].show(step, true));
     const both = element("div", { class: "both" }, ...this.panes.map((each) => each.box));
     both.addEventListener("focusin", (event) => {
       this.active = Math.max(0, this.panes.findIndex((each) => each.box.contains(event.target)));
     });
     this.box = element("div", { class: "beside" },
       element("div", { class: "controls", role: "group", "aria-label": "Both runs" }, this.move.box, next, this.status),
-      both);
+      both, this.table.box);
   }
 
   add(side, more, isLast) {
     this.nameSteps(side, more);
     this.panes[side].add(more, isLast);
+    if (isLast) this.table.draw();
   }
 
   key(event) {
@@ -53,8 +65,48 @@ class SideBySide {
     }
   }
 
-  // The step of the other run with the same name, or the nearest one before it.
+  // The node of the other run's tree for the region of a step: the same region, else the nearest that contains it.
+  nodeOfTwin(side, step) {
+    const { path } = this.panes[side].steps[step];
+    const [own, other] = [side, 1 - side].map((each) => this.panes[each].regions);
+    if (!path) return null;
+    const visited = (node) => node && node.steps.length > 0;
+    if (this.table.isSameGrid()) {
+      for (let depth = path.length; depth >= 0; depth -= 1) {
+        const node = other.byKey.get(keyOf(path.slice(0, depth)));
+        if (visited(node)) return { node, isSame: depth === path.length };
+      }
+      return null;
+    }
+    const span = own.byKey.get(keyOf(path))?.region.span, length = ([from, to]) => to - from;
+    const contains = ({ region }) => span && region.span && region.span[0] <= span[0] + ROUNDING_S &&
+      region.span[1] >= span[1] - ROUNDING_S;
+    const [node] = other.nodes.filter((each) => visited(each) && contains(each))
+      .sort((one, two) => length(one.region.span) - length(two.region.span));
+    return node ? { node, isSame: length(node.region.span) - length(span) < 2 * ROUNDING_S } : null;
+  }
+
+  // The step of the other run about the same region, with the same number among those there of Master or workers.
+  twinInRegion(side, step) {
+    const twin = this.nodeOfTwin(side, step), { steps, regions } = this.panes[side];
+    if (!twin) return null;
+    const alike = (all, of) => {
+      const same = of.filter((each) => isMaster(all[each]) === isMaster(steps[step]));
+      return same.length ? same : of;
+    };
+    const there = alike(this.panes[1 - side].steps, twin.node.steps);
+    const here = alike(steps, regions.byKey.get(keyOf(steps[step].path))?.steps ?? [step]);
+    return { step: there[twin.isSame ? Math.min(here.indexOf(step), there.length - 1) : 0], isSame: twin.isSame };
+  }
+
+  // The step of the other run that belongs to a step.
   twin(side, step) {
+    const inRegion = this.move.select.value === "region" ? this.twinInRegion(side, step) : null;
+    return inRegion ? inRegion.step : this.twinByName(side, step);
+  }
+
+  // The step of the other run with the same name, or the nearest one before it.
+  twinByName(side, step) {
     const other = this.maps[1 - side], { names } = this.maps[side];
     if (this.move.select.value === "step") return Math.min(step, other.names.length - 1);
     const [agent, number] = names[step];
@@ -78,24 +130,43 @@ class SideBySide {
     this.compare();
   }
 
+  get isByRegion() {
+    return this.move.select.value === "region";
+  }
+
   compare() {
-    const [one, other] = this.panes.map((each) => each.steps[each.now()]);
-    const found = differences(one, other);
+    const now = this.panes.map((each) => each.now());
+    const [one, other] = this.panes.map((each, side) => each.steps[now[side]]);
+    if (this.isByRegion && one.path && !this.twinInRegion(0, now[0])?.isSame) {
+      this.status.textContent = "The second run did not visit this region: it shows the nearest one around it.";
+      return;
+    }
+    const found = differences(one, other, this.compared(one));
     this.status.textContent = found.length ? `These steps differ in ${found.join(", ")}.` : "These steps are the same.";
+  }
+
+  compared(step) {
+    return this.isByRegion && step.path ? COMPARED_IN_REGION : COMPARED;
+  }
+
+  // Whether the second run does not have a step of the first, or has it otherwise.
+  isDifferent(step) {
+    const [one, other] = this.panes.map((each) => each.steps);
+    const exists = this.isByRegion && one[step].path ? this.twinInRegion(0, step)?.isSame
+      : this.maps[1].steps.has(this.maps[0].names[step].join("/"));
+    return !exists || differences(one[step], other[this.twin(0, step)], this.compared(one[step])).length > 0;
   }
 
   // Shows the next step of the first run that the second does not have, or has otherwise.
   showNextDifference() {
-    const [one, other] = this.panes.map((each) => each.steps);
-    const isDifferent = (step) => !this.maps[1].steps.has(this.maps[0].names[step].join("/")) ||
-      differences(one[step], other[this.twin(0, step)]).length > 0;
-    for (let step = this.panes[0].now() + 1; step < one.length; step += 1) {
-      if (isDifferent(step)) {
+    for (let step = this.panes[0].now() + 1; step < this.panes[0].steps.length; step += 1) {
+      if (this.isDifferent(step)) {
         this.panes[0].show(step);
         return;
       }
     }
-    this.status.textContent = "No further step of the first run differs from the second run.";
+    this.status.textContent = "No further step of the first run differs from the second run. Regions that only the " +
+      "second run visited are in the list below.";
   }
 }
 

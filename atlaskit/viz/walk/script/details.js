@@ -1,8 +1,11 @@
+// What an outline means, by why it is drawn.
+const LEGEND = { acted: "acted on", true: "the answer lies here", erased: "erased" };
+
 // Shows one step: its images, and beside them the request, details of the reply, memory and cost.
 class StepView {
-  // `link(step, label)` makes a button that leads to a step; only steps below `count` can be shown.
-  constructor(source, count, link) {
-    Object.assign(this, { source, count, link });
+  // `map` is the run's map; `link(step, label)` makes a button that leads to a step, if it is below the count.
+  constructor(source, run, map, link) {
+    Object.assign(this, { source, run, map, count: run.count, link });
     this.loading = new Set(); // images of this step that have not arrived
     this.images = element("div", { class: "saw" });
     this.parts = {
@@ -24,12 +27,27 @@ class StepView {
     return this.loading.size > 0;
   }
 
-  // Shows a step; `next` is the one that is likely to follow, or undefined.
-  show(step, next) {
-    const numbers = (each) => (each ? each.saw.map(([number]) => number).filter((number) => number !== null) : []);
+  // The images of a step: what an agent saw; else, and at the end of the run, the map.
+  imagesOf(index, step) {
+    if (!step) return [];
+    const saw = step.saw.map(([number, text, size], place) => ({ number, text, size, marks: step.marks[place] ?? [] }));
+    const isLast = index === this.run.count - 1, { sheet, map } = this.run;
+    const hasSheet = isLast && Number.isInteger(sheet) && !saw.length;
+    if (hasSheet) saw.push({ number: sheet, text: "The evidence at the end of the run.", size: null, marks: [] });
+    if (this.map.cells && (!saw.length || hasSheet)) {
+      const { text, marks } = this.map.at(index, step);
+      saw.push({ number: Number.isInteger(map) ? map : null, text, size: null, marks, isMap: true });
+    }
+    return saw;
+  }
+
+  // Shows a step by its index; `next` is the index of the one that is likely to follow, or undefined.
+  show(index, next, steps) {
+    const step = steps[index], images = this.imagesOf(index, step), following = this.imagesOf(next, steps[next]);
+    const numbers = (all) => all.map(({ number }) => number).filter((number) => number !== null);
     this.loading = new Set();
-    this.source.look(numbers(step), numbers(next));
-    const figures = step.saw.map((image) => this.figure(image));
+    this.source.look(numbers(images), numbers(following));
+    const figures = images.map((image) => this.figure(image));
     this.images.replaceChildren(...(figures.length ? figures : [element("p", {}, "This step shows no image.")]));
     this.fillLine(this.parts.asked, step.asked);
     this.fillRows(this.parts.said, step.said);
@@ -38,12 +56,14 @@ class StepView {
     this.box.hidden = false;
   }
 
-  figure([number, description, size]) {
-    const caption = element("figcaption", {}, description);
-    const figure = element("figure", {}, caption);
-    if (number === null) return figure;
-    const image = element("img", { alt: description, ...(size && { width: size[0], height: size[1] }) });
-    figure.prepend(image);
+  figure({ number, text, size, marks, isMap }) {
+    const reasons = new Set(marks.map((mark) => mark[5]));
+    const legend = Object.keys(LEGEND).filter((why) => reasons.has(why))
+      .map((why) => element("span", { class: `legend ${why}` }, LEGEND[why]));
+    const caption = element("figcaption", {}, `${text} `, ...legend);
+    if (number === null) return element("figure", {}, isMap ? outlined(this.map.plain(), marks) : null, caption);
+    const image = element("img", { alt: text, ...(size && { width: size[0], height: size[1] }) });
+    const figure = element("figure", {}, outlined(image, marks), caption);
     const address = this.source.picture(number);
     if (typeof address === "string") image.src = address;
     else this.load(address, image, figure, caption);
@@ -56,6 +76,7 @@ class StepView {
     loading.add(image);
     figure.setAttribute("aria-busy", "true");
     address.then((arrived) => { image.src = arrived; }, (reason) => {
+      figure.classList.add("missing");
       image.remove();
       caption.textContent += ` It cannot be shown: ${reason}`;
     }).finally(() => {

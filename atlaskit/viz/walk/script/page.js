@@ -5,7 +5,7 @@
   if (!steps.length) return;
   const walker = document.getElementById("walker");
   const source = { picture: (number) => pictures[number], look: () => {} };
-  const shown = pane({ ...run, answer: "", notes: [] }, source, { onMove: (step) => {
+  const shown = pane({ ...run, answer: "", truth: "", notes: [] }, source, { onMove: (step) => {
     try {
       history.replaceState(null, "", `#step=${step}`);
     } catch {

@@ -1,6 +1,7 @@
 // The steps of one run. `source.picture(number)` returns the address of an image or a promise of it;
 // `source.look(now, next)` receives the images that are shown, and those likely to be shown next.
 const SPEEDS = [["1600", "×1"], ["800", "×2"], ["400", "×4"], ["3200", "×½"]]; // milliseconds per step
+const MOMENTS_OPEN = 8; // a longer list of moments is folded
 const RETRY_MS = 200; // until a step whose images have not arrived is checked again
 
 class Pane {
@@ -12,7 +13,10 @@ class Pane {
     this.isComplete = false;
     this.timer = null;
     this.filters = new Filters(() => this.applyFilters());
-    this.view = new StepView(source, run.count, (step, label) => this.link(step, label));
+    this.memory = new MemoryAt(this.steps);
+    this.view = new StepView(source, run, new RunMap(run, this.memory), (step, label) => this.link(step, label));
+    this.time = new RunStrip(run, this.steps, (step) => this.describe(step), (step) => this.show(step));
+    this.video = new VideoStrip(run, this.memory);
     this.regions = new RegionTree(run.regions, (node) => this.visit(node));
     this.heading = element("h2", { "aria-live": "polite", class: "heading" });
     this.makeControls();
@@ -34,25 +38,48 @@ class Pane {
     this.larger = button("larger images", { "aria-pressed": "false" }, () => {
       this.larger.setAttribute("aria-pressed", String(this.view.box.classList.toggle("large")));
     });
+    const isUnknown = !this.run.moments.length;
+    this.truth = button("hide where the answer lies", { "aria-pressed": "false", hidden: isUnknown }, () => {
+      this.truth.setAttribute("aria-pressed", String(this.box.classList.toggle("without-truth")));
+    });
     this.slider = element("input", { type: "range", min: 0, value: 0, "aria-label": "step" });
     this.slider.addEventListener("input", () => this.showAt(Number(this.slider.value)));
   }
 
   layout(title) {
     const { run } = this;
-    const items = run.evidence.map(([text, step]) => element("li", {}, step === null ? text : this.link(step, text)));
     return element("section", { class: "pane", "aria-label": title || "Steps of the run" },
       title ? element("h2", { class: "title" }, title) : null,
       element("p", { class: "answer", hidden: !run.answer }, run.answer),
+      element("p", { class: "truth", hidden: !run.truth }, run.truth),
       ...run.notes.map((note) => element("p", { class: "note" }, note)),
+      this.folded("moments", "Where the answer lies, and whether it was found", this.list(run.found, ""),
+        run.found.length <= MOMENTS_OPEN),
       element("div", { class: "controls", role: "group", "aria-label": "Steps" },
-        this.previous, this.player, this.slider, this.next, this.speed.box, this.larger),
-      this.filters.box, this.heading, this.view.box,
-      element("details", { class: "regions", open: run.regions.length > 1 },
-        element("summary", {}, "Explored regions by depth"), this.regions.box),
-      element("details", { class: "evidence", open: true },
-        element("summary", {}, "Evidence and the steps that found it"),
-        items.length ? element("ul", {}, ...items) : element("p", {}, "The run collected no evidence.")));
+        this.previous, this.player, this.slider, this.next, this.speed.box, this.larger, this.truth),
+      this.filters.box, this.time.box, this.video.box, this.heading, this.view.box,
+      this.folded("regions", "Explored regions by depth", this.regions.box, run.regions.length > 1),
+      this.folded("evidence", "Evidence and the steps that found it",
+        this.list(run.evidence, "The run collected no evidence."), true),
+      this.folded("settings", "Settings of the run", element("dl", {}, ...run.settings.flatMap(([name, text]) =>
+        [element("dt", {}, name), element("dd", {}, text)])), false));
+  }
+
+  folded(name, title, content, isOpen) {
+    return element("details", { class: name, open: Boolean(isOpen), hidden: content === null },
+      element("summary", {}, title), content);
+  }
+
+  // Lines of text, each of which leads to a step; null for none without a text to say so.
+  list(rows, none) {
+    if (!rows.length) return none ? element("p", {}, none) : null;
+    const line = ([text, step]) => element("li", {}, step === null ? text : this.link(step, text));
+    return element("ul", {}, ...rows.map(line));
+  }
+
+  describe(step) {
+    const { round, who, what } = this.steps[step];
+    return `Step ${step} of ${this.run.count - 1}${round ? `, round ${round}` : ""}, ${who}: ${what}`;
   }
 
   link(step, label) {
@@ -72,6 +99,7 @@ class Pane {
       this.filters.learn(step);
     }
     this.isComplete = isLast;
+    if (isLast || this.steps.length >= 2 * this.time.drawn) this.time.draw(); // not at each of many batches
     this.selectSteps();
     if (isFirst) this.show(0);
   }
@@ -110,11 +138,13 @@ class Pane {
       this.filters.clear();
       this.selectSteps();
     }
-    const data = this.steps[this.current], round = data.round ? `, round ${data.round}` : "";
+    const data = this.steps[this.current];
     this.heading.setAttribute("aria-live", this.timer === null ? "polite" : "off");
-    this.heading.textContent = `Step ${this.current} of ${this.run.count - 1}${round}, ${data.who}: ${data.what}`;
+    this.heading.textContent = this.describe(this.current);
     this.slider.setAttribute("aria-valuetext", this.heading.textContent);
-    this.view.show(data, this.steps[this.shown[this.shown.indexOf(this.current) + 1]]);
+    this.view.show(this.current, this.shown[this.shown.indexOf(this.current) + 1], this.steps);
+    this.time.mark(this.current);
+    this.video.show(this.current, data);
     this.regions.mark(data.path);
     this.updateControls();
     if (scrolls) this.heading.scrollIntoView({ block: "nearest" });

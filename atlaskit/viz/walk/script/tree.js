@@ -51,7 +51,8 @@ class RegionTree {
     }
     for (const node of this.nodes) {
       node.item.hidden = !alive.has(node) || node.parents.some((parent) => !parent.isOpen);
-      const visits = `· ${node.count} step${node.count === 1 ? "" : "s"} · ${[...node.agents].sort().join(", ")}`;
+      const agents = [...node.agents].sort(inOrder).join(", ");
+      const visits = `· ${node.count} step${node.count === 1 ? "" : "s"} · ${agents}`;
       node.visits.textContent = node.count ? visits : "";
       node.twist.textContent = node.hasChildren ? (node.isOpen ? "▾" : "▸") : "·";
       if (node.hasChildren) node.item.setAttribute("aria-expanded", String(node.isOpen));

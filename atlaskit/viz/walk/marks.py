@@ -1,0 +1,126 @@
+"""`Marker`: the cells of a step's images to outline, as shares of the image.
+
+The page draws outlines over an image, so the image stays the one that the agent saw, in the cache
+and in an exported page. Outlined are the cells that an action names, those that the Master scores
+or queues, frames that an answer cites, and cells that hold the answer where it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from atlaskit.environment.layout import corners, packed, squared
+from atlaskit.runs.events import (
+    CiteData,
+    DecisionData,
+    EventData,
+    ProbeData,
+    ReviewData,
+    SheetData,
+    StepData,
+    ViewData,
+    VoteData,
+)
+from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.phrasing import labels_cited_by
+from atlaskit.viz.walk.regions import grid_of, path_of
+from atlaskit.viz.walk.source import RunSource
+from atlaskit.viz.walk.truth import cells_over, moments_of, view_of
+
+ACTED, TRUE, ERASED = "acted", "true", "erased"
+"""Why a cell is outlined: an agent acted on it, it holds the answer, it is erased evidence."""
+MAX_MARKS, MAX_SCORED = 256, 6
+"""Most outlines in one image, and of cells that a probe scored, the highest scores first."""
+
+Mark = tuple[float, float, float, float, str, str]
+"""Left, top, width and height as shares of the image; a text in the corner; why it is outlined."""
+
+_WORDS = {"Expand": "opens", "Zoom": "looks", "MarkPromising": "promising"}
+
+
+class Marker:
+    """Returns the outlines for the images of one run."""
+
+    def __init__(self, run: RunSource) -> None:
+        self._run, self._moments, self._findings = run, moments_of(run), FindingSteps(run.trace)
+
+    def marks(self, data: EventData | None, what: str, filled: tuple[float, float] = (1.0, 1.0)) -> list[Mark]:
+        """Return the outlines for one image of an event.
+
+        Args:
+            data: The data of the event.
+            what: The field of the event that records the image: view, shown or sheet.
+            filled: The share of the image's width and height that cells fill.
+        """
+        view, sheet = view_of(data), getattr(data, "sheet", None)
+        if what == "view" and view is not None:
+            return list(self._of_view(data, view, filled))[:MAX_MARKS]
+        if what == "sheet" and isinstance(sheet, SheetData):
+            return list(self._of_sheet(data, sheet))[:MAX_MARKS]
+        return []
+
+    def _of_view(self, data: EventData | None, view: ViewData, filled: tuple[float, float]) -> Iterator[Mark]:
+        k, grid = self._run.k, grid_of(path_of(data), self._run.within, self._run.k)
+        if k is None:
+            return
+        places = _places(view, k)
+        columns, rows = (k, k) if not view.only else packed(len(view.only), k)
+        width, height = filled[0] / columns, filled[1] / rows
+
+        def box(cell: int, text: str, why: str) -> Mark:
+            row, column = divmod(places[cell], columns)
+            return column * width, row * height, width, height, plain_text(text, 40), why
+
+        if grid is not None:
+            over = dict.fromkeys(cell for moment in self._moments for cell in cells_over(moment, grid))
+            yield from (box(cell, "", TRUE) for cell in over if cell in places)
+        yield from (box(cell, text, ACTED) for cell, text in self._acted_on(data) if cell in places)
+
+    def _acted_on(self, data: EventData | None) -> Iterator[tuple[int, str]]:
+        """Yield the cells that an event is about, each with a text."""
+        match data:
+            case StepData(action=action):
+                cells = [action.cell] if action.cell is not None else action.cells or []
+                labels = [f"[{item.label}]" for item in data.found]
+                word = _WORDS.get(action.name, action.direction or "")
+                texts = labels if len(labels) == len(cells) else [word] * len(cells)
+                yield from zip(cells, texts, strict=True)
+            case ProbeData(scores=scores):
+                best = sorted(scores.items(), key=lambda scored: -scored[1])[:MAX_SCORED]
+                yield from ((int(cell), f"{score:.2g}") for cell, score in best if cell.isdecimal() and len(cell) < 6)
+            case ReviewData(queued=paths):
+                yield from dict.fromkeys((path[0], "next") for path in paths if path)
+            case CiteData(found=found):
+                grid = grid_of([], self._run.within, self._run.k)
+                for item in found:
+                    if grid is not None and grid.start_s <= item.timestamp_s < grid.end_s:
+                        yield grid.cell_at(item.timestamp_s).index, f"[{item.label}]"
+
+    def _of_sheet(self, data: EventData | None, sheet: SheetData) -> Iterator[Mark]:
+        halved = [label for label in sheet.halved if label in sheet.labels]
+        large = len(sheet.labels) - len(halved)
+        columns, rows = squared(large, len(halved))
+        places = corners(sheet.labels, halved, columns, (2, 2))
+        about = [(label, "", TRUE) for label in sheet.labels if self._is_true(self._findings.time_of(label))]
+        if isinstance(data, ReviewData):
+            about += [(label, "erased", ERASED) for label in data.erased]
+        if isinstance(data, DecisionData | VoteData):
+            about += [(label, "cited", ACTED) for label in dict.fromkeys(labels_cited_by(data.answer))]
+        for label, text, why in about:
+            if label in places:
+                left, top = places[label]
+                side = 1 if label in halved else 2
+                yield left / (2 * columns), top / (2 * rows), side / (2 * columns), side / (2 * rows), text, why
+
+    def _is_true(self, time_s: float | None) -> bool:
+        """Return whether a time lies in a moment that holds the answer."""
+        return time_s is not None and any(start_s <= time_s < end_s for start_s, end_s in self._moments)
+
+
+def _places(view: ViewData, k: int) -> dict[int, int]:
+    """Return where each cell of a view stands in its image, read like a page."""
+    if not view.only:
+        return {cell: cell for cell in range(min(k * k, 65_536))}
+    shown: Sequence[int] = sorted(set(view.only) - set(view.dead))
+    return {cell: place for place, cell in enumerate(shown)} if len(view.only) <= k * k else {}

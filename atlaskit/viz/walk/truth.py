@@ -1,0 +1,125 @@
+"""`truth_rows`: for each moment that holds the answer, whether the run kept, saw or missed it.
+
+Questions of AtlasWorld know these moments (`Question.evidence_s`). A moment was seen if the frame
+of a cell that was shown lies in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Span
+from atlaskit.runs.events import EventData, ReportData, ViewData
+from atlaskit.viz.html.phrases import span_text
+from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.regions import grid_of, path_of
+from atlaskit.viz.walk.source import RunSource, data_or_none, start_of
+
+MAX_MOMENTS = 64
+"""Most moments that are told of."""
+
+TruthRow = tuple[str, int | None]
+"""What became of a moment, and the step that shows it."""
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A cell of a grid that an agent was shown."""
+
+    step: int
+    who: str
+    depth: int
+    cell: int
+
+
+def moments_of(run: RunSource) -> tuple[Span, ...]:
+    """Return the moments that hold the answer, each once, in order; none if they are not known."""
+    known = () if run.question is None else run.question.evidence_s
+    return tuple(sorted(dict.fromkeys(known)))[:MAX_MOMENTS]
+
+
+def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
+    """Return what became of each moment that holds the answer.
+
+    There is nothing to tell of a method that keeps no evidence and shows no grid.
+    """
+    moments = moments_of(run)
+    grids = list(_grids(run)) if moments else []
+    if not grids and not run.evidence:
+        return []
+    start = start_of(run.trace)
+    is_exact = start is not None and start.settings.get("sampling", "midpoint") == "midpoint"
+    return [_row(moment, run, findings, grids, is_exact) for moment in moments]
+
+
+def _row(
+    moment: Span, run: RunSource, findings: FindingSteps, grids: list[tuple[Grid, ViewData, int, str]], is_exact: bool
+) -> TruthRow:
+    kept = [item for item in run.evidence if moment[0] <= item.timestamp_s < moment[1]]
+    if kept:
+        labels = ", ".join(f"[{item.label}]" for item in kept)
+        return f"{span_text(moment)} was found: {labels}.", findings.of(kept[0].timestamp_s)
+    if not grids:
+        return f"{span_text(moment)} is not among the evidence.", None
+    seen = _deepest(moment, grids, is_exact)
+    if seen is None:
+        over = _deepest(moment, grids, False)
+        where = (
+            f"; the deepest grid over it is at depth {over.depth} (cell {over.cell}, step {over.step})" if over else ""
+        )
+        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", over.step if over else None
+    shown = "it was shown" if is_exact else "a cell that covers it was shown"
+    place = f"at depth {seen.depth} in cell {seen.cell} at step {seen.step}"
+    dropped = _reported(moment, run)
+    fate = "not reported" if dropped is None else f"reported as [{dropped}] but not kept"
+    return f"{span_text(moment)} was missed: {shown} to {seen.who} {place}, and {fate}.", seen.step
+
+
+def _reported(moment: Span, run: RunSource) -> str | None:
+    """Return the label of a frame of a moment that was evidence once; None if there was none."""
+    reports = (data for data in map(data_or_none, run.trace) if isinstance(data, ReportData))
+    items = (item for data in reports for item in data.kept)
+    return next((item.label for item in items if moment[0] <= item.timestamp_s < moment[1]), None)
+
+
+def _grids(run: RunSource) -> Iterator[tuple[Grid, ViewData, int, str]]:
+    """Yield each grid that an agent was shown, with the step and the agent."""
+    for step, (event, data) in enumerate(zip(run.trace, map(data_or_none, run.trace), strict=True)):
+        view, grid = view_of(data), grid_of(path_of(data), run.within, run.k)
+        if view is not None and grid is not None:
+            yield grid, view, step, "the Master" if event.worker is None else f"Worker {event.worker}"
+
+
+def view_of(data: EventData | None) -> ViewData | None:
+    """Return the view that an event records; None if it records none."""
+    view = getattr(data, "view", None)
+    return view if isinstance(view, ViewData) else None
+
+
+def _deepest(moment: Span, grids: list[tuple[Grid, ViewData, int, str]], is_exact: bool) -> Sighting | None:
+    """Return the first of the deepest cells whose frame lies in a moment."""
+    found: Sighting | None = None
+    for grid, view, step, who in grids:
+        if found is not None and grid.depth <= found.depth:
+            continue
+        cells = cells_showing(moment, grid) if is_exact else cells_over(moment, grid)
+        hidden = set(view.dead)
+        cell = next((each for each in cells if each not in hidden and (not view.only or each in view.only)), None)
+        if cell is not None:
+            found = Sighting(step, who, grid.depth, cell)
+    return found
+
+
+def cells_showing(moment: Span, grid: Grid) -> range:
+    """Return the cells of a grid whose midpoints lie in a moment."""
+    first, last = ((time_s - grid.start_s) / grid.resolution_s - 0.5 for time_s in moment)
+    return range(max(0, math.ceil(first)), min(grid.size, math.ceil(last)))
+
+
+def cells_over(moment: Span, grid: Grid) -> range:
+    """Return the cells of a grid that overlap a moment."""
+    first, last = ((time_s - grid.start_s) / grid.resolution_s for time_s in moment)
+    return range(max(0, math.floor(first)), min(grid.size, math.ceil(last)))

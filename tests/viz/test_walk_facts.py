@@ -1,0 +1,283 @@
+"""What the walkthrough tells of a run beside its steps: outlines, truth, times, settings, words."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from atlaskit.agents import baselines
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.mdp import dead_cells
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import Sheet, View
+from atlaskit.models.usage import Transit
+from atlaskit.runs import replay
+from atlaskit.runs.events import DATA_CLASSES, ActionData, Event, StepData, data_of
+from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
+from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.marks import ACTED, TRUE, Mark
+from atlaskit.viz.walk.phrasing import ACTION_VERBS, STOP_WORDS, action_text
+from atlaskit.viz.walk.pictures import pictures
+from atlaskit.viz.walk.regions import regions
+from atlaskit.viz.walk.schedule import schedule
+from atlaskit.viz.walk.settings import NAMES, setting_rows
+from atlaskit.viz.walk.source import open_run
+from atlaskit.viz.walk.steps import steps
+from atlaskit.viz.walk.summary import summarize
+from atlaskit.viz.walk.truth import truth_rows
+
+USAGE = {
+    "calls": 1, "prompt_tokens": 7, "cached_tokens": 0, "image_tokens": 0, "completion_tokens": 2, "estimated": False
+}  # fmt: skip
+CALL = {"usage": USAGE, "reasoning_text": ""}
+
+
+@pytest.fixture(scope="module")
+def wrong(world: World, shared_cache: Cache) -> Result:
+    """A run that counts wrongly, because its workers overlook events."""
+    question = next(question for question in world.questions if question.category == "COUNT")
+    limits: dict[str, Any] = {"k": 4, "cell": 96, "workers": 3, "budget": Budget(calls=60), "cache": shared_cache}
+    result = ask(world.drawn, question, vlm=Oracle(world, miss=0.3, seed=2), **limits)
+    assert result.is_right is False
+    return result
+
+
+def cropped(image: Any, mark: Mark) -> np.ndarray:
+    """Return the inner pixels that an outline frames."""
+    left, top, width, height = (
+        share * side for share, side in zip(mark[:4], (image.width, image.height) * 2, strict=True)
+    )
+    box = (left + 0.2 * width, top + 0.3 * height, left + 0.8 * width, top + 0.7 * height)
+    return np.asarray(image.crop(tuple(map(round, box))).resize((32, 16)).convert("RGB"), float)
+
+
+def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) -> None:
+    outlined = 0
+    for result in (wrong, eventful):
+        found = pictures(open_run(result))
+        for shown in replay.pictures(result.trace, result.sheet.video, result.sheet.cache):
+            data, view = data_of(shown.event), shown.picture
+            if shown.what != "view" or not isinstance(data, StepData) or not isinstance(view, View):
+                continue
+            action = data.action
+            cells = [action.cell] if action.cell is not None else action.cells or []
+            acted = [mark for mark in found.marks[shown.place][0] if mark[5] == ACTED]
+            places = [cell for cell in cells if view.only is None or cell in view.only - view.dead]
+            assert len(acted) == len(places)
+            whole = replace(view, only=None, dead=frozenset(), labels="none").image
+            bare = replace(view, labels="none").image
+            for cell, mark in zip(places, acted, strict=True):
+                row, column = divmod(cell, view.grid.k)
+                own: Mark = (column / view.grid.k, row / view.grid.k, 1 / view.grid.k, 1 / view.grid.k, "", ACTED)
+                assert np.abs(cropped(bare, mark) - cropped(whole, own)).mean() < 12, "it frames the cell's own frame"
+                outlined += 1
+    assert outlined > 10
+
+
+def test_cited_and_right_frames_of_a_sheet_are_outlined(wrong: Result) -> None:
+    found, trace = pictures(open_run(wrong)), wrong.trace
+    (decision,) = (place for place, event in enumerate(trace) if event.kind == "decision")
+    (marks,) = found.marks[decision]
+    right = [item for item in wrong.evidence if any(a <= item.timestamp_s < b for a, b in wrong.question.positions_s)]
+    assert len([mark for mark in marks if mark[5] == TRUE]) == len(right) > 0
+    assert {mark[4] for mark in marks if mark[5] == ACTED} == {"cited"}
+    assert all(edge >= 0 and edge + side <= 1 for mark in marks for edge, side in (mark[0::2][:2], mark[1:4:2]))
+
+
+def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(
+    world: World, shared_cache: Cache, wrong: Result
+) -> None:
+    run = open_run(wrong)
+    rows = truth_rows(run, FindingSteps(run.trace))
+    assert [text.split(" was ")[0] for text, _ in rows] and len(rows) == len(wrong.question.positions_s)
+    missed = 0
+    for moment, (text, step) in zip(sorted(wrong.question.positions_s), rows, strict=True):
+        kept = [item.label for item in wrong.evidence if moment[0] <= item.timestamp_s < moment[1]]
+        if kept:
+            assert f"was found: {', '.join(f'[{label}]' for label in kept)}" in text and step is not None
+            continue
+        seen = [
+            (shown.picture.grid.depth, -shown.place, index)
+            for shown in replay.pictures(wrong.trace, wrong.sheet.video, wrong.sheet.cache)
+            if shown.what == "view" and isinstance(shown.picture, View)
+            for index, time_s in enumerate(shown.picture.moments)
+            if moment[0] <= time_s < moment[1] and index not in shown.picture.dead
+            if shown.picture.only is None or index in shown.picture.only
+        ]
+        depth, place = max(seen)[:2]
+        first = min(index for deep, at, index in seen if (deep, at) == (depth, place))
+        assert f"at depth {depth} in cell {first} at step {-place}, and not reported" in text and step == -place
+        missed += 1
+    assert missed
+    brief = replace(wrong, question=replace(wrong.question, positions_s=((410.0, 410.001),)))
+    ((text, step),) = truth_rows(open_run(brief), FindingSteps(brief.trace))
+    deepest = max(
+        event["depth"] for event in wrong.trace.of("step") if event["interval_s"][0] <= 410 < event["interval_s"][1]
+    )
+    assert f"no frame of it was shown; the deepest grid over it is at depth {deepest} " in text and step is not None
+    assert wrong.trace.events[step]["depth"] == deepest
+    uniform = baselines.uniform(world.drawn, wrong.question, vlm=Oracle(world), cache=shared_cache)
+    assert summarize(open_run(uniform))["found"] == [], "a method without evidence and grids misses no moment"
+    unknown = replace(wrong, question=replace(wrong.question, positions_s=()))
+    assert summarize(open_run(unknown))["found"] == []
+
+
+def test_a_run_ends_on_answer_truth_and_evidence(wrong: Result, answered: Result) -> None:
+    for result in (wrong, answered):
+        run = open_run(result)
+        first, *_, last = list(steps(run))
+        said = {name: text for name, text, _ in last["said"]}
+        truth = result.question.in_words(result.question.answer)  # type: ignore[arg-type]
+        verdict = "right" if result.is_right else "wrong"
+        assert said["answer"] == f"{result.answer}, which is {verdict}" and said["right answer"] == truth
+        assert all(f"[{item.label}]" in said["evidence"] for item in result.evidence)
+        summary, found = summarize(run), pictures(run)
+        assert summary["truth"] == f"Right answer: {truth}" and first["spans"] == []
+        assert found.map is not None and found.sheet is not None
+        root = View(result.sheet.video, replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache).root)
+        sheet = Sheet(result.sheet.video, result.evidence, result.sheet.cell, result.sheet.fit, result.sheet.cache)
+        assert found.images[found.map].size and root.grid.depth == 0
+        assert found.images[found.sheet].draw() == replace(sheet, patch=result.sheet.patch).jpeg()
+    none = replace(answered, evidence=type(answered.evidence)(), prediction=0)
+    said = {name: text for name, text, _ in list(steps(open_run(none)))[-1]["said"]}
+    assert said["evidence"] == "none: the answer names no frame that supports it"
+
+
+def test_changes_give_the_memory_after_each_step(eventful: Result) -> None:
+    labels, dead = set[str](), list[tuple[float, float]]()
+    for index, step in enumerate(steps(open_run(eventful))):
+        change = step["change"]
+        labels |= {label for label, _ in change.get("add", [])}
+        labels -= set(change.get("erase", []))
+        dead = [*change.get("stays", dead), *change.get("dead", [])]
+        memory = replay.memory(eventful.trace, upto=index + 1)
+        assert labels == set(memory.scratchpad.labels)
+        zones = type(memory.dead_zones)().add_all(dead)
+        root = replay.atlas_of(eventful.trace, eventful.sheet.video, eventful.sheet.cache).root
+        assert abs(zones.coverage(0, root.end_s) - memory.dead_zones.coverage(0, root.end_s)) < 1e-4
+        assert len(dead_cells(root, memory.dead_zones)) <= root.size
+    assert dead
+
+
+def timed(result: Result, seed: int = 0) -> Result:
+    """Return a result whose calls took random times, as those of a model do."""
+    rng = random.Random(seed)
+    calls = [replace(call, transit=Transit(wall_s=round(rng.uniform(0.5, 4), 3))) for call in result.calls]
+    return replace(result, calls=tuple(calls))
+
+
+def test_workers_stand_side_by_side(wrong: Result) -> None:
+    for result, is_in_seconds in ((wrong, False), (timed(wrong), True)):
+        times = schedule(open_run(result))
+        assert times.is_in_seconds == is_in_seconds and len(times.times) == len(result.trace)
+        ends: dict[tuple[int, int | None], float] = {}
+        assigned = 0.0
+        for event, (start, end) in zip(result.trace, times.times, strict=True):
+            assert 0 <= start <= end <= times.end
+            if event.kind == "assign":
+                assigned = end
+            if event.worker is not None:
+                agent = event.round, event.worker
+                assert start == pytest.approx(ends.get(agent, assigned)), "one call of a worker follows the other"
+                ends[agent] = end
+            elif event.kind in ("review", "decision", "assign"):
+                assert start >= max(ends.values(), default=0.0) - 1e-9, "the Master waits for all workers"
+        starts = [
+            time[0]
+            for event, time in zip(result.trace, times.times, strict=True)
+            if event.kind == "step" and event.round == 1
+        ]
+        assert len(set(starts)) < len(starts), "the first steps of workers start together"
+    seconds = schedule(open_run(timed(wrong))).times
+    total = sum(call.transit.wall_s for call in timed(wrong).calls)
+    assert sum(end - start for start, end in seconds) == pytest.approx(total)
+    assert times.end < total, "parallel calls overlap"
+    for other in (replace(timed(wrong), calls=wrong.calls[1:]), timed(wrong).trace):
+        assert not schedule(open_run(other)).is_in_seconds, "unless all calls are known, steps stand in order"
+
+
+def test_workers_with_numbers_of_their_own_do_not_wait_for_each_other() -> None:
+    def assign(*workers: int) -> Event:
+        sorties = [
+            {"path": [w], "interval_s": [0.0, 1.0], "traversal": "dfs", "calls": 2, "had_evidence": [], "worker": w}
+            for w in workers
+        ]
+        return Event("assign", 1, data={"sorties": sorties, "dead_zones_s": []})
+
+    def report(worker: int) -> Event:
+        data = {"path": [worker], "interval_s": [0.0, 1.0], "stop": "finished", "kept": [], "marked": [], "dead_s": []}
+        return Event("report", 1, worker, {**data, "is_open": False})
+
+    failure = {"step": "step", "reason": "", "view": None, "sheet": None, "usage": USAGE}
+    slow = [Event("failure", 1, 1, failure)] * 5
+    trace = Trace((assign(0, 1), report(0), assign(2), report(2), *slow, report(1)))
+    times = schedule(open_run(trace)).times
+    assert times[2][0] == times[1][1] and times[3][0] == times[2][1] < times[-1][0]
+    assert times[4][0] == times[0][1], "worker 1 works meanwhile"
+
+
+def test_every_setting_of_a_run_has_a_plain_name(answered: Result) -> None:
+    assert set(answered.settings) <= set(NAMES)
+    rows = dict(setting_rows(answered.settings))
+    assert rows["cells in a row and in a column (k)"] == str(answered.settings["k"])
+    assert rows["subtitles are given to the model"] == "yes" and "None" not in "".join(rows.values())
+    odd = setting_rows({"<b>": {"a": [None, 2.5]}, "own_name": None})
+    assert odd == [("<b>", "a none, 2.5"), ("own name", "none")]
+    assert summarize(open_run(answered))["settings"] == summarize(open_run(answered.trace))["settings"]
+
+
+def test_actions_and_stops_are_in_plain_words() -> None:
+    names = ActionData.model_fields["name"].annotation.__args__  # type: ignore[union-attr]
+    assert set(names) == set(ACTION_VERBS)
+    assert all(action_text(ActionData(name=name, cell=3)) for name in names)
+    assert action_text(ActionData(name="Expand", cell=14)) == "opens cell 14"
+    assert action_text(ActionData(name="AddToScratchpad", cells=[1, 2])) == "adds evidence from cells 1, 2"
+    assert action_text(ActionData(name="MarkPromising", cells=[*range(20)])).endswith("10, 11 and 8 more as promising")
+    stops = DATA_CLASSES["report"].model_fields["stop"].annotation.__args__  # type: ignore[union-attr]
+    assert set(stops) == set(STOP_WORDS)
+
+
+def test_scouts_votes_and_second_looks_are_told_in_words() -> None:
+    question = Question("Which?", ("a cat", "a dog"), answer=1, positions_s=((2.0, 3.0),))
+    hints = [{"cell": 3, "score": 0.5, "reason": "a bark"}]
+    events = (
+        Event("start", data={"question": question.to_json(), "settings": {"k": 2}}),
+        Event("scout", 1, data={"scout": "words", "path": [], "hints": hints, "note": ""}),
+        Event("reopen", 2, data={"paths": [[3], [2, 1]], "dead_zones_s": []}),
+        Event("vote", 2, data={"step": "decision", "answer": {"answer": 0, "reasoning": "I see it"}, **CALL}),
+        Event("decision", 2, data={"view": None, "sheet": None, "answer": {"answer": 1}, **CALL}),
+        Event("stop", data={"stop": "explored", "rounds": 2, "calls": 2}),
+    )
+    shown = list(steps(open_run(Trace(events))))
+    text = [" ".join(" ".join(row[:2]) for row in (*step["said"], *step["memory"])) for step in shown]
+    assert "hints of words cell 3 (0.5): a bark" in text[1]
+    assert "opened again cell 3; cell 1 of cell 2" in text[2] and "M− removed 2 regions" in text[2]
+    assert "answered a cat" in text[3] and "answered a dog" in text[4] and shown[3]["asked"].startswith("Answer")
+    assert shown[3]["tokens"] == 9 and "a dog, which is right" in text[5]
+
+
+def test_regions_are_in_the_order_of_their_numbers(wrong: Result) -> None:
+    paths = [region["path"] for region in regions(open_run(wrong))]
+    assert paths == sorted(paths) and [10] in paths and [9] in paths, "as numbers, not as text"
+    for region in regions(open_run(wrong)):
+        assert region["span"][0] < region["span"][1]
+
+
+def test_a_trace_from_elsewhere_cannot_ask_for_endless_outlines(answered: Result) -> None:
+    place, event = next((place, event) for place, event in enumerate(answered.trace) if event.kind == "step")
+    for view in ({"only": []}, {"only": [10**9, 5]}, {"path": [10**9]}, {"path": [0] * 900}, {"shift": 40}):
+        data = {**(event.data or {}), "view": {**event["view"], **view}}
+        start = answered.trace.events[0]
+        trace = Trace((start, Event("step", 1, 0, data)))
+        marks = pictures(open_run(trace)).marks[1][0]
+        assert all(0 <= number <= 1 for mark in marks for number in mark[:4])
+        assert len(list(steps(open_run(trace)))) == 2 and summarize(open_run(trace))["count"] == 2
+    assert place
