@@ -99,6 +99,22 @@ def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, runs: tuple[
     expect(settings).to_contain_text("cells in a row and in a column (k)4")
 
 
+def test_the_map_of_a_part_has_the_cells_of_the_part(
+    page: Page, world: World, runs: tuple[Result, Result], shared_cache: Cache, tmp_path: Path
+) -> None:
+    question = runs[0].question
+    moment_s = question.positions_s[0][0]
+    start_s = max(0.0, moment_s - 100)
+    limits: dict[str, Any] = {"k": 4, "cell": 96, "cache": shared_cache, "within": (start_s, start_s + 160)}
+    walk.save(ask(world.drawn, question, vlm=Oracle(world), **limits), tmp_path / "part.html")
+    page.goto((tmp_path / "part.html").as_uri())
+    expect(page.locator(".saw figcaption")).to_contain_text("The map: the whole searched part at this step.")
+    row, column = divmod(int((moment_s - start_s) / 10), 4)
+    box = f"left:{25 * column:.3f}%;top:{25 * row:.3f}%"
+    styles = [str(mark.get_attribute("style")) for mark in page.locator(".saw .mark.true").all()]
+    assert any(style.replace(" ", "").startswith(box) for style in styles), (box, styles)
+
+
 def test_the_missed_moment_leads_to_where_it_was_shown(exported: Page) -> None:
     missed = exported.locator("details.moments button").filter(has_text="was missed")
     found = re.search(r"at depth (\d+) in cell (\d+) at step (\d+)", missed.first.inner_text())
