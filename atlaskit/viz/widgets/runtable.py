@@ -197,7 +197,7 @@ class RunTable:
         caption = f"{counted(count, 'row')}: {', '.join(f'{number:,} {name}' for name, number in outcomes.items())}"
         first = islice(_with_marks(self.rows)[[*self.columns]].itertuples(index=False), STATIC_ROWS)
         shown = table(caption, self.columns, ([_cell(value) for value in row] for row in first))
-        means = guarded("The accuracy", lambda: paragraph(means_text(self.rows).capitalize()))
+        means = guarded("The accuracy", lambda: paragraph(f"All rows: {means_text(self.rows)}."))
         return card(shown, omitted(count - STATIC_ROWS, "row"), means)
 
     def _ipython_display_(self) -> None:

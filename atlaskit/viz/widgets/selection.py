@@ -47,7 +47,7 @@ def _mean_text(rows: pd.DataFrame, column: str, name: str) -> str:
     shown = f"{name} {_percent(mean['mean'])}"
     if mean["videos"] < 2:
         return f"{shown} of {questions}, no interval: one video"
-    interval = f"95 % interval {_percent(mean['low'])} to {_percent(mean['high'])}"
+    interval = f"95 % interval {100 * mean['low']:.1f}–{_percent(mean['high'])}"
     return f"{shown} ({interval}) of {questions} about {counted(int(mean['videos']), 'video')}"
 
 
