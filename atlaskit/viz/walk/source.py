@@ -35,8 +35,8 @@ class RunSource:
     trace: Trace
     question: Question | None
     """None for a trace that does not begin with a valid one."""
-    answer: str
-    """The answer in words; empty if there is none."""
+    answer: str | None
+    """The answer in words; None if there is none."""
     truth: str
     """The true answer in words; empty where it is not known."""
     is_right: bool | None
@@ -81,7 +81,7 @@ def _from_result(result: Result, video: Video | None, cache: Cache | None) -> Ru
         record=result,
         trace=result.trace,
         question=result.question,
-        answer=result.answer_in_words,
+        answer=result.answer_in_words or None,
         truth=result.truth_in_words,
         is_right=result.is_right,
         stop=result.stop,
@@ -103,7 +103,7 @@ def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSo
         record=trace,
         trace=trace,
         question=question,
-        answer="" if question is None else in_words(question, prediction),
+        answer=None if question is None else in_words(question, prediction) or None,
         truth="" if question is None else in_words(question, question.answer),
         is_right=None if question is None or question.answer is None else question.is_right(prediction),
         stop=plain_text((stops[-1].data or {}).get("stop", "") if stops else "", 80),

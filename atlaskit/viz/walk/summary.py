@@ -29,7 +29,7 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
     start = start_of(run.trace)
     settings = {} if start is None else start.settings
     notes = [f"The last {omitted:,} events are not shown."] if omitted else []
-    if run.answer and not run.evidence:
+    if run.answer is not None and not run.evidence:
         notes.append(f"Evidence: {rests_on(settings.get('method'))}.")
     if len(run.evidence) > MAX_EVIDENCE:
         notes.append(f"The last {len(run.evidence) - MAX_EVIDENCE:,} frames of evidence are not listed.")
@@ -54,7 +54,7 @@ def _name(settings: Mapping[str, Any]) -> str:
 
 def _answer(run: RunSource) -> str:
     stop = f"; stopped by: {run.stop}" if run.stop else ""
-    if not run.answer:
+    if run.answer is None:
         return f"No answer{f' (truth: {run.truth})' if run.truth else ''}{stop}."
     return f"Answer: {run.answer}{verdict(run.is_right, run.truth, has_evidence=bool(run.evidence))}{stop}"
 

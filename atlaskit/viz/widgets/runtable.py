@@ -214,11 +214,13 @@ def _outcomes(rows: pd.DataFrame) -> list[str]:
 
 
 def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows in which an answer without evidence is marked, where the rows tell of evidence."""
+    """Return rows in which answers without evidence are marked, where rows tell of evidence."""
     if not {"answer", "evidence"} <= set(rows.columns):
         return rows
-    is_unsupported = (rows["answer"].fillna("") != "") & (rows["evidence"] == 0)
-    return rows.assign(answer=rows["answer"].where(~is_unsupported, rows["answer"] + f" {WITHOUT_EVIDENCE}"))
+    pairs = zip(rows["answer"], rows["evidence"], strict=True)
+    return rows.assign(
+        answer=[f"{answer} {WITHOUT_EVIDENCE}" if count == 0 and _plain(answer) else answer for answer, count in pairs]
+    )
 
 
 def _plain(value: Any) -> Any:

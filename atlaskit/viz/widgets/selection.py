@@ -22,7 +22,7 @@ FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def means_text(rows: pd.DataFrame) -> str:
-    """Return the mean score of rows with its interval in words, of each method if there are several.
+    """Return the mean score of rows with its interval in words, for each of several methods.
 
     It is called accuracy where every score is 0 or 1. Without a column `video` there is no
     interval, because it resamples whole videos.
@@ -34,9 +34,9 @@ def means_text(rows: pd.DataFrame) -> str:
     if "method" not in rows.columns or rows["method"].nunique() < 2:
         return _mean_text(rows, column, name)
     groups = list(rows.groupby("method", sort=False))
-    told = [f"{printable(str(method), 40)}: {_mean_text(group, column, name)}" for method, group in groups[:MAX_METHODS]]
-    more = len(groups) - MAX_METHODS
-    return "; ".join([*told, *([f"and {counted(more, 'more method')}"] if more > 0 else [])])
+    means = ((str(method), _mean_text(group, column, name)) for method, group in groups[:MAX_METHODS])
+    more = [f"and {counted(len(groups) - MAX_METHODS, 'more method')}"] if len(groups) > MAX_METHODS else []
+    return "; ".join([*(f"{printable(method, 40)}: {text}" for method, text in means), *more])
 
 
 def _mean_text(rows: pd.DataFrame, column: str, name: str) -> str:
