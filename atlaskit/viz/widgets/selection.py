@@ -61,8 +61,8 @@ def csv_bytes(rows: pd.DataFrame) -> bytes:
     A text that a spreadsheet would compute as a formula begins with an apostrophe, which shows that
     it is text: a question, a reply or a file name may come from anywhere. Numbers are unchanged.
     """
-    safe = rows.map(_as_text).rename(columns=_as_text)
-    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8-sig", "replace")
+    text: str = rows.map(_as_text).rename(columns=_as_text).to_csv(index=False, lineterminator="\n")
+    return text.encode("utf-8-sig", "replace")
 
 
 def _as_text(value: Any) -> Any:
