@@ -12,6 +12,7 @@ from atlaskit.environment.actions import Action, AddToScratchpad, Zoom
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.mdp import Rules, State, Traversal, transition
 from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
+from atlaskit.environment.notation import clock
 from atlaskit.environment.observation import Cells, Observation, ViewSettings, observe, view_of
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Labels, Sheet, check_cells
@@ -88,6 +89,13 @@ class Atlas:
             self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells, self.patch, self.open_only
         )
         self.state = self.start()
+
+    def __repr__(self) -> str:
+        now = self.state.grid
+        return (
+            f"<atlas of {self.video!r}, {self.k}×{self.k} cells of {self.cell} px, max_depth {self.rules.max_depth}, "
+            f"{self.traversal}; now at {clock(now.start_s)}–{clock(now.end_s)}, depth {now.depth}>"
+        )
 
     def start(
         self,

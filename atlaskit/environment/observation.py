@@ -41,6 +41,10 @@ class Observation:
     """The frame or the context scan that the last action asked for."""
     cells: Cells = "compact"
 
+    def __repr__(self) -> str:
+        looking = f", looking at {self.looking_at!r}" if self.looking_at else ""
+        return f"<observation of {self.view!r}{looking}>"
+
     def narrowed(self, cells: Collection[int]) -> Observation:
         """Return the observation with a view of these cells alone, if they are few."""
         return replace(self, view=narrowed(self.view, cells))

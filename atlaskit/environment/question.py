@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from atlaskit.environment.scoring import intervals_iou, rouge_l, token_f1
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
 
 Kind = Literal["choice", "open", "when", "count", "summary"]
 Span = tuple[float, float]
@@ -85,6 +85,11 @@ class Question:
         if self.answer is not None:
             self._check_answer("answer", self.answer)
         self._settle_several()
+
+    def __repr__(self) -> str:
+        name = f" {printable(self.id, 40)}" if self.id else ""
+        choices = f", {len(self.choices)} choices" if self.choices else ""
+        return f"<question{name}: {printable(self.text, 80)!r}, {self.kind}{choices}>"
 
     def _check_choices(self) -> None:
         if self.kind != "choice" and self.choices:

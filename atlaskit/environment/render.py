@@ -73,6 +73,13 @@ class View(LazyImage):
         if self.grid.end_s > self.video.duration_s:
             self.video.check_time(self.grid.end_s)
 
+    def __repr__(self) -> str:
+        grid, dead = self.grid, f", {len(self.dead)} dead" if self.dead else ""
+        return (
+            f"<view of {self.video!r}, {clock(grid.start_s)}–{clock(grid.end_s)}, depth {grid.depth}, "
+            f"{grid.k}×{grid.k} cells of {self.cell} px{dead}>"
+        )
+
     @property
     def key(self) -> str:
         """Hash of everything that the image is made of."""
@@ -185,6 +192,9 @@ class Sheet(LazyImage):
     """Side of a model's image token in pixels; native cells are rounded to it."""
     halved: frozenset[str] = frozenset()
     """Labels of the items that are drawn at half the size, without subtitle, below the others."""
+
+    def __repr__(self) -> str:
+        return f"<sheet of {self.video!r}, evidence: {len(self.scratchpad)}>"
 
     @property
     def key(self) -> str:

@@ -23,7 +23,7 @@ from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.usage import Usage
-from atlaskit.runs.result import Result
+from atlaskit.runs.result import Result, choices_in_words, in_words
 
 COUNTS = (
     "calls",
@@ -89,6 +89,7 @@ def case_row(
     return {
         **_question_columns(case, name),
         "prediction": result.prediction,
+        "answer": result.answer_in_words,
         "score": score,
         "right": score >= RIGHT_FROM,
         **_counts(result.total),
@@ -121,7 +122,7 @@ def failure_row(
 ) -> dict[str, Any]:
     """Return the row of a question that failed; it counts as wrong."""
     costs = {**_counts(usage), **_costs(usage, Usage(), "", prices)}
-    no_answer = {"prediction": None, "score": 0.0, "right": False, **costs, "stop": "failed"}
+    no_answer = {"prediction": None, "answer": "", "score": 0.0, "right": False, **costs, "stop": "failed"}
     return {**_question_columns(case, name), **no_answer, "failure": reason, "seconds": seconds}
 
 
@@ -143,6 +144,8 @@ def _question_columns(case: Case, name: str) -> dict[str, Any]:
         "id": question.id,
         "video": case.video,
         "question": question.text,
+        "choices": choices_in_words(question),
+        "truth": in_words(question, question.answer),
         "method": name,
         "kind": question.kind,
         "category": question.category,

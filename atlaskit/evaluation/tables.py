@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
+TEXT_COLUMNS = ("prediction", "choices", "truth", "answer")
+"""Columns of text that a CSV may hold only numbers of, as of counts; earlier tables lack some."""
 
 
 def save(rows: pd.DataFrame, path: str | Path) -> None:
@@ -84,7 +86,7 @@ def load(path: str | Path) -> pd.DataFrame:
     source = Path(path)
     try:
         if source.suffix == ".csv":
-            rows = pd.read_csv(source, keep_default_na=False, dtype={"prediction": str})
+            rows = pd.read_csv(source, keep_default_na=False, dtype=dict.fromkeys(TEXT_COLUMNS, str))
         else:
             rows = pd.read_parquet(source)
         rows.attrs = json.loads(source.with_name(f"{source.name}.json").read_text(encoding="utf-8"))

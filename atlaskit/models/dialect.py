@@ -9,7 +9,7 @@ accept is learned from its errors: see `habits`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,10 +62,20 @@ class Dialect:
     ranks: int = 1
     """Data-parallel engines behind the endpoint. A conversation stays on the one that cached it."""
 
+    def __repr__(self) -> str:
+        """Return the name, and which other fields are set: their values may hold a key."""
+        own = [each.name for each in fields(self) if each.name != "name" and getattr(self, each.name) != _default(each)]
+        return f"<dialect {self.name}{': ' if own else ''}{', '.join(own)}>"
+
     @property
     def accepts_llguidance(self) -> bool:
         """Whether the server decodes by a grammar of llguidance: vLLM, which alone has counters."""
         return self.schema == "grammar" and self.counters
+
+
+def _default(each: Field[Any]) -> Any:
+    """Return the value that a field has unless it is set."""
+    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 VLLM = Dialect("vllm", seed=True, image_names=True, counters=True)

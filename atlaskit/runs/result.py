@@ -1,7 +1,11 @@
-"""`Result`: answer, prediction, evidence, usage, stops, trace; its text and JSON forms."""
+"""`Result`: answer, prediction, evidence, usage, stops, trace; its text and JSON forms.
+
+`in_words` and `verdict` word answers and truths for every display, so that they agree.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from atlaskit.caching.keys import canonical_json
-from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.memory import DeadZones, Scratchpad, label_of
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Answered, Question, Span, Spans, spans_of
 from atlaskit.environment.render import Sheet
@@ -25,6 +29,8 @@ RESULT_VERSION = 3
 MASTER_STOPS = ("sufficient", "depth")
 WORKER_STOPS = ("explored",)
 
+WITHOUT_EVIDENCE = "(!) without evidence"
+"""Marks an answer that no frame supports; in ASCII, which every terminal and typeface has."""
 UNSUPPORTED = "none: the answer names no frame that supports it"
 RESTS_ON = {
     "uniform": "none: the answer rests on frames at equal steps, and names none of them",
@@ -56,9 +62,33 @@ def searched(settings: Mapping[str, Any], duration_s: float) -> Span:
     return 0.0, duration_s
 
 
-def verdict(is_right: bool | None) -> str:
-    """Return the clause that follows an answer in a text; empty if the truth is not known."""
-    return "" if is_right is None else f", which is {'right' if is_right else 'wrong'}"
+def in_words(question: Question, answered: Answered | None) -> str:
+    """Return an answer or a truth as every display words it; empty for None.
+
+    A choice has its letter, "B: the red car"; anything else is as `Question.in_words` returns it.
+    """
+    if answered is None:
+        return ""
+    letter = f"{label_of(answered)}: " if question.kind == "choice" and isinstance(answered, int) else ""
+    return f"{letter}{question.in_words(answered)}"
+
+
+def choices_in_words(question: Question) -> str:
+    """Return the choices in one line, "A: the blue car | B: the red car"; empty without choices."""
+    return " | ".join(in_words(question, index) for index in range(len(question.choices)))
+
+
+def verdict(is_right: bool | None, truth: str = "", *, has_evidence: bool = True) -> str:
+    """Return what follows an answer in a text: whether it is right, the truth, a missing evidence.
+
+    Args:
+        is_right: Whether the answer is right; None if the truth is not known.
+        truth: The truth in words, which is added to a wrong answer.
+        has_evidence: Whether a frame supports the answer; if none does, the answer is marked.
+    """
+    clause = "" if is_right is None else f", which is {'right' if is_right else 'wrong'}"
+    told_truth = f" (truth: {truth})" if truth and is_right is False else ""
+    return f"{clause}{told_truth}{'' if has_evidence else f' {WITHOUT_EVIDENCE}'}"
 
 
 @dataclass(frozen=True)
@@ -120,7 +150,7 @@ class Result:
     """The evidence as an image."""
     calls: tuple[Call, ...] = field(compare=False, repr=False, default=())
     """Every call of this execution with its times, in the order in which they ended; not part of
-    the JSON. As a table: `pd.DataFrame(call.row() for call in result.calls)`."""
+    the JSON. As a table: `pd.DataFrame(result.calls)`."""
     spent: Spent = field(compare=False, default=Spent())
     """What this execution cost; not part of the JSON."""
 
@@ -141,8 +171,18 @@ class Result:
 
     @property
     def answer(self) -> str | None:
-        """The answer in words; None if the run has no answer."""
+        """The answer as text, a choice without its letter; None if the run has no answer."""
         return None if self.prediction is None else self.question.in_words(self.prediction)
+
+    @property
+    def answer_in_words(self) -> str:
+        """The answer as displays word it, "B: the red car"; empty if the run has no answer."""
+        return in_words(self.question, self.prediction)
+
+    @property
+    def truth_in_words(self) -> str:
+        """The true answer as displays word it; empty if it is not known."""
+        return in_words(self.question, self.question.answer)
 
     @property
     def stops(self) -> Stops:
@@ -212,6 +252,14 @@ class Result:
             for role, usage in rows
         ]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `to_json` holds as plain JSON values: dicts, lists, texts, numbers, None.
+
+        They are copies: a change of them does not change the result.
+        """
+        values: dict[str, Any] = json.loads(self.to_json())
+        return values
+
     def to_json(self) -> str:
         """Return the result as canonical JSON; two runs on the same inputs give the same bytes."""
         return canonical_json(
@@ -247,7 +295,7 @@ class Result:
 
     def __str__(self) -> str:
         total, spent = self.total, self.spent
-        truth_mark = {True: " – right", False: " – wrong", None: ""}[self.is_right]
+        answer, truth = printable(self.answer_in_words) or "none", printable(self.truth_in_words)
         visits = ", ".join(f"{count} {stop}" for stop, count in self.stops.worker.items())
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         about = "about " if total.estimated else ""
@@ -255,8 +303,8 @@ class Result:
         evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in self.evidence)
         lines = [
             printable(self.question.text),
-            f"  answer    {'none' if self.answer is None else printable(self.answer)}{truth_mark}",
-            *([f"  truth     {self._truth()}"] if self.is_right is False else []),
+            f"  answer    {answer}{verdict(self.is_right, has_evidence=not self.without_evidence)}",
+            *([f"  truth     {truth}"] if truth and truth != answer else []),
             f"  evidence  {evidence or self.without_evidence or 'none'}",
             f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
@@ -265,9 +313,9 @@ class Result:
         ]
         return "\n".join(lines)
 
-    def _truth(self) -> str:
-        truth = self.question.answer
-        return "unknown" if truth is None else self.question.in_words(truth)
+    def __repr__(self) -> str:
+        answer = printable(self.answer_in_words, 60) or "no answer"
+        return f"<result: {printable(self.question.text, 80)!r}, {answer}{verdict(self.is_right)}>"
 
 
 Run: TypeAlias = Result | Trace | str | Path

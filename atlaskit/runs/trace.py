@@ -42,6 +42,9 @@ class Trace:
     def __len__(self) -> int:
         return len(self.events)
 
+    def __repr__(self) -> str:
+        return f"<trace of {len(self.events):,} events>"
+
     def of(self, kind: str) -> tuple[Event, ...]:
         """Return the events of one kind."""
         return tuple(event for event in self.events if event.kind == kind)

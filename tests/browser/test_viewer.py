@@ -348,14 +348,14 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     expect(head).to_have_attribute("aria-sort", "none")
     assert column("tokens") == tokens
 
-    outcome = table.get_by_label("outcome")
+    outcome = table.get_by_role("combobox", name="outcome")
     outcome.select_option("failed")
     expect(lines).to_have_count(1)
     expect(table.get_by_role("status")).to_have_text("1 of 10 rows")
     outcome.select_option("")
-    table.get_by_label("method").select_option("uniform")
+    table.get_by_role("combobox", name="method").select_option("uniform")
     expect(lines).to_have_count(5)
-    table.get_by_label("method").select_option("")
+    table.get_by_role("combobox", name="method").select_option("")
     words = rows["question"][1].lower().split()[-2:]
     table.get_by_role("searchbox").fill(" ".join(words))
     matching = [text for text in rows["question"] if all(word in text.lower() for word in words)]
@@ -382,3 +382,65 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     expect(book.output(1).locator(".opened .status")).to_contain_text("because its run failed: The server died.")
     book.output(2).get_by_role("button", name="open the run of row 0").click()
     expect(book.output(2).locator(".opened .status")).to_contain_text('Evaluate again with traces="FOLDER"')
+
+
+def test_columns_are_chosen_and_what_is_shown_is_downloaded(
+    notebooks: Notebooks, saved: SavedRuns, rows: pd.DataFrame
+) -> None:
+    book = notebooks(
+        f"{saved.cells}\nimport pandas as pd\nrows = pd.read_parquet({str(saved.folder / 'rows.parquet')!r})",
+        "ak.widgets.RunTable(rows, cache=cache)",
+    )
+
+    def opened() -> Locator:
+        found = book.output(1).locator(".runtable")
+        expect(found.locator("tbody tr")).to_have_count(10)
+        return found
+
+    table, keys = opened(), book.page.keyboard
+    heads, summary = table.locator("thead th"), table.locator(".means")
+    assert [text.strip() for text in heads.all_inner_texts()][:7] == [
+        *("run", "outcome", "score", "question", "choices", "truth", "answer")
+    ]
+    expect(table.locator("tbody")).to_contain_text("(!) without evidence")
+    expect(summary).to_contain_text("; uniform: accuracy")
+    scroller = table.locator(".rows")
+    scroller.evaluate("(el) => { el.scrollLeft = el.scrollWidth; }")
+    frame = scroller.bounding_box()
+    for place in range(3):
+        cell = table.locator("tbody tr").first.locator("> *").nth(place).bounding_box()
+        assert frame and cell and frame["x"] <= cell["x"] and cell["x"] + cell["width"] <= frame["x"] + frame["width"]
+
+    menu = table.locator("summary", has_text="Columns")
+    menu.focus()
+    keys.press("Enter")
+    for name in ("choices", "stop"):
+        table.get_by_role("checkbox", name=name, exact=True).uncheck()
+    table.get_by_role("checkbox", name="kind", exact=True).focus()
+    keys.press("Space")
+    expect(heads.get_by_role("button", name="kind", exact=True)).to_be_visible()
+    assert "choices" not in heads.all_inner_texts() and table.get_by_role("checkbox", name="score").count() == 0
+
+    table.get_by_role("combobox", name="method").select_option("uniform")
+    expect(summary).to_contain_text("of 5 questions")
+    expect(summary).not_to_contain_text("video-rlm")
+    table.get_by_role("button", name="tokens", exact=True).click()
+    keys.press("Enter")
+    expect(table.get_by_role("columnheader", name="tokens")).to_have_attribute("aria-sort", "descending")
+    with book.page.expect_download() as download:
+        table.get_by_role("button", name="download CSV").click()
+    read = pd.read_csv(download.value.path(), keep_default_na=False)
+    assert download.value.suggested_filename == "rows.csv"
+    assert list(read.columns) == [text.strip(" ▲▼") for text in heads.all_inner_texts()[1:]]
+    uniform = rows[rows["method"] == "uniform"].sort_values("tokens", ascending=False, kind="stable")
+    for name in ("id", "truth", "answer", "tokens"):
+        assert read[name].tolist() == uniform[name].tolist(), name
+
+    book.run()
+    table = opened()
+    assert "kind" in table.locator("thead th").all_inner_texts(), "the page remembers the columns"
+    table.locator("summary", has_text="Columns").click()
+    table.get_by_role("button", name="as at first").click()
+    assert "choices" in table.locator("thead th").all_inner_texts()
+    book.restart()
+    expect(table.locator(".means")).to_have_text("The kernel has stopped: run this cell again.")

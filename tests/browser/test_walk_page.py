@@ -16,7 +16,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.runs.result import Result
+from atlaskit.runs.result import Result, in_words
 from atlaskit.viz import walk
 from atlaskit.viz.walk import assets
 
@@ -81,9 +81,8 @@ def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, runs: tuple[
     expect(exported.locator(".saw figure")).to_have_count(2)
     expect(exported.locator(".saw img").first).to_have_attribute("alt", "The evidence at the end of the run.")
     said = exported.locator(".said")
-    assert result.question.answer is not None
-    expect(said).to_contain_text(f"right answer{result.question.in_words(result.question.answer)}")
-    expect(said).to_contain_text(f"answer{result.answer}, which is wrong")
+    expect(said).to_contain_text(f"truth{result.truth_in_words}")
+    expect(said).to_contain_text(f"answer{result.answer_in_words}, which is wrong")
     labels = [f"[{label}]" for label in result.evidence.labels]
     assert sorted(exported.locator(".saw .mark.found").all_inner_texts()) == sorted(labels), "in cells of their own"
     whole = [
@@ -247,13 +246,13 @@ def test_the_third_wrong_question_tells_its_right_answer_and_the_missed_frame(
 ) -> None:
     book = notebooks(EVALUATION.format(folder=str(tmp_path)), "ak.widgets.RunTable(rows, cases, cache=cache)")
     table = book.output(1).locator(".runtable")
-    table.get_by_label("outcome").select_option("wrong")
+    table.get_by_role("combobox", name="outcome").select_option("wrong")
     third = table.locator("tbody tr").nth(2)
     asked = next(question for question in world.questions if question.text in third.inner_text())
     third.get_by_role("button").first.click()
     walker = book.output(1).locator(".atlaskit-walk").last
     assert asked.answer is not None
-    expect(walker.locator(".pane > .truth")).to_have_text(f"Right answer: {asked.in_words(asked.answer)}")
+    expect(walker.locator(".pane > .answer")).to_contain_text(f"(truth: {in_words(asked, asked.answer)})")
     missed = walker.locator("details.moments button").filter(has_text="and not reported")
     found = re.search(r"at depth (\d+) in cell (\d+) at step (\d+)", missed.first.inner_text())
     assert found

@@ -13,6 +13,7 @@ from typing import Unpack
 
 import pandas as pd
 import pytest
+from support.datasets import ConstantModel
 
 import atlaskit as ak
 from atlaskit.__main__ import main
@@ -141,6 +142,47 @@ def test_a_saved_table_loads_with_its_settings(
     pd.testing.assert_frame_equal(again, table, check_dtype=False)
     assert again.attrs == table.attrs and again.attrs["settings"] == SMALL
     assert again.attrs["parameters"]["miss"] == 0.2 and again.attrs["versions"]["atlaskit"]
+
+
+def test_rows_say_choices_truth_and_answer_in_words(cases: tuple[Case, ...], cache: Cache, tmp_path: Path) -> None:
+    tally = ak.Question("How many hearts?", kind="count", answer=2, id="tally")
+    asked = (*cases[:3], replace(cases[0], question=tally))
+    table = evaluate(asked, "blind", vlm=ConstantModel(1), cache=cache, progress=False)
+    for case, row in zip(asked[:3], table.to_dict("records"), strict=False):
+        question = case.question
+        letters = "ABCDEFGH"
+        assert row["choices"] == " | ".join(f"{letters[n]}: {text}" for n, text in enumerate(question.choices))
+        assert row["truth"] == f"{letters[question.answer]}: {question.choices[question.answer]}"  # type: ignore[index]
+        assert row["answer"] == f"B: {question.choices[1]}"
+    assert table.loc[3, ["choices", "truth", "answer"]].tolist() == ["", "2", "1"]
+    tables.save(table[3:], tmp_path / "rows.csv")  # only numbers, which must stay text
+    assert tables.load(tmp_path / "rows.csv")[["truth", "answer"]].to_numpy().tolist() == [["2", "1"]]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_a_table_of_before_the_words_loads(name: str, cases: tuple[Case, ...], cache: Cache, tmp_path: Path) -> None:
+    table = evaluate(cases[:2], vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
+    old = table.drop(columns=["choices", "truth", "answer"])
+    tables.save(old, tmp_path / name)
+    pd.testing.assert_frame_equal(tables.load(tmp_path / name), old, check_dtype=False)
+
+
+def test_wrong_answers_are_printed_with_the_truth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("atlaskit.cli.evaluate.MAX_WRONG", 2)
+    out = tmp_path / "rows.csv"
+    command = ["evaluate", "atlasworld", "--oracle", "0.5", "--drawn", "--first", "8", "--method", "blind"]
+    assert main([*command, "--out", str(out), "--root", str(tmp_path / "w"), "--cache", str(tmp_path / "c")]) == 0
+    printed, rows = capsys.readouterr().out, tables.load(out)
+    wrong = rows[~rows["right"]]
+    assert len(wrong) > 2 and f"… and {len(wrong) - 2} more wrong answers" in printed
+    for row in wrong[:2].to_dict("records"):
+        answer = row["answer"] or "none"
+        mark = " (!) without evidence" if row["answer"] else ""
+        assert f"{row['id']}: {answer}, which is wrong (truth: {row['truth']}){mark}\n" in printed
+    answers = (rows["answer"] != "").sum()
+    assert f"(!) without evidence: {answers} of 8 answers" in printed
 
 
 def test_a_table_converts_to_samples_of_lmms_eval(cases: tuple[Case, ...], cache: Cache) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pandas as pd
 import pytest
 from support.faults import failing, saying
 from support.loopback import loopback
@@ -36,6 +37,10 @@ def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, monk
     assert next(call for call in result.calls if call.step == "task").views == ()
     for row in (call.row() for call in result.calls):
         assert row["effective_tokens"] == row["prompt_tokens"] - row["cached_tokens"] + row["completion_tokens"]
+    table = pd.DataFrame(result.calls)
+    assert table.to_dict("records") == [call.row() for call in result.calls]
+    assert table["prompt_tokens"].sum() == result.total.prompt_tokens and table["retries"].sum() == 3
+    assert not any(isinstance(value, dict | list) for row in table.to_dict("records") for value in row.values())
     usages = [*result.usage.values(), result.total]
     assert [row["image"] for row in result.costs()] == [usage.image_tokens for usage in usages]
     assert "cached by the server" in str(result)

@@ -29,6 +29,7 @@ class ConstantModel:
             {"answer": "A dog runs past a cat."},
             span,
             {"intervals": [span]},
+            {"answer": self.choice},  # a count
         ]
         for form in forms:
             with contextlib.suppress(ValueError):

@@ -134,7 +134,10 @@ def test_a_result_shows_answer_choices_evidence_path_and_cost(run: Result, world
     assert checked_html(run).text == page.text and world.drawn.frames_decoded == decoded
     grid, path = page.images
     assert grid.size == run.sheet.size and path.width == 2 * timeline.WIDTH_PX
-    assert run.question.text in page.text and str(run.answer) in page.text and "correctyes" in page.text
+    assert (
+        run.question.text in page.text
+        and f"answer{run.answer_in_words}correctyestruth{run.truth_in_words}" in page.text
+    )
     for text in (*run.question.choices, "supporting frames", "answer, correct", "judged in", "effective"):
         assert text in page.text
     for item in run.evidence:

@@ -227,7 +227,9 @@ def test_trace_log_has_every_round_visit_and_evidence_label(result: Result, tmp_
     text = strings_in(svg)
     assert all(f"round {number}" in text for number in range(1, result.rounds + 1))
     assert text.count("worker ") == len(result.trace.of("report")) and "→ Finished" in text
-    assert all(f"[{item.label}]" in text for item in result.evidence) and f"answer      {result.answer}" in text
+    assert (
+        all(f"[{item.label}]" in text for item in result.evidence) and f"answer      {result.answer_in_words}" in text
+    )
     assert f"{result.total.calls:,} calls" in text
 
 

@@ -133,7 +133,7 @@ def test_a_page_has_a_step_for_every_event(answered: Result, tmp_path: Path) -> 
         if (event.data or {}).get(what)
     }
     assert len(page.run["pictures"]) == len(keys), "each image is in the page once"
-    assert answered.question.text in page.text and f"Answer: {answered.answer}" in page.text
+    assert answered.question.text in page.text and f"Answer: {answered.answer_in_words}" in page.text
     assert "JavaScript is off" in page.text and "effective" in page.text, "without scripts it shows the result"
 
 

@@ -14,7 +14,7 @@ from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import AtlasError, printable
 from atlaskit.runs import replay
 from atlaskit.runs.replay import ShownImage
-from atlaskit.runs.result import Result, verdict
+from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, in_words, verdict
 from atlaskit.viz.html import timeline
 from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.phrases import counted
@@ -84,8 +84,12 @@ class FrameRenderer:
         still, pen = self._draw_frame()
         result = self._result
         write(pen, (RIGHT_X, BODY_Y - 4), f"The answer{verdict(result.is_right)}", 18, RIGHT_PX, 1, MUTED_INK)
-        answer = result.answer if result.answer is not None else f"No answer: {result.failure or result.stop}"
+        answer, truth = result.answer_in_words or f"No answer: {result.failure or result.stop}", result.truth_in_words
         y = write(pen, (RIGHT_X, BODY_Y + 22), answer, 30, RIGHT_PX, 3)
+        if result.without_evidence:
+            y = write(pen, (RIGHT_X, y + 2), WITHOUT_EVIDENCE, 18, RIGHT_PX, 1)
+        if truth and truth != answer:
+            y = write(pen, (RIGHT_X, y + 2), f"Truth: {truth}", 18, RIGHT_PX, 2)
         write(pen, (RIGHT_X, y + 8), result.reasoning, 17, RIGHT_PX, 4)
         self._draw_evidence(still, pen)
         visits = ", ".join(f"{count} {stop}" for stop, count in result.stops.worker.items()) or "none"
@@ -122,8 +126,8 @@ class FrameRenderer:
         question = self._result.question
         title = "Choices" if question.choices else f"Video: {self._video.name}"
         y = write(pen, (RIGHT_X, BODY_Y - 4), title, 18, RIGHT_PX, 2, MUTED_INK)
-        for number, choice in enumerate(question.choices[:MAX_CHOICES]):
-            y = write(pen, (RIGHT_X, y + 4), f"{number}  {choice}", 20, RIGHT_PX, 1)
+        for index in range(min(len(question.choices), MAX_CHOICES)):
+            y = write(pen, (RIGHT_X, y + 4), in_words(question, index), 20, RIGHT_PX, 1)
 
     def _draw_scene(self, still: Image.Image, pen: ImageDraw.ImageDraw, scene: Scene) -> None:
         """Draw what agents see in a scene; if that is only the root grid, list the events."""

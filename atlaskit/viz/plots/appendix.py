@@ -202,7 +202,8 @@ def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Imag
 def _ending(result: Result) -> list[str]:
     """Return the last lines of a log: the answer, why the run stopped, and its cost."""
     total = result.total
-    answer = ("none" if result.answer is None else printable(result.answer, 400)) + verdict(result.is_right)
+    answer = printable(result.answer_in_words, 400) or "none"
+    answer += verdict(result.is_right, printable(result.truth_in_words, 400), has_evidence=not result.without_evidence)
     cost = f"{total.calls:,} calls, {total.tokens:,} tokens, {len(result.evidence)} frames of evidence"
     return [f"answer      {answer}", f"stopped     {printable(result.stop)}", f"cost        {cost}"]
 

@@ -160,13 +160,12 @@ def memory_changes(data: EventData | None, findings: FindingSteps) -> Iterator[R
 
 def ending_rows(run: RunSource) -> list[Row]:
     """Return how a run ended: answer and truth in words, and the evidence or what it rests on."""
-    question, start = run.question, start_of(run.trace)
-    truth = "" if question is None or question.answer is None else question.in_words(question.answer)
+    start = start_of(run.trace)
     labels = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in run.evidence[:MAX_ROWS])
     nothing = "none" if run.answer is None else rests_on(start.settings.get("method") if start else None)
     return [
         ("answer", f"{'none' if run.answer is None else run.answer}{verdict(run.is_right)}", None),
-        ("right answer", truth, None),
+        ("truth", run.truth, None),
         ("evidence", labels or nothing, None),
     ]
 

@@ -18,7 +18,7 @@ from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.events import Event, EventData, ReportData, StartData, StepData, data_of
-from atlaskit.runs.result import Result, searched, trace_of
+from atlaskit.runs.result import Result, in_words, searched, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
@@ -37,6 +37,8 @@ class RunSource:
     """None for a trace that does not begin with a valid one."""
     answer: str | None
     """The answer in words; None if there is none."""
+    truth: str
+    """The true answer in words; empty where it is not known."""
     is_right: bool | None
     """None where the correct answer is not known."""
     stop: str
@@ -85,7 +87,8 @@ def _from_result(result: Result, video: Video | None, cache: Cache | None) -> Ru
         record=result,
         trace=result.trace,
         question=result.question,
-        answer=result.answer,
+        answer=result.answer_in_words or None,
+        truth=result.truth_in_words,
         is_right=result.is_right,
         stop=result.stop,
         evidence=tuple(result.evidence),
@@ -107,7 +110,8 @@ def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSo
         record=trace,
         trace=trace,
         question=question,
-        answer=None if question is None or prediction is None else question.in_words(prediction),
+        answer=None if question is None else in_words(question, prediction) or None,
+        truth="" if question is None else in_words(question, question.answer),
         is_right=None if question is None or question.answer is None else question.is_right(prediction),
         stop=plain_text((stops[-1].data or {}).get("stop", "") if stops else "", 80),
         evidence=_evidence(trace),

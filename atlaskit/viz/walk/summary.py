@@ -44,7 +44,6 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
         "answer": plain_text(_answer(run), 2_000),
         "notes": notes,
         "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in run.evidence[:MAX_EVIDENCE]],
-        "truth": _truth(run),
         "moments": [list(moment) for moment in moments_of(run)],
         "found": [(text, step if step is not None and step < count else None) for text, step in truth],
         "settings": setting_rows(settings),
@@ -54,13 +53,6 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
         "clock": {"end": round(times.end, 3), "isInSeconds": times.is_in_seconds},
         "regions": regions(run),
     }
-
-
-def _truth(run: RunSource) -> str:
-    """Return the right answer in a sentence; empty where it is not known."""
-    if run.question is None or run.question.answer is None:
-        return ""
-    return plain_text(f"Right answer: {run.question.in_words(run.question.answer)}", 2_000)
 
 
 def _name(settings: Mapping[str, Any]) -> str:
@@ -74,8 +66,8 @@ def _name(settings: Mapping[str, Any]) -> str:
 def _answer(run: RunSource) -> str:
     stop = f"; stopped by: {run.stop}" if run.stop else ""
     if run.answer is None:
-        return f"No answer{stop}."
-    return f"Answer: {run.answer}{verdict(run.is_right)}{stop}"
+        return f"No answer{f' (truth: {run.truth})' if run.truth else ''}{stop}."
+    return f"Answer: {run.answer}{verdict(run.is_right, run.truth, has_evidence=bool(run.evidence))}{stop}"
 
 
 def _link(item: Evidence, step: int | None, count: int) -> tuple[str, int | None]:

@@ -1,5 +1,10 @@
 // The page of the run table: rows to sort and filter, and below them the run of the opened row.
 const PAGE_ROWS = 50; // shown at once, and added by "show more rows"
+const PAUSE_MS = 150; // after the last change of a filter, before the means are requested
+const NO_KERNEL = "The kernel has stopped: run this cell again.";
+const WIDTHS = { question: "wide", choices: "wide", truth: "words", answer: "words", failure: "words" };
+// The chosen columns by the columns of the table, so that a cell that runs again keeps them.
+const chosenColumns = (globalThis.atlaskitChosenColumns ??= new Map());
 
 // Compares numbers by size and text by the alphabet; missing values are last in both directions.
 function compare(one, other, direction) {
@@ -24,38 +29,49 @@ class Table {
     this.maxRows = PAGE_ROWS;
     this.opened = []; // the rows whose runs are shown
     this.showStatic = () => {};
+    this.asked = 0; // number of the last request for means
     this.below = element("div", { class: "opened" });
     this.root = element("section", { class: "atlaskit-walk runtable", "aria-label": "rows of an evaluation",
       "data-lm-suppress-shortcuts": "true", hidden: true });
     this.root.addEventListener("keydown", (event) => event.stopPropagation()); // else JupyterLab handles the keys
     this.el = el;
     el.append(this.root, this.below);
-    this.onMessage = (message) => this.receive(message);
+    this.onMessage = (message, buffers) => this.receive(message, buffers);
+    this.onLost = () => {
+      this.isLost = true;
+      this.report(NO_KERNEL);
+    };
     model.on("msg:custom", this.onMessage);
+    model.on("comm_live_update", this.onLost);
     model.send({ want: "rows" });
   }
 
   close() {
     this.model.off("msg:custom", this.onMessage);
+    this.model.off("comm_live_update", this.onLost);
+    clearTimeout(this.pause);
     this.walker?.close();
     this.showStatic();
   }
 
-  receive(message) {
+  receive(message, buffers) {
     if (message.is === "table" && !this.about) this.build(message);
+    if (message.is === "means" && message.ask === this.asked) this.report(message.words);
+    if (message.is === "csv") this.save(buffers[0]);
     if (message.is !== "rows" || message.first !== this.rows.length) return;
     this.rows.push(...message.rows);
     for (const { select, column } of this.filters) {
       for (const row of message.rows) offer(select, String(row[column]), valueText(row[column]));
     }
     this.draw();
+    this.requestMeans();
   }
 
   build(about) {
     this.about = about;
     this.makeFilters();
-    this.heads = about.columns.map((name, column) => element("th", { scope: "col", "aria-sort": "none" },
-      button(name, {}, () => this.sort(column))));
+    this.makeColumns();
+    this.head = element("tr");
     this.body = element("tbody");
     this.more = button("show more rows", { class: "more" }, () => {
       this.maxRows += PAGE_ROWS;
@@ -64,16 +80,20 @@ class Table {
     this.root.append(
       element("div", { class: "controls", role: "group", "aria-label": "Filters" },
         element("label", {}, "Search: ", this.words), ...this.filters.map(({ box }) => box), this.count),
+      element("div", { class: "controls" }, button("download CSV", {}, () => this.requestCsv()), this.menu),
+      this.means,
       element("div", { class: "rows" }, element("table", {}, element("caption", {}, about.note),
-        element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "run"), ...this.heads)), this.body)),
+        element("thead", {}, this.head), this.body)),
       this.more);
     this.root.hidden = false;
+    this.choose(chosenColumns.get(this.key) ?? about.shown);
     this.showStatic = hideStaticPicture(this.el);
   }
 
   makeFilters() {
     const columnOf = (name) => this.about.columns.indexOf(name);
-    this.searched = ["question", "id", "prediction", "failure"].map(columnOf).filter((column) => column >= 0);
+    const texts = ["question", "choices", "truth", "answer", "id", "prediction", "failure"];
+    this.searched = texts.map(columnOf).filter((column) => column >= 0);
     this.filters = this.about.filters.map((name) => {
       const { box, select } = chooser(`${name}:`, [["", "all"]], () => this.redraw());
       return { box, select, column: columnOf(name) };
@@ -81,6 +101,73 @@ class Table {
     this.words = element("input", { type: "search", placeholder: "question, answer, id" });
     this.words.addEventListener("input", () => this.redraw());
     this.count = element("span", { class: "quiet", role: "status" });
+    this.means = element("p", { class: "means", "aria-live": "polite" });
+  }
+
+  // The menu of the columns. Those that are pinned are always shown, so they have no checkbox.
+  makeColumns() {
+    const { columns, shown, pinned } = this.about;
+    this.key = JSON.stringify([columns, shown]);
+    this.boxes = columns.map((name) => {
+      const box = element("input", { type: "checkbox" });
+      box.addEventListener("change", () => this.choose(columns.filter((_, column) => this.boxes[column].checked)));
+      return box;
+    });
+    const labels = columns.map((name, column) =>
+      pinned.includes(name) ? null : element("label", {}, this.boxes[column], ` ${name}`));
+    this.menu = element("details", { class: "columns" }, element("summary", {}, "Columns"),
+      element("div", { class: "controls", role: "group", "aria-label": "Columns" }, ...labels,
+        button("as at first", {}, () => this.choose(shown))));
+  }
+
+  // Shows columns, given by their names, in the table's order.
+  choose(names) {
+    const { columns, pinned, shown } = this.about;
+    chosenColumns.set(this.key, names);
+    const order = [...shown, ...columns].filter((name, place, all) => all.indexOf(name) === place);
+    this.visible = order.filter((name) => names.includes(name) || pinned.includes(name))
+      .map((name) => columns.indexOf(name));
+    if (!this.visible.includes(this.order.column)) this.order = { column: null, direction: 1 };
+    columns.forEach((name, column) => { this.boxes[column].checked = this.visible.includes(column); });
+    this.heads = new Map(this.visible.map((column) => [column,
+      element("th", { scope: "col", class: this.classOf(column) },
+        button(columns[column], {}, () => this.sort(column)))]));
+    this.head.replaceChildren(element("th", { scope: "col", class: "pin0" }, "run"), ...this.heads.values());
+    this.draw();
+  }
+
+  // The place of a pinned column, and how wide a column of words is.
+  classOf(column) {
+    const name = this.about.columns[column], place = this.about.pinned.indexOf(name);
+    return place >= 0 ? `pin${place + 1}` : Object.hasOwn(WIDTHS, name) ? WIDTHS[name] : null;
+  }
+
+  report(words) {
+    if (this.means) this.means.textContent = words;
+  }
+
+  // Asks the kernel for the means of the selected rows, once all rows are here and filters rest.
+  requestMeans() {
+    if (this.rows.length < this.about.count) return;
+    clearTimeout(this.pause);
+    this.report(this.isLost ? NO_KERNEL : "accuracy: waiting for the kernel…");
+    this.pause = setTimeout(() => {
+      this.asked += 1;
+      this.model.send({ want: "means", ask: this.asked, rows: this.selectRows() });
+    }, PAUSE_MS);
+  }
+
+  // Asks the kernel, which has the whole texts, for what is shown: filters, order and columns.
+  requestCsv() {
+    if (this.isLost) return this.report(NO_KERNEL);
+    const columns = this.visible.map((column) => this.about.columns[column]);
+    this.model.send({ want: "csv", rows: this.selectRows(), columns });
+  }
+
+  save(data) {
+    const address = URL.createObjectURL(new Blob([data], { type: "text/csv" }));
+    element("a", { href: address, download: "rows.csv" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser reads it after the click
   }
 
   // Sorts by a column: first ascending, then descending, then in the original order.
@@ -94,6 +181,7 @@ class Table {
   redraw() {
     this.maxRows = PAGE_ROWS;
     this.draw();
+    this.requestMeans();
   }
 
   // The indices of the rows that match the filters, in the chosen order.
@@ -133,12 +221,13 @@ class Table {
     const compare = this.isComparable(index)
       ? make("compare", "compare", comparison, () => this.open([this.opened[0], index])) : null;
     return element("tr", { "aria-current": isOpen ? "true" : null },
-      element("th", { scope: "row" }, open, compare), ...this.rows[index].map((value) => this.value(value)));
+      element("th", { scope: "row", class: "pin0" }, element("span", { class: "quiet" }, `${index} `), open, compare),
+      ...this.visible.map((column) => this.value(this.rows[index][column], this.classOf(column))));
   }
 
-  value(value) {
+  value(value, place) {
     const attributes = {
-      class: typeof value === "number" ? "number" : null,
+      class: [place, typeof value === "number" ? "number" : null].filter(Boolean).join(" ") || null,
       title: typeof value === "string" ? value : null,
     };
     return element("td", attributes, element("bdi", {}, valueText(value)));

@@ -9,23 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, reason
+from atlaskit.runs.result import WITHOUT_EVIDENCE
 from atlaskit.video.video import Video
-from atlaskit.viz.html.markup import Html, card, plain_text, table, untrusted
+from atlaskit.viz.html.markup import Html, card, guarded, paragraph, plain_text, table, untrusted
 from atlaskit.viz.html.phrases import counted, omitted
 from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets import bridge
 from atlaskit.viz.widgets.channel import Channel
+from atlaskit.viz.widgets.debounce import Debouncer
+from atlaskit.viz.widgets.selection import csv_bytes, means_text
 from atlaskit.viz.widgets.viewer import TraceViewer
 
 if TYPE_CHECKING:
     import pandas as pd
 
 REQUIRED_COLUMNS = ("id", "right", "stop")
-ANSWER_COLUMNS = ("question", "outcome", "method", "category", "score", "prediction", "stop", "failure")
-SEARCH_COLUMNS = ("calls", "tokens", "rounds", "evidence", "depth", "coverage", "video", "id")
-SHOWN_COLUMNS = ANSWER_COLUMNS + SEARCH_COLUMNS
-"""Columns that are shown, in this order, if the rows have them."""
+PINNED_COLUMNS = ("outcome", "score")
+"""Columns that are always shown, first, and stay in sight when the table is scrolled."""
+WORD_COLUMNS = ("question", "choices", "truth", "answer", "id")
+ANSWER_COLUMNS = ("method", "category", "prediction", "stop", "failure")
+SEARCH_COLUMNS = ("calls", "tokens", "rounds", "evidence", "depth", "coverage", "video")
+SHOWN_COLUMNS = PINNED_COLUMNS + WORD_COLUMNS + ANSWER_COLUMNS + SEARCH_COLUMNS
+"""Columns that are shown at first, in this order, if the rows have them."""
+HIDDEN_COLUMNS = ("right", "trace")
+"""Columns that are not offered: `outcome` and the button of each row say the same."""
 FILTER_COLUMNS = ("outcome", "stop", "category", "method")
 """Columns that rows can be filtered by, if their values differ."""
 MAX_ROWS, BATCH, STATIC_ROWS = 20_000, 1_000, 20
@@ -38,8 +46,10 @@ class RunTable:
     """The rows of an evaluation in a notebook: `RunTable(rows)` as the last line of a cell.
 
     The headings sort the rows; filters select them by outcome, stop, category, method, and words. A
-    row opens its run below the table (`TraceViewer`), and beside it a second run of the same
-    question. This needs the traces of the runs, which `ak.evaluate(…, traces="FOLDER")` saves.
+    line has the accuracy of the selected rows with its interval. A menu chooses the columns, and a
+    button downloads what is shown as CSV. A row opens its run below the table (`TraceViewer`), and
+    beside it a second run of the same question. This needs the traces of the runs, which
+    `ak.evaluate(…, traces="FOLDER")` saves.
 
     The interactive widget needs a running kernel; elsewhere, as on GitHub, the notebook shows the
     first rows.
@@ -47,7 +57,7 @@ class RunTable:
     Attributes:
         rows: The rows, indexed from 0, with the additional column `outcome`: right, wrong or
             failed.
-        columns: Names of the columns that are shown.
+        columns: Names of the columns that are shown at first; the menu offers the others.
         cache: Where images are cached.
 
     Examples:
@@ -68,7 +78,7 @@ class RunTable:
             rows: What `ak.evaluate` returned or `outcomes.load` read; `pd.concat` joins several.
             cases: The evaluated cases, whose videos the images are drawn from. Without them, images
                 are read from the cache.
-            columns: Further columns to show.
+            columns: Further columns to show at first.
             cache: Where images are cached; by default the cache that was opened last.
 
         Raises:
@@ -82,10 +92,19 @@ class RunTable:
         if unknown:
             raise InputError(f"The rows have no column {unknown[0]!r:.80}; they have {', '.join(rows.columns)}.")
         self.rows = rows.assign(outcome=_outcomes(rows)).reset_index(drop=True)
-        self.columns = tuple(dict.fromkeys(name for name in (*SHOWN_COLUMNS, *columns) if name in self.rows.columns))
+        shown = [name for name in SHOWN_COLUMNS if name in self.rows.columns]
+        if "answer" in shown and "prediction" in shown:
+            shown.remove("prediction")  # the answer says it in words
+        self.columns = tuple(dict.fromkeys((*shown, *columns)))
+        self._offered = [name for name in dict.fromkeys((*SHOWN_COLUMNS, *self.rows.columns)) if self._offers(name)]
         self.cache = cache or cache_in_use()
         self._cases = {(case.video, case.question.id): case for case in cases}
         self._channel = Channel(self._open_run, lambda *message: self.widget.send(*message))
+        self._means_jobs = Debouncer("means")
+
+    def _offers(self, name: str) -> bool:
+        """Return whether the page gets a column: it is shown, or the menu can show it."""
+        return name in self.columns or (name in self.rows.columns and name not in HIDDEN_COLUMNS)
 
     def open(self, row: int, other: int | None = None) -> TraceViewer:
         """Return the viewer of a row's run.
@@ -110,20 +129,40 @@ class RunTable:
         return bridge.connect("runtable", self._receive, has_panes=True)
 
     def _receive(self, message: dict[str, Any]) -> None:
-        if message.get("want") == "rows":
-            self._send_rows()
-        else:
-            self._channel.receive(message)
+        match message:
+            case {"want": "rows"}:
+                self._send_rows()
+            case {"want": "means", "ask": int(number), "rows": [*rows]}:
+                self._means_jobs.submit(lambda _is_latest: self._send_means(number, self._selected(rows)))
+            case {"want": "csv", "rows": [*rows], "columns": [*columns]}:
+                chosen = [name for name in columns if name in self._offered]
+                self.widget.send({"is": "csv"}, [csv_bytes(self._selected(rows)[chosen])])
+            case _:
+                self._channel.receive(message)
+
+    def _selected(self, numbers: list[Any]) -> pd.DataFrame:
+        """Return the rows with the given indices, in their order; what is no index is left out."""
+        return self.rows.iloc[[each for each in numbers if type(each) is int and 0 <= each < len(self.rows)]]
+
+    def _send_means(self, number: int, rows: pd.DataFrame) -> None:
+        """Send the line of means; a table from elsewhere may have a score that is no number."""
+        try:
+            words = means_text(rows)
+        except (ValueError, TypeError) as error:
+            words = f"no accuracy: {reason(error)}"
+        self.widget.send({"is": "means", "ask": number, "words": plain_text(words, MAX_CHARS)})
 
     def _send_rows(self) -> None:
         """Send the rows to the page in batches."""
         count = min(len(self.rows), MAX_ROWS)
         left_out = len(self.rows) - count
         note = f"The last {left_out:,} rows are not shown." if left_out else ""
-        head = {"columns": self.columns, "filters": self._filters(), "count": count, "note": note}
-        self.widget.send({"is": "table", **head})
+        pinned = [name for name in PINNED_COLUMNS if name in self.columns]
+        head = {"columns": self._offered, "shown": self.columns, "pinned": pinned, "filters": self._filters()}
+        self.widget.send({"is": "table", **head, "count": count, "note": note})
+        marked = _with_marks(self.rows)[self._offered]
         for first in range(0, count, BATCH):
-            batch = self.rows[[*self.columns]].iloc[first : min(first + BATCH, count)]
+            batch = marked.iloc[first : min(first + BATCH, count)]
             values = [[_plain(value) for value in row] for row in batch.itertuples(index=False)]
             self.widget.send({"is": "rows", "first": first, "rows": values})
 
@@ -159,9 +198,10 @@ class RunTable:
         """Return the static picture: the first rows."""
         count, outcomes = len(self.rows), self.rows["outcome"].value_counts()
         caption = f"{counted(count, 'row')}: {', '.join(f'{number:,} {name}' for name, number in outcomes.items())}"
-        first = islice(self.rows[[*self.columns]].itertuples(index=False), STATIC_ROWS)
+        first = islice(_with_marks(self.rows)[[*self.columns]].itertuples(index=False), STATIC_ROWS)
         shown = table(caption, self.columns, ([_cell(value) for value in row] for row in first))
-        return card(shown, omitted(count - STATIC_ROWS, "row"))
+        means = guarded("The accuracy", lambda: paragraph(f"All rows: {means_text(self.rows)}."))
+        return card(shown, omitted(count - STATIC_ROWS, "row"), means)
 
     def _ipython_display_(self) -> None:
         bridge.show(self._repr_html_(), lambda: self.widget, repr(self))
@@ -174,6 +214,16 @@ def _outcomes(rows: pd.DataFrame) -> list[str]:
     """Return for each row whether its answer is right or wrong, or its run failed."""
     pairs = zip(rows["right"], rows["stop"], strict=True)
     return ["failed" if stop == "failed" else "right" if right else "wrong" for right, stop in pairs]
+
+
+def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows in which answers without evidence are marked, where rows tell of evidence."""
+    if not {"answer", "evidence"} <= set(rows.columns):
+        return rows
+    pairs = zip(rows["answer"], rows["evidence"], strict=True)
+    return rows.assign(
+        answer=[f"{answer} {WITHOUT_EVIDENCE}" if count == 0 and _plain(answer) else answer for answer, count in pairs]
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -25,9 +25,10 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, InputError
 from atlaskit.evaluation.runner import evaluate
+from atlaskit.evaluation.statistics import accuracy
 from atlaskit.runs.events import Event
 from atlaskit.runs.replay import pictures
-from atlaskit.runs.result import Result
+from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.readers import Pixels
 from atlaskit.viz import walk
@@ -345,7 +346,76 @@ def test_a_table_sends_its_rows_unchanged(rows: pd.DataFrame) -> None:
     assert sent["outcome"].tolist() == outcomes
     assert head["filters"] == ["outcome", "stop", "category", "method"]
     head, sent = sent_table(RunTable(rows[rows["method"] == "uniform"][["id", "right", "stop", "method"]]))
-    assert head["columns"] == ["outcome", "method", "stop", "id"] and "method" not in head["filters"]
+    assert head["columns"] == head["shown"] == ["outcome", "id", "method", "stop"] and "method" not in head["filters"]
+
+
+def test_the_menu_offers_every_column_and_shows_words_instead_of_indices(rows: pd.DataFrame) -> None:
+    table = RunTable(rows)
+    head, sent = sent_table(table)
+    assert head["shown"] == list(table.columns) and head["pinned"] == ["outcome", "score"]
+    assert head["shown"][:7] == ["outcome", "score", "question", "choices", "truth", "answer", "id"]
+    assert "prediction" not in head["shown"] and {"prediction", "seconds", "kind"} <= set(head["columns"])
+    assert not {"trace", "right"} & set(head["columns"])
+    assert sent["truth"].tolist() == rows["truth"].tolist() and sent["choices"].tolist() == rows["choices"].tolist()
+    pairs = zip(rows["answer"], rows["evidence"], strict=True)
+    marked = [f"{answer} {WITHOUT_EVIDENCE}" if answer and not count else answer for answer, count in pairs]
+    assert sent["answer"].tolist() == marked and sum(WITHOUT_EVIDENCE in answer for answer in marked) >= 4
+    assert WITHOUT_EVIDENCE in checked_html(table).text
+    odd = rows.assign(answer=[None, float("nan"), "", 2, 2.5, "x", True, "y"], evidence=0)
+    assert sent_table(RunTable(odd))[1]["answer"].tolist()[5] == f"x {WITHOUT_EVIDENCE}"
+
+
+def test_rows_of_before_the_words_show_their_predictions(rows: pd.DataFrame) -> None:
+    old = rows.drop(columns=["choices", "truth", "answer"])
+    head, sent = sent_table(RunTable(old))
+    assert "prediction" in head["shown"] and not {"choices", "truth", "answer"} & set(head["columns"])
+    assert len(sent) == len(old) and checked_html(RunTable(old)).rows("8 rows") == 8
+
+
+def means(table: RunTable, numbers: list[Any]) -> str:
+    page = FakePage(table)
+    table._receive({"want": "means", "ask": 3, "rows": numbers})
+    assert table._means_jobs.wait(60)
+    (message,) = page.sent
+    assert message["is"] == "means" and message["ask"] == 3
+    return str(message["words"])
+
+
+def test_the_line_of_means_is_that_of_the_statistics(rows: pd.DataFrame) -> None:
+    videos = rows.assign(video=[f"v{n % 4}" for n in range(8)], score=[1.0, 0, 1, 1, 0, 0, 1, 0])
+    table, everything = RunTable(videos), [*range(8)]
+    uniform = accuracy(videos[4:]).iloc[0]
+    expected = (
+        f"accuracy {100 * uniform['mean']:.1f} % (95 % interval {100 * uniform['low']:.1f}–"
+        f"{100 * uniform['high']:.1f} %) of 4 questions about 4 videos"
+    )
+    assert means(table, [4, 5, 6, 7]) == expected and "25.0 %" in expected
+    assert means(table, everything).startswith("video-rlm: accuracy 75.0 %")
+    assert means(table, everything).endswith(f"; uniform: {expected}")
+    assert f"All rows: {means(table, everything)}." in checked_html(table).text
+    assert means(table, [0]) == "accuracy 100.0 % of 1 question, no interval: one video"
+    assert means(table, []) == "no rows, so no accuracy"
+    assert means(table, [99, -1, True, "0", None, 1.0]) == "no rows, so no accuracy", "no such index"
+    assert means(RunTable(videos.assign(score=0.3)), [4, 5]).startswith("mean score 30.0 % (95 % interval")
+    assert means(RunTable(videos[["id", "right", "stop"]]), [4]).endswith("of 1 question, no interval: no column video")
+    assert means(RunTable(videos.assign(score="<b>")), [4]).startswith("no accuracy: ")
+    many = videos.assign(method=[f"m{n}" for n in range(8)])
+    assert means(RunTable(many), everything).endswith("; and 2 more methods")
+
+
+def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) -> None:
+    attack = '=HYPERLINK("http://x","a")'
+    texts = [attack, "+1", "-2 and more", "@sum", "\t=1", "  =1", "＝1", 'a "quoted", cell\nof two lines']
+    hostile = rows.assign(question=texts, tokens=[-1.5, *rows["tokens"][1:]], **{"=1+1": "x" * 900})
+    table, sent = RunTable(hostile), list[bytes]()
+    FakePage(table).send = lambda message, buffers=(): sent.extend(buffers)  # type: ignore[method-assign]
+    columns = ["tokens", "question", "=1+1", "trace", "none", 3]
+    table._receive({"want": "csv", "rows": [7, 0, 1, 2, 3, 4, 5, 6, 99], "columns": columns})
+    read = pd.read_csv(io.BytesIO(sent[0]))
+    assert list(read.columns) == ["tokens", "question", "'=1+1"] and read["'=1+1"][0] == "x" * 900, "whole texts"
+    assert read["tokens"].tolist() == [hostile["tokens"][n] for n in (7, 0, 1, 2, 3, 4, 5, 6)], "numbers as they are"
+    assert read["question"].tolist() == [texts[7], *(f"'{text}" for text in texts[:7])]
+    assert sent[0].startswith(b"\xef\xbb\xbf"), "spreadsheets know UTF-8 by this mark"
 
 
 def test_a_row_opens_its_run(world: World, rows: pd.DataFrame, shared_cache: Cache) -> None:

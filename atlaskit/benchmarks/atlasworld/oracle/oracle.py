@@ -126,6 +126,9 @@ class Oracle:
         self.name = f"oracle:{world.name}"
         self.parameters: Mapping[str, Any] = {"miss": miss, "confuse": confuse, "seed": seed}
 
+    def __repr__(self) -> str:
+        return f"Oracle({self.world!r}, miss={self.miss:g}, confuse={self.confuse:g}, seed={self.seed})"
+
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Return the reply to a request; `control` has no effect, because the oracle never waits.
 

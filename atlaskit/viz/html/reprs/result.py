@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from atlaskit.environment.memory import label_of
 from atlaskit.environment.notation import clock
-from atlaskit.runs.result import Result
+from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.html.markup import Html, card, fact_table, guarded, paragraph, table, untrusted
 from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, span_text, title
@@ -41,16 +42,17 @@ def cited_frames(cited: Any) -> str:
 
 
 def _answer_rows(result: Result) -> list[tuple[str, object]]:
-    question = result.question
-    answer: object = "no answer" if result.answer is None else untrusted(result.answer, 2_000)
+    words, truth = result.answer_in_words, result.truth_in_words
+    mark = f" {WITHOUT_EVIDENCE}" if result.without_evidence else ""
+    answer = Html(f"{untrusted(words, 2_000)}{mark}") if words else "no answer"
     correct = {True: "yes", False: "no", None: "unknown"}[result.is_right]
     rows: list[tuple[str, object]] = [("answer", answer), ("correct", correct)]
-    if result.is_right is False and question.answer is not None:
-        rows.append(("correct answer", untrusted(question.in_words(question.answer), 2_000)))
+    if truth:
+        rows.append(("truth", untrusted(truth, 2_000)))
     if result.reasoning:
         rows.append(("reasoning", untrusted(result.reasoning, 2_000)))
     cited = _cited_by_decision(result.trace)
-    if cited and not question.choices:
+    if cited and not result.question.choices:
         rows.append(("cited evidence", untrusted(cited)))
     stop = f"{result.stop}: {result.failure}" if result.failure else result.stop
     rows.append(("stopped by", untrusted(f"{stop}, after {counted(result.rounds, 'round')}")))
@@ -90,7 +92,7 @@ def _choice_table(result: Result) -> Html:
         marks = {"answer": index == result.choice, "correct": index == result.question.answer}
         marked_as = ", ".join(mark for mark, applies in marks.items() if applies)
         judgement = judgements.get(index, ("", "", "not judged"))
-        rows.append((index, untrusted(choice), marked_as, *map(untrusted, judgement)))
+        rows.append((label_of(index), untrusted(choice), marked_as, *map(untrusted, judgement)))
     columns = ("choice", "text", "marked as", "supporting frames", "contradicting frames", "judged in")
     return card(table("Choices", columns, rows), omitted(len(result.question.choices) - len(rows), "choice"))
 

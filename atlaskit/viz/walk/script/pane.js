@@ -51,7 +51,6 @@ class Pane {
     return element("section", { class: "pane", "aria-label": title || "Steps of the run" },
       title ? element("h2", { class: "title" }, title) : null,
       element("p", { class: "answer", hidden: !run.answer }, run.answer),
-      element("p", { class: "truth", hidden: !run.truth }, run.truth),
       ...run.notes.map((note) => element("p", { class: "note" }, note)),
       this.folded("moments", "Where the answer lies, and whether it was found", this.list(run.found, ""),
         run.found.length <= MOMENTS_OPEN),

@@ -1,0 +1,97 @@
+"""Every display words an answer and the truth alike, and marks an answer without evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.stand_ins import checked_html
+
+from atlaskit.environment.memory import Scratchpad
+from atlaskit.environment.question import Question
+from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, choices_in_words, in_words, verdict
+from atlaskit.viz import movie
+from atlaskit.viz.movie import text as movie_text
+from atlaskit.viz.plots.appendix import _ending
+from atlaskit.viz.walk.source import open_run
+from atlaskit.viz.walk.summary import summarize
+
+CAR = Question("Which car?", ("the blue car", "the red car"), answer=0)
+
+
+def test_a_choice_has_its_letter_and_anything_else_is_as_it_is() -> None:
+    assert in_words(CAR, 1) == "B: the red car" and in_words(CAR, None) == ""
+    assert choices_in_words(CAR) == "A: the blue car | B: the red car"
+    assert in_words(CAR, "the red car") == "the red car", "a prediction may be a choice's text"
+    many = Question("Which?", tuple(map(str, range(28))))
+    assert in_words(many, 25) == "Z: 25" and in_words(many, 27) == "AB: 27"
+    assert in_words(Question("How many?", kind="count"), 1) == "1"
+    assert in_words(Question("When?", kind="when"), (1.0, 2.5)) == "1.00–2.50 s"
+    assert choices_in_words(Question("How many?", kind="count")) == ""
+
+
+def test_a_verdict_names_the_truth_of_a_wrong_answer() -> None:
+    assert [verdict(known, "A: blue") for known in (None, True, False)] == [
+        "",
+        ", which is right",
+        ", which is wrong (truth: A: blue)",
+    ]
+    assert verdict(True, has_evidence=False) == f", which is right {WITHOUT_EVIDENCE}"
+    assert WITHOUT_EVIDENCE.isascii() and "without evidence" in WITHOUT_EVIDENCE
+
+
+def in_print(result: Result) -> str:
+    return str(result)
+
+
+def in_html(result: Result) -> str:
+    return checked_html(result).text
+
+
+def in_walk(result: Result) -> str:
+    return str(summarize(open_run(result))["answer"])
+
+
+def in_log(result: Result) -> str:
+    return "\n".join(_ending(result))
+
+
+def in_movie(result: Result) -> str:
+    lines = list[str]()
+    with pytest.MonkeyPatch.context() as patch:
+        fit = movie_text.fit_lines
+        patch.setattr(movie_text, "fit_lines", lambda *a: lines.extend(fitted := fit(*a)) or fitted)  # type: ignore[func-returns-value]
+        *_, _last = movie.stills(result)
+    return " ".join(lines)
+
+
+@pytest.mark.parametrize("shown", [in_print, in_html, in_walk, in_log, in_movie])
+def test_every_display_says_answer_and_truth_and_marks_missing_evidence(
+    shown: Callable[[Result], str], answered: Result
+) -> None:
+    assert isinstance(answered.prediction, int) and len(answered.evidence)
+    right, wrong_choice = answered.answer_in_words, (answered.prediction + 1) % len(answered.question.choices)
+    assert right[1:3] == ": " and right in shown(answered) and WITHOUT_EVIDENCE not in shown(answered)
+    empty: dict[str, Any] = {"evidence": Scratchpad(), "sheet": replace(answered.sheet, scratchpad=Scratchpad())}
+    bare = replace(answered, prediction=wrong_choice, **empty)
+    for part in (bare.answer_in_words, right, WITHOUT_EVIDENCE):
+        assert part in shown(bare), part
+    none = replace(answered, prediction=None, **empty)
+    assert WITHOUT_EVIDENCE not in shown(none) and none.answer_in_words == ""
+
+
+def test_print_repeats_no_truth_that_the_answer_already_says(answered: Result) -> None:
+    assert "truth" not in str(answered)
+    assert "truth" not in str(replace(answered, question=replace(answered.question, answer=None)))
+
+
+def test_to_dict_is_the_json_as_plain_values_of_its_own(answered: Result) -> None:
+    values = answered.to_dict()
+    assert values == json.loads(answered.to_json()) and type(values["dead_zones_s"]) is list
+    before = answered.to_json()
+    values["trace"].clear()
+    values["question"]["text"] = "changed"
+    assert answered.to_json() == before
