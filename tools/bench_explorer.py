@@ -119,7 +119,9 @@ def bench_clicks(book: Book, cells: int) -> None:
     new, reader = row("click on a new cell, until painted", cold), row("the reader alone, for such frames", alone)
     cached = row("click on a cell opened before, until painted", again)
     row("back to the root grid, until painted", back)
-    print(f"  {new - reader:+.0f} ms beyond the reader (goal {OVER_READER_MS}), {cached:.0f} ms cached (goal {CACHED_MS})")
+    print(
+        f"  {new - reader:+.0f} ms beyond the reader (goal {OVER_READER_MS}), {cached:.0f} ms cached (goal {CACHED_MS})"
+    )
 
 
 def bench_memory(book: Book, cells: int) -> None:

@@ -51,6 +51,12 @@ def connect(name: str, receive: Receive, *, has_panes: bool = False) -> Any:
         InputError: anywidget is not installed.
     """
     widget = _widget_class(name, has_panes)()
+    # JupyterLab sends what a page says to a subshell of the kernel, which is free while a cell
+    # runs. ipykernel 7.4 would send it on to the shell that the kernel's own last message belongs
+    # to, so that a cell can wait for a reply. Ours come from threads and belong to whichever cell
+    # ran last, which may be busy for minutes.
+    if widget.comm is not None:
+        widget.comm._reply_subshell_for = None
     widget.on_msg(lambda _widget, message, _buffers: receive(message) if isinstance(message, dict) else None)
     return widget
 

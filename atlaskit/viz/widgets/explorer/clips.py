@@ -6,8 +6,6 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from atlaskit.caching.cache import Cache, Transient
@@ -17,9 +15,7 @@ from atlaskit.environment.question import Span
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
-
-if TYPE_CHECKING:
-    from av.video.stream import VideoStream
+from atlaskit.viz.html.phrases import duration_text, span_text
 
 SHORTEST_S, LONGEST_S = 2.0, 10.0
 """Length of a clip: a shorter one is over before one sees it; a longer one takes long to make."""
@@ -96,8 +92,6 @@ def make_clip(video: Video, span_s: Span, around_s: float, cache: Cache) -> tupl
         around_s: The second in it around which a longer one is cut.
         cache: Where clips are cached.
     """
-    from atlaskit.viz.html.phrases import duration_text, span_text
-
     length_s = span_s[1] - span_s[0]
     shown_s = min(max(length_s, SHORTEST_S), LONGEST_S, video.duration_s)
     centre_s = around_s if length_s > shown_s else (span_s[0] + span_s[1]) / 2
@@ -121,10 +115,12 @@ def encode_webm(frames: Sequence[Pixels], fps: float) -> bytes:
     """
     import av
     from av.video.reformatter import Colorspace
+    from av.video.stream import VideoStream
 
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="webm") as container:
-        stream: VideoStream = container.add_stream(_encoder(), rate=Fraction(fps).limit_denominator(60_000))
+        stream = container.add_stream(_encoder(), rate=Fraction(fps).limit_denominator(60_000))
+        assert isinstance(stream, VideoStream)
         stream.height, stream.width = frames[0].shape[:2]
         stream.pix_fmt, stream.bit_rate = "yuv420p", BIT_RATE
         stream.options = {"deadline": "realtime", "cpu-used": "8"}

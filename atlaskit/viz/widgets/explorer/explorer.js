@@ -99,6 +99,7 @@ class Explorer {
 
   go(place) {
     this.request({ want: "show", place });
+    this.requested = place;
   }
 
   goToTime(seconds) {
@@ -112,6 +113,7 @@ class Explorer {
 
   // Requests another picture.
   request(message) {
+    this.requested = null;
     if (this.hasStopped) return this.fail(STOPPED);
     this.stage.setAttribute("aria-busy", "true");
     clearTimeout(this.replyTimer);
@@ -128,8 +130,9 @@ class Explorer {
     return this.send(message);
   }
 
+  // Back from what was requested last, so that two presses in a row go back twice.
   goBack() {
-    const { path, look } = this.shown.place;
+    const { path, look } = this.requested ?? this.shown.place;
     if (look !== "grid") this.go({ path, look: "grid", cell: null });
     else if (path.length) this.go({ path: path.slice(0, -1), look: "grid", cell: null });
   }
@@ -204,6 +207,7 @@ class Explorer {
   draw(message) {
     const hadFocus = this.isTyped || [this.stage, this.crumbs].some((part) => part.contains(document.activeElement));
     this.isTyped = false;
+    this.requested = null;
     this.time.accept();
     this.clip.close();
     this.notice.textContent = "";
@@ -264,6 +268,7 @@ class Explorer {
   }
 
   fail(words) {
+    this.requested = null;
     clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = words;

@@ -66,7 +66,7 @@ class Location:
         match location:
             case {"path": [*path], "look": look, "cell": cell, **others} if all(type(index) is int for index in path):
                 time_s = others.get("time_s")
-                if type(cell) in (int, type(None)) and type(time_s) in (int, float, type(None)):
+                if type(cell) in (int, type(None)) and (time_s is None or isinstance(time_s, int | float)):
                     return cls(tuple(path), look, cell, None if time_s is None else float(time_s))
         raise InputError(
             f"A location needs path (cell indices), look and cell (an index or null); got {location!r:.80}."

@@ -1,11 +1,28 @@
-"""`make_panels`: the explorer's panels, each of which answers messages of its own part of the page."""
+"""`make_panels`: the explorer's panels, each of which answers messages of its part of the page."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from atlaskit.viz.widgets.explorer.explorer import GridExplorer
+from atlaskit.environment.atlas import Atlas
+from atlaskit.viz.widgets.explorer.describe import Marks
+
+
+class Host(Protocol):
+    """What a panel uses of the explorer."""
+
+    atlas: Atlas
+    marks: Marks
+
+    def refresh(self) -> None:
+        """Draw the page again, for instance after setting `marks`."""
+
+    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        """Send a message to the page, from any thread."""
+
+    def show_time(self, time_s: float) -> Host:
+        """Show the frame at a time in seconds."""
 
 
 class Panel(Protocol):
@@ -15,8 +32,6 @@ class Panel(Protocol):
         """Handle a message of the page; return whether it was this panel's."""
 
 
-def make_panels(explorer: GridExplorer) -> list[Panel]:
-    """Return the panels of an explorer, which use its `atlas`, `marks`, `refresh`, `send` and
-    `show_time`.
-    """
+def make_panels(explorer: Host) -> list[Panel]:
+    """Return the panels of an explorer."""
     return []

@@ -123,7 +123,7 @@ class Ruler {
   }
 
   clamp(seconds) {
-    return Math.min(Math.max(0, seconds), this.duration * (1 - 1e-9));
+    return Math.max(0, Math.min(seconds, this.duration - 0.001)); // the end itself has no frame
   }
 
   seek(seconds) {
