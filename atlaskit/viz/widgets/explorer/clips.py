@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+
 import numpy as np
 
 from atlaskit.caching.cache import Cache, Transient
