@@ -17,6 +17,7 @@ from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
+from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
@@ -57,6 +58,9 @@ class GridExplorer:
             redraws the page.
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
             "before" or "after"), `cell`, and `time_s` of a frame that was sought by its time.
+        vlm: The model that the page asks; None if it has none.
+        results: The result that the explorer was made with, if any, and those of the questions that
+            were asked in the page, the newest last.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class GridExplorer:
         video: AnyVideo,
         *,
         result: Result | None = None,
+        vlm: Model | str | None = None,
         k: int | None = None,
         cell: int | None = None,
         max_depth: int | Literal["auto"] | None = None,
@@ -78,6 +83,8 @@ class GridExplorer:
             result: A run whose evidence (M+) and dead zones (M−) are marked on the cells. Its `k`,
                 `cell`, `fit`, `sampling` and `max_depth` are then the defaults, so that the cells
                 show the frames that the model saw.
+            vlm: The model that answers the questions asked in the page, as `ak.ask` takes it. Without
+                one, the page only writes the line of code that asks.
             k: Cells per side of a grid; 8 by default.
             cell: Width and height of a cell in pixels; of a native cell, the longer of the two. By
                 default 120.
@@ -96,6 +103,7 @@ class GridExplorer:
         given = {name: value for name, value in options.items() if value is not None}
         self.atlas = make_atlas(as_video(video, cache), result, given, cache or cache_in_use())
         self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
+        self.vlm, self.results = vlm, [] if result is None else [result]
         self.place = self._requested = Location()
         self._send_to: Send | None = None
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
@@ -107,6 +115,11 @@ class GridExplorer:
     def view(self) -> View:
         """The grid that is shown, or the grid that the shown frame belongs to."""
         return show(self.atlas, self.place).observation.view
+
+    @property
+    def result(self) -> Result | None:
+        """The newest of `results`; None if there is none."""
+        return self.results[-1] if self.results else None
 
     @property
     def picture(self) -> LazyImage:
@@ -160,7 +173,7 @@ class GridExplorer:
 
     def refresh(self) -> None:
         """Draw the page again, for instance after setting `marks`."""
-        self._submit(self.place)
+        self._submit(self._requested)  # not `place`, which would replace a click that is being drawn
 
     def attach(self, send: Send) -> Receive:
         """Connect a page by another transport than a notebook's; return what takes its messages.
@@ -185,7 +198,7 @@ class GridExplorer:
         Raises:
             InputError: anywidget is not installed.
         """
-        return bridge.connect("explorer", self._receive)
+        return bridge.connect("explorer", self._receive, has_panes=True)
 
     def _go(self, location: Location) -> GridExplorer:
         show(self.atlas, location).check_readable()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
+from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
+
 if TYPE_CHECKING:
     from atlaskit.viz.widgets.explorer.explorer import GridExplorer
 
@@ -16,7 +19,5 @@ class Panel(Protocol):
 
 
 def make_panels(explorer: GridExplorer) -> list[Panel]:
-    """Return the panels of an explorer, which use its `atlas`, `marks`, `refresh`, `send` and
-    `show_time`.
-    """
-    return []
+    """Return the panels of an explorer: the search for words, and the question about a region."""
+    return [SearchPanel(explorer.atlas.video, explorer.send), AskPanel(explorer)]
