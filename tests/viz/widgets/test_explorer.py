@@ -35,7 +35,8 @@ from atlaskit.video.video import Video
 from atlaskit.viz import widgets
 from atlaskit.viz.widgets import GridExplorer, bridge
 from atlaskit.viz.widgets.debounce import Debouncer
-from atlaskit.viz.widgets.navigation import MAX_SUBTITLE_CHARS, Location
+from atlaskit.viz.widgets.explorer.describe import MAX_SUBTITLE_CHARS
+from atlaskit.viz.widgets.explorer.navigation import Location
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
 
@@ -52,7 +53,7 @@ class FakePage:
         if message == {"is": "drawing"}:
             self.drawing += 1
         else:
-            self.sent.append((message, buffers[0]))
+            self.sent.append((message, buffers[0] if buffers else b""))
 
     def request(self, **message: Any) -> None:
         self.explorer._receive(message)
@@ -64,7 +65,8 @@ class FakePage:
 
     def last(self) -> dict[str, Any]:
         """Return the last message, once all requests are done."""
-        assert self.explorer._jobs.wait(60) and self.explorer._prefetch_jobs.wait(60)
+        for jobs in ("_jobs", "_prefetch_jobs", "_clip_jobs", "_file_jobs", "_lane_jobs"):
+            assert getattr(self.explorer, jobs).wait(60)
         return self.sent[-1][0]
 
     @property
@@ -78,7 +80,7 @@ def explore(video: Video, cache: Cache, **options: Any) -> FakePage:
 
 def environment_jpeg(video: Video, cache: Cache, *actions: Action) -> bytes:
     """Return the image that the environment shows after some actions."""
-    atlas = Atlas(video, k=4, cell=32, max_depth=3, labels="time", sampling="keyframe", cache=cache)
+    atlas = Atlas(video, k=4, cell=32, max_depth=3, fit="native", labels="time", sampling="keyframe", cache=cache)
     observation = atlas.reset()
     for action in actions:
         observation = atlas.step(action)

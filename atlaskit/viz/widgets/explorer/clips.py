@@ -1,4 +1,4 @@
-"""`make_clip`: a few seconds of a video as a muted WebM, made when somebody wants to see it move."""
+"""`make_clip`: a few seconds of a video as a silent WebM, made when somebody wants to see it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Clip:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(width, height) in pixels: even, as the encoders need it, and never larger than the video."""
+        """(width, height) in pixels: even, as the encoders need it, and at most the video's."""
         scale = min(1.0, LONGEST_SIDE_PX / max(self.video.size))
         width, height = (max(16, 2 * round(side * scale / 2)) for side in self.video.size)
         return width, height
@@ -56,9 +56,7 @@ class Clip:
     @property
     def key(self) -> str:
         """Hash of everything that the clip is made of."""
-        return clip_key(
-            self.video.fingerprint, start_s=self.start_s, end_s=self.end_s, size=self.size, fps=self.fps
-        )
+        return clip_key(self.video.fingerprint, start_s=self.start_s, end_s=self.end_s, size=self.size, fps=self.fps)
 
     def webm(self) -> bytes:
         """Return the clip as WebM; a frame that cannot be decoded is hatched, as in a grid.
