@@ -23,7 +23,7 @@ class AskPanel {
     this.region = element("span");
     this.line = element("input", { type: "text", readonly: true, spellcheck: "false" });
     this.copied = element("span", { role: "status" });
-    const copy = button("copy the line", {}, () => this.copy());
+    const copy = button("copy the line", {}, () => copyText(this.line.value, this.copied));
     this.draftParts = [
       element("label", { class: "long" }, "Question", this.question),
       element("label", { class: "long" }, "Choices, one a line (optional)", this.choices),
@@ -79,16 +79,6 @@ class AskPanel {
     if (this.explorer.shown) this.explorer.send({ panel: "ask", want: "line", ...this.draft() });
   }
 
-  async copy() {
-    this.line.select();
-    try {
-      await navigator.clipboard.writeText(this.line.value);
-      this.copied.textContent = "copied";
-    } catch {
-      this.copied.textContent = "The browser does not let this page copy; the line is selected: press Ctrl+C.";
-    }
-  }
-
   start() {
     this.problem.textContent = "";
     this.explorer.send({ panel: "ask", want: "ask", ...this.draft() });
@@ -97,7 +87,7 @@ class AskPanel {
   onShown(message) {
     const isWhole = message.place.look === "grid" && !message.place.path.length;
     if (!this.isChosen) this.within.checked = !isWhole;
-    this.region.textContent = `(${message.ruler.words})`;
+    this.region.textContent = `(${message.span_s.map(clockText).join("–")})`;
     if (this.box.open) this.writeLineSoon();
   }
 

@@ -78,6 +78,7 @@ class Explorer {
     clearTimeout(this.aheadTimer);
     URL.revokeObjectURL(this.picture.src);
     this.clip.release();
+    for (const panel of this.panels) panel.close();
     this.showStatic();
   }
 
@@ -153,6 +154,7 @@ class Explorer {
     if (this.panels.some((panel) => panel.receive(message, buffers))) return;
     const act = {
       picture: () => this.receiveImage(message, buffers[0]),
+      marks: () => this.drawMarks(message),
       drawing: () => clearTimeout(this.replyTimer),
       lane: () => this.setLane(message.name, message.spans, message.words),
       clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
@@ -218,6 +220,18 @@ class Explorer {
     this.ruler.draw(message.ruler);
     this.updateButtons();
     this.describe(this.focus);
+    if (hadFocus) this.focusStage();
+    for (const panel of this.panels) panel.onShown(message);
+  }
+
+  // Draws the marks of the shown place again; the image, the focus and a clip stay.
+  drawMarks(message) {
+    if (JSON.stringify(message.place) !== JSON.stringify(this.shown?.place)) return;
+    const hadFocus = this.cells.contains(document.activeElement);
+    this.shown = message;
+    this.drawCells();
+    this.ruler.draw(message.ruler);
+    this.updateButtons();
     if (hadFocus) this.focusStage();
     for (const panel of this.panels) panel.onShown(message);
   }

@@ -108,7 +108,7 @@ class GridExplorer:
         self._send_to: Send | None = None
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
-        self._lane_jobs = Debouncer("explorer-lanes")
+        self._lane_jobs, self._mark_jobs = Debouncer("explorer-lanes"), Debouncer("explorer-marks")
         self._panels = make_panels(self)
 
     @property
@@ -172,8 +172,9 @@ class GridExplorer:
         return self._go(frame_at(self.atlas, time_s))
 
     def refresh(self) -> None:
-        """Draw the page again, for instance after setting `marks`."""
-        self._submit(self._requested)  # not `place`, which would replace a click that is being drawn
+        """Draw the marks in the page again, after setting `marks`; the image stays."""
+        if self._send_to is not None or "widget" in vars(self):
+            self._mark_jobs.submit(self._send_marks)
 
     def attach(self, send: Send) -> Receive:
         """Connect a page by another transport than a notebook's; return what takes its messages.
@@ -261,14 +262,24 @@ class GridExplorer:
         try:
             shown = show(self.atlas, location)
             shown.check_readable()
-            jpeg = shown.picture.jpeg()
-            message = {**describe(self.atlas, shown, self.marks), "is": "picture", "note": unreadable_note(jpeg)}
+            jpeg, marks = shown.picture.jpeg(), self.marks
+            message = {**describe(self.atlas, shown, marks), "is": "picture", "note": unreadable_note(jpeg)}
         except Exception as error:
             return self._send_error(error) if is_latest() else None
         if is_latest():
             self.place = location
             self.send(message, [jpeg])
+            if self.marks is not marks:  # set while the message was made
+                self.refresh()
         return None
+
+    def _send_marks(self, is_latest: IsLatest) -> None:
+        """Send the marks of what is shown, unless they have been set again since."""
+        try:
+            message = {**describe(self.atlas, show(self.atlas, self.place), self.marks), "is": "marks"}
+        except Exception as error:
+            return self._send_error(error)
+        return self.send(message) if is_latest() else None
 
     def _prefetch(self, location: Location, is_latest: IsLatest) -> None:
         """Draw a location into the cache while nothing else is drawn; errors are ignored."""

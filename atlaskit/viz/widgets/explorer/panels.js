@@ -7,7 +7,7 @@ function makePanels(explorer) {
   };
   const onKey = (event) => {
     const isTyped = event.target.closest("input:not([type=checkbox]), textarea, select") !== null;
-    if (isTyped || event.altKey || event.ctrlKey || event.metaKey || !Object.hasOwn(actions, event.key)) return;
+    if (explorer.help.isOpen || isTyped || event.altKey || event.ctrlKey || event.metaKey || !Object.hasOwn(actions, event.key)) return;
     event.preventDefault();
     event.stopPropagation();
     actions[event.key]();
@@ -17,7 +17,7 @@ function makePanels(explorer) {
     box.addEventListener("keydown", (event) => {
       onKey(event);
       event.stopPropagation(); // the keys of the explorer are not for what is typed here
-      if (event.key === "Escape") (explorer.cell(explorer.focus) ?? explorer.stage).focus();
+      if (event.key === "Escape") explorer.focusStage();
     });
   }
   return panels;

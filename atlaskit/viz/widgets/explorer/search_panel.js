@@ -113,10 +113,10 @@ class SearchPanel {
   markCell(index, count) {
     const cell = this.explorer.cell(index), words = ` · ${count} line${count === 1 ? "" : "s"} with the words`;
     if (!cell) return;
-    cell.querySelector(".said")?.remove();
+    cell.querySelector(".hit")?.remove();
     cell.setAttribute("aria-label", cell.getAttribute("aria-label").replace(/ · \d+ lines? with the words$/, "") +
       (count ? words : ""));
-    if (count) cell.append(element("span", { class: "said", "aria-hidden": "true" }, `“${count}`));
+    if (count) cell.append(element("span", { class: "hit", "aria-hidden": "true" }, `“${count}`));
   }
 
   close() {
