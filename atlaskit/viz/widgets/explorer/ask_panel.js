@@ -1,6 +1,7 @@
 // The question about the shown region: the line of code that asks it, and, with a model, the run:
 // its progress, its answer, its evidence and its steps.
 const LINE_MS = 150; // after the last key, until the line is written
+const MIN_REGION_S = 1; // of a shown frame or a shorter grid, the region is a grid above it
 
 class AskPanel {
   constructor(explorer) {
@@ -21,14 +22,14 @@ class AskPanel {
     this.choices = element("textarea", { rows: 3 });
     this.within = element("input", { type: "checkbox" });
     this.region = element("span");
-    this.line = element("input", { type: "text", readonly: true, spellcheck: "false" });
+    this.line = element("textarea", { rows: 2, readonly: true, spellcheck: "false" });
     this.copied = element("span", { role: "status" });
     const copy = button("copy the line", {}, () => copyText(this.line.value, this.copied));
     this.draftParts = [
       element("label", { class: "long" }, "Question", this.question),
       element("label", { class: "long" }, "Choices, one a line (optional)", this.choices),
       element("label", {}, this.within, " only this region ", this.region),
-      element("div", { class: "fields" }, element("label", { class: "grow" }, "Line of code: ", this.line), copy,
+      element("div", { class: "fields" }, element("label", { class: "grow" }, "Line of code", this.line), copy,
         this.copied),
     ];
     for (const field of [this.question, this.choices]) field.addEventListener("input", () => this.writeLineSoon());
@@ -65,7 +66,13 @@ class AskPanel {
 
   draft() {
     const choices = this.choices.value.split("\n").filter((choice) => choice.trim());
-    return { question: this.question.value, choices, within: this.within.checked ? this.explorer.shown.span_s : null };
+    return { question: this.question.value, choices, within: this.within.checked ? this.regionOf(this.explorer.shown) : null };
+  }
+
+  // The interval of what is shown, or of the smallest grid above it that is long enough to search.
+  regionOf({ span_s: shown, crumbs }) {
+    const spans = [...crumbs.map((crumb) => crumb.span_s), shown];
+    return spans.findLast(([start, end]) => end - start >= MIN_REGION_S) ?? spans[0];
   }
 
   writeLineSoon() {
@@ -87,7 +94,7 @@ class AskPanel {
   onShown(message) {
     const isWhole = message.place.look === "grid" && !message.place.path.length;
     if (!this.isChosen) this.within.checked = !isWhole;
-    this.region.textContent = `(${message.span_s.map(clockText).join("–")})`;
+    this.region.textContent = `(${this.regionOf(message).map(clockText).join("–")})`;
     if (this.box.open) this.writeLineSoon();
   }
 

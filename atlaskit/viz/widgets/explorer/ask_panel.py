@@ -18,7 +18,7 @@ from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.html.phrases import span_text
+from atlaskit.viz.html.phrases import counted, span_text
 from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets.channel import Channel
@@ -198,7 +198,8 @@ def _answered(result: Result) -> dict[str, Any]:
     return {
         "words": plain_text(words, MAX_CHARS),
         "reasoning": plain_text(" ".join(filter(None, (result.reasoning, rests_on))), MAX_CHARS),
-        "counts": f"{used.calls:,} calls · {used.tokens:,} tokens · {result.rounds:,} rounds · stopped by {result.stop}",
+        "counts": f"{counted(used.calls, 'call')} · {used.tokens:,} tokens · {counted(result.rounds, 'round')}"
+        f" · stopped by {result.stop}",
         "evidence": [_evidence(item) for item in [*result.evidence][:MAX_EVIDENCE]],
     }
 

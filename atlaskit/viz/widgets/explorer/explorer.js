@@ -1,6 +1,6 @@
 // The page of the explorer. It requests locations from the kernel, and shows their images.
 const REPLY_MS = 4000; // until the page reports that the kernel has not replied
-const STOPPED = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
+const NO_KERNEL = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
 const ORDER_MS = 15_000; // the same, for what takes longer than a picture
 const BUSY = "The kernel is busy and has not replied yet: another cell may be running. It replies while a cell runs " +
   "if JupyterLab is 4.4 or newer and ipykernel 7 or newer; otherwise when that cell has ended.";
@@ -85,7 +85,7 @@ class Explorer {
   // --- to the kernel
 
   send(message) {
-    if (this.hasStopped) return this.fail(STOPPED);
+    if (this.hasStopped) return this.fail(NO_KERNEL);
     try {
       return this.model.send(message);
     } catch {
@@ -95,7 +95,7 @@ class Explorer {
 
   stop() {
     this.hasStopped = true;
-    this.fail(STOPPED);
+    this.fail(NO_KERNEL);
   }
 
   go(place) {
@@ -113,7 +113,7 @@ class Explorer {
 
   // Requests another picture.
   request(message) {
-    if (this.hasStopped) return this.fail(STOPPED);
+    if (this.hasStopped) return this.fail(NO_KERNEL);
     this.stage.setAttribute("aria-busy", "true");
     clearTimeout(this.replyTimer);
     this.replyTimer = setTimeout(() => this.fail(BUSY), REPLY_MS);
@@ -122,7 +122,7 @@ class Explorer {
 
   // Requests something else of a place: a clip, a file.
   order(message, words) {
-    if (this.hasStopped) return this.fail(STOPPED);
+    if (this.hasStopped) return this.fail(NO_KERNEL);
     this.notice.textContent = words;
     clearTimeout(this.orderTimer);
     this.orderTimer = setTimeout(() => { this.notice.textContent = `${words} ${BUSY}`; }, ORDER_MS);

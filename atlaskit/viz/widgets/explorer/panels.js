@@ -17,7 +17,9 @@ function makePanels(explorer) {
     box.addEventListener("keydown", (event) => {
       onKey(event);
       event.stopPropagation(); // the keys of the explorer are not for what is typed here
-      if (event.key === "Escape") explorer.focusStage();
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // else the field is emptied
+      explorer.focusStage();
     });
   }
   return panels;

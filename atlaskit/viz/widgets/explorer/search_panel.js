@@ -76,9 +76,10 @@ class SearchPanel {
     const { found, hits, at } = this;
     this.last.disabled = this.next.disabled = !hits.length;
     for (const each of this.list.querySelectorAll("button")) {
-      each.setAttribute("aria-current", String(Number(each.dataset.hit) === at));
+      if (Number(each.dataset.hit) === at) each.setAttribute("aria-current", "true");
+      else each.removeAttribute("aria-current");
     }
-    this.list.querySelector("[aria-current=true]")?.scrollIntoView({ block: "nearest" });
+    this.list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
     this.count.textContent = !found || found.note || !found.words.trim() ? "" : this.countText();
   }
 
