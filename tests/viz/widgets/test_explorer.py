@@ -80,7 +80,7 @@ def explore(video: Video, cache: Cache, **options: Any) -> FakePage:
 
 def environment_jpeg(video: Video, cache: Cache, *actions: Action) -> bytes:
     """Return the image that the environment shows after some actions."""
-    atlas = Atlas(video, k=4, cell=32, max_depth=3, fit="native", labels="time", sampling="keyframe", cache=cache)
+    atlas = Atlas(video, k=4, cell=32, max_depth=3, fit="native", labels="time", sampling="keyframe", cache=cache, patch=1)
     observation = atlas.reset()
     for action in actions:
         observation = atlas.step(action)
@@ -100,8 +100,8 @@ def test_native_cells_are_explored(cache: Cache) -> None:
     page = explore(Flat((1920, 1080)), cache, cell=64, fit="native")
     page.request(want="here")
     shown = page.last()
-    assert shown["size"] == [256, 160] and shown["k"] == 4 and len(shown["cells"]) == 16
-    for look, size in (("frame", [1920, 1080]), ("after", [960, 576])):
+    assert shown["size"] == [256, 144] and shown["k"] == 4 and len(shown["cells"]) == 16
+    for look, size in (("frame", [1920, 1080]), ("after", [960, 540])):
         message = page.go(look=look, cell=3)
         assert message["size"] == size
 
@@ -160,7 +160,7 @@ def test_python_moves_the_page(world: World, shared_cache: Cache) -> None:
     assert explorer.open(5, 2).back().open(2).place == Location((5, 2))
     assert page.last()["place"]["path"] == [5, 2] == list(explorer.view.grid.path)
     assert explorer.frame(3).back().place == Location((5, 2))
-    assert explorer.before(3).place == Location((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 960)
+    assert explorer.before(3).place == Location((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 540)
     assert page.last()["place"] == {"path": [5, 2], "look": "after", "cell": 4}
     assert explorer.back().back().back().back().place == Location()
     for wrong in (lambda: explorer.open(16), lambda: explorer.open(0, 0, 0, 0), lambda: explorer.before(0)):

@@ -22,6 +22,6 @@ function cellElement(cell, index, focus) {
   const labels = cell.found.slice(0, MAX_LABELS).join(" ") + (cell.found.length > MAX_LABELS ? "…" : "");
   return element("div", { class: classes.filter(Boolean).join(" "), role: "gridcell", "data-index": index,
     tabindex: index === focus ? 0 : -1, "aria-label": cellText(cell, index) },
-    cell.found.length ? element("span", { class: "found" }, `[${labels}]`) : null,
+    cell.found.length ? element("span", { class: "found" }, labels) : null,
     cell.dead === 1 ? element("span", { class: "out", "aria-hidden": "true" }, "×") : null);
 }

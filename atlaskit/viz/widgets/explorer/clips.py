@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,10 +124,11 @@ def encode_webm(frames: Sequence[Pixels], fps: float) -> bytes:
 
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="webm") as container:
-        stream: VideoStream = container.add_stream(_encoder(), rate=round(fps * 1000) / 1000)  # type: ignore[call-overload]
+        stream: VideoStream = container.add_stream(_encoder(), rate=Fraction(fps).limit_denominator(60_000))
         stream.height, stream.width = frames[0].shape[:2]
         stream.pix_fmt, stream.bit_rate = "yuv420p", BIT_RATE
         stream.options = {"deadline": "realtime", "cpu-used": "8"}
+        stream.thread_count = 1  # threads of libvpx wait in a loop: on a busy machine they take 20 times as long
         stream.codec_context.colorspace = Colorspace.ITU601
         for number, frame in enumerate(frames):
             picture = av.VideoFrame.from_ndarray(frame, format="rgb24").reformat(format="yuv420p")

@@ -66,7 +66,7 @@ class Explorer {
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.cells.addEventListener("click", (event) => this.onClick(event));
     this.cells.addEventListener("pointerover", (event) => this.onRest(event));
-    this.cells.addEventListener("focusin", (event) => this.onRest(event));
+    this.cells.addEventListener("focusin", (event) => this.onFocus(event));
     this.cells.addEventListener("pointerleave", () => this.describe(this.focus));
   }
 
@@ -161,6 +161,7 @@ class Explorer {
       png: () => { saveFile(buffers[0], message.name); this.deliver(`Saved as ${message.name}.`); },
       "no clip": () => this.deliver(message.words),
       "no png": () => this.deliver(message.words),
+      "no lanes": () => this.deliver(message.words),
       trouble: () => this.refuse(message.words),
     };
     if (Object.hasOwn(act, message.is)) act[message.is]();
@@ -173,7 +174,7 @@ class Explorer {
 
   // Shows why a place cannot be shown, at the field if its time was typed.
   refuse(words) {
-    this.time.markWrong(this.isTyped);
+    if (this.isTyped) this.time.refuse();
     this.isTyped = false;
     this.fail(words);
   }
@@ -205,7 +206,7 @@ class Explorer {
   draw(message) {
     const hadFocus = this.isTyped || [this.stage, this.crumbs].some((part) => part.contains(document.activeElement));
     this.isTyped = false;
-    this.time.markWrong(false);
+    this.time.accept();
     this.clip.close();
     this.notice.textContent = "";
     clearTimeout(this.replyTimer);
@@ -312,12 +313,15 @@ class Explorer {
   }
 
   move(index) {
-    const { cells } = this.shown;
-    if (index < 0 || index >= cells.length) return;
+    this.cell(index)?.focus();
+  }
+
+  // One cell can be reached by Tab: the one that had the focus last, by whatever means.
+  onFocus(event) {
     this.cell(this.focus).tabIndex = -1;
-    this.focus = index;
-    this.cell(index).tabIndex = 0;
-    this.cell(index).focus();
+    this.focus = this.indexOf(event);
+    this.cell(this.focus).tabIndex = 0;
+    this.onRest(event);
   }
 
   // One frame, as a request names it: the shown one, or that of the cell that has the focus.

@@ -296,7 +296,7 @@ class GridExplorer:
             for lane in lanes(self.atlas.video, self.atlas.cache):
                 self.send({"is": "lane", "name": lane.name, "spans": lane.marks, "words": lane.words})
         except Exception as error:
-            self.send({"is": "lane", "name": "activity", "spans": [], "words": _words("No activity", error)})
+            self.send({"is": "no lanes", "words": _words("The ruler lacks activity and cuts", error)})
 
     def _send_clip(self, location: Location, is_latest: IsLatest) -> None:
         """Send a clip of what is shown at a location, or of its cell."""

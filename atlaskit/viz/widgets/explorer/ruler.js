@@ -1,8 +1,6 @@
 // The ruler of the explorer: the whole video as a slider, with marks, and lanes below it.
 const DRAG_MS = 120; // between two requests while the pointer drags
-const SVG = "http://www.w3.org/2000/svg";
-const LANE_HEIGHT = 10;
-const LANE_WIDTH = 1000; // units; a mark is at least one wide
+const NARROWEST = 0.001; // share of the video that a mark of a lane is wide, at least
 
 function cssPercent(share) {
   return `${(100 * share).toFixed(3)}%`;
@@ -24,19 +22,15 @@ function rulerMark([from, to], name) {
   return made;
 }
 
-// One element for a whole lane: a box for each span, as high as its level.
+// One element for a whole lane, of which boxes are left: one for each span, as high as its level.
 function laneDrawing(spans) {
-  const svg = document.createElementNS(SVG, "svg"), path = document.createElementNS(SVG, "path");
-  svg.setAttribute("viewBox", `0 0 ${LANE_WIDTH} ${LANE_HEIGHT}`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("aria-hidden", "true");
-  const boxes = spans.map(([from, to, level = 1]) => {
-    const width = Math.max(1, (to - from) * LANE_WIDTH), height = level * LANE_HEIGHT;
-    return `M${(from * LANE_WIDTH).toFixed(1)} ${LANE_HEIGHT}h${width.toFixed(1)}v${(-height).toFixed(2)}h${(-width).toFixed(1)}z`;
+  const corners = spans.flatMap(([from, to, level = 1]) => {
+    const [left, right] = [from, Math.max(to, from + NARROWEST)].map(cssPercent), top = cssPercent(1 - level);
+    return [`${left} 100%`, `${left} ${top}`, `${right} ${top}`, `${right} 100%`];
   });
-  path.setAttribute("d", boxes.join(""));
-  svg.append(path);
-  return svg;
+  const drawn = element("div", { class: "marks" });
+  drawn.style.clipPath = spans.length ? `polygon(${corners.join()})` : "inset(100%)";
+  return element("div", { class: "track" }, drawn);
 }
 
 class Ruler {

@@ -50,7 +50,7 @@ class TimeField {
       event.preventDefault();
       if (this.field.value.trim()) onTime(this.field.value);
     });
-    this.field.addEventListener("input", () => this.markWrong(false));
+    this.field.addEventListener("input", () => this.accept());
   }
 
   focus() {
@@ -58,9 +58,13 @@ class TimeField {
     this.field.select();
   }
 
-  markWrong(isWrong) {
-    if (isWrong) this.field.setAttribute("aria-invalid", "true");
-    else this.field.removeAttribute("aria-invalid");
+  refuse() {
+    this.field.setAttribute("aria-invalid", "true");
+    this.focus();
+  }
+
+  accept() {
+    this.field.removeAttribute("aria-invalid");
   }
 }
 
