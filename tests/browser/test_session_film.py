@@ -1,5 +1,5 @@
-"""A whole session with the explorer in a real JupyterLab: one line is typed, and the rest is done in
-the page, by mouse and keyboard.
+"""A whole session with the explorer in a real JupyterLab: one line is typed, and the rest is done
+in the page, by mouse and keyboard.
 """
 
 from __future__ import annotations

@@ -80,7 +80,9 @@ def explore(video: Video, cache: Cache, **options: Any) -> FakePage:
 
 def environment_jpeg(video: Video, cache: Cache, *actions: Action) -> bytes:
     """Return the image that the environment shows after some actions."""
-    atlas = Atlas(video, k=4, cell=32, max_depth=3, fit="native", labels="time", sampling="keyframe", cache=cache, patch=1)
+    atlas = Atlas(
+        video, k=4, cell=32, max_depth=3, fit="native", labels="time", sampling="keyframe", cache=cache, patch=1
+    )
     observation = atlas.reset()
     for action in actions:
         observation = atlas.step(action)

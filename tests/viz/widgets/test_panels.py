@@ -1,4 +1,4 @@
-"""The kernel's side of the explorer's panels: words are found, questions are asked, runs are told."""
+"""The kernel's side of the explorer's panels: words are found, questions asked, runs followed."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_the_advice_for_a_video_without_subtitles_works(
     ("question", "choices", "within"),
     [
         ("Who wins?", (), None),
-        ("Who's \"first\" \\ last?\nSay it.", ("it's A", 'a "B"'), (3.0, 4.5)),
+        ('Who\'s "first" \\ last?\nSay it.', ("it's A", 'a "B"'), (3.0, 4.5)),
         ("été \u202e \x1b[31m", (), (0.0, 16.0)),
     ],
 )
@@ -291,7 +291,7 @@ def test_a_given_result_is_shown_with_the_truth(world: World, shared_cache: Cach
     page = FakePage(GridExplorer(world.drawn, result=result, cache=shared_cache))
     state = page.request("here")
     assert state["phase"] == "answered" and state["words"] == f"Answer: {result.answer}, which is right."
-    assert not state["can_ask"] and page.explorer.result is result
+    assert page.explorer.result is result
     wrong = replace(result, prediction=(result.prediction + 1) % len(asked.choices))  # type: ignore[operator]
     words = FakePage(GridExplorer(world.drawn, result=wrong, cache=shared_cache)).request("here")["words"]
     assert words == f"Answer: {wrong.answer}, which is wrong. The truth is: {asked.in_words(asked.answer)}."  # type: ignore[arg-type]
@@ -301,7 +301,7 @@ def test_without_a_model_nothing_is_asked(cache: Cache) -> None:
     page = page_of(Flat(), cache)
     reply = page.request("ask", question="Who?", choices=[], within=None)
     assert "give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)" in reply["words"]
-    assert not page.request("here")["can_ask"]
+    assert page.request("here")["hint"] == reply["words"]
 
 
 class Waiting:
@@ -382,9 +382,18 @@ def test_hostile_replies_are_sent_as_printable_text(cache: Cache, draws_often: N
     assert "<script>" in state["question"]
 
 
-@pytest.mark.parametrize("message", [{"panel": "ask"}, {"panel": "ask", "want": 3}, {"panel": "steps", "want": "run"},
-                                     {"panel": "search", "want": "find", "words": 3}, {"panel": "ask", "want": "stop"},
-                                     {"panel": "ask", "want": "line"}, {"panel": "steps", "want": "run", "run": -1}])  # fmt: skip
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"panel": "ask"},
+        {"panel": "ask", "want": 3},
+        {"panel": "ask", "want": "stop"},
+        {"panel": "ask", "want": "line"},
+        {"panel": "search", "want": "find", "words": 3},
+        {"panel": "steps", "want": "run"},
+        {"panel": "steps", "want": "run", "run": -1},
+    ],
+)
 def test_malformed_messages_harm_nothing(cache: Cache, message: dict[str, Any]) -> None:
     page = page_of(Flat(), cache)
     page.receive(message)
@@ -397,4 +406,3 @@ def test_an_explorer_is_freed_with_its_panels(cache: Cache) -> None:
     del explorer
     gc.collect()
     assert gone() is None
-

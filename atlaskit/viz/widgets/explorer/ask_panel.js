@@ -13,7 +13,7 @@ class AskPanel {
       ...this.draftParts, this.run);
     this.steps = element("div", { class: "atlaskit-steps" }); // outside of the explorer, whose style and keys it has not
     this.box.addEventListener("toggle", () => this.box.open && this.writeLine());
-    this.draw({ phase: "idle", can_ask: true });
+    this.draw({ phase: "idle", hint: "" });
     explorer.send({ panel: "ask", want: "here" });
   }
 
@@ -43,8 +43,7 @@ class AskPanel {
     this.ask = button("Ask", { class: "go" }, () => this.start());
     this.stop = button("stop", {}, () => this.explorer.send({ panel: "ask", want: "stop" }));
     this.problem = element("p", { class: "problem", role: "alert" });
-    this.hint = element("p", { class: "note" },
-      "Run the line in a cell. To ask from here, give the explorer a model: GridExplorer(video, vlm=vlm).");
+    this.hint = element("p", { class: "note" });
     this.asked = element("p", { class: "asked" });
     this.outcome = element("p", { class: "outcome", role: "status" });
     this.reasoning = element("p", { class: "note" });
@@ -111,8 +110,8 @@ class AskPanel {
 
   draw(state) {
     const isRunning = state.phase === "running" || state.phase === "stopping";
-    this.ask.hidden = !state.can_ask;
-    this.hint.hidden = state.can_ask;
+    this.ask.hidden = Boolean(state.hint); // without a model
+    this.hint.textContent = state.hint;
     this.ask.disabled = isRunning;
     this.ask.textContent = isRunning ? "Asking… one run at a time" : "Ask";
     this.stop.hidden = !isRunning;

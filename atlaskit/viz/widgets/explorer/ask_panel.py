@@ -9,9 +9,10 @@ import agents.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
 
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
 from atlaskit.errors import InputError, reason
@@ -26,13 +27,26 @@ from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun, Stopped
 from atlaskit.viz.widgets.explorer.describe import Marks
 from atlaskit.viz.widgets.explorer.drafts import Draft, variable_of
 
-if TYPE_CHECKING:
-    from atlaskit.viz.widgets.explorer.explorer import GridExplorer
-
 MAX_AGENTS, MAX_EVIDENCE = 16, 60
 """Most agents and evidence frames that are listed."""
 MAX_CHARS = 1_000
 """Characters of one text of a run."""
+NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
+
+
+class Explorer(Protocol):
+    """What a panel uses of the explorer."""
+
+    atlas: Atlas
+    vlm: Model | str | None
+    marks: Marks
+    results: list[Result]
+
+    def refresh(self) -> None:
+        """Draw the marks in the page again."""
+
+    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        """Send a message to the page, from any thread."""
 
 
 class AskPanel:
@@ -41,7 +55,7 @@ class AskPanel:
     ask: ClassVar[Ask | None] = None
     """`ak.ask`, which `attach` sets."""
 
-    def __init__(self, explorer: GridExplorer) -> None:
+    def __init__(self, explorer: Explorer) -> None:
         """Prepare a panel.
 
         Args:
@@ -102,7 +116,9 @@ class AskPanel:
             with self._lock:
                 if self._is_running:
                     return self._send_state()
-                self._run = AskedRun(self._needed_ask(), draft, self._needed_vlm(), atlas.video, atlas.cache, self._follow)
+                self._run = AskedRun(
+                    self._needed_ask(), draft, self._needed_vlm(), atlas.video, atlas.cache, self._follow
+                )
         except InputError as error:
             return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
         return self._send_state()
@@ -113,13 +129,15 @@ class AskPanel:
 
     def _needed_vlm(self) -> Model | str:
         if self._explorer.vlm is None:
-            raise InputError("To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm).")
+            raise InputError(NO_MODEL)
         return self._explorer.vlm
 
     @classmethod
     def _needed_ask(cls) -> Ask:
         if cls.ask is None:
-            raise InputError("GridExplorer(video, vlm=…) needs ak.ask, and it is not registered; import atlaskit as a whole.")
+            raise InputError(
+                "GridExplorer(video, vlm=…) needs ak.ask, and it is not registered; import atlaskit as a whole."
+            )
         return cls.ask
 
     def _follow(self, run: AskedRun) -> None:
@@ -141,7 +159,11 @@ class AskPanel:
     def _send_state(self) -> None:
         """Send what the panel shows: the run that goes on, or what became of the last one."""
         run, last = self._run, self._explorer.results[-1] if self._explorer.results else None
-        state: dict[str, Any] = {"is": "state", "can_ask": self._explorer.vlm is not None, "phase": "idle"}
+        state: dict[str, Any] = {
+            "is": "state",
+            "phase": "idle",
+            "hint": "" if self._explorer.vlm is not None else NO_MODEL,
+        }
         if run is not None and not run.is_over:
             state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(run.seconds)}
             state |= {"question": run.draft.text, **self._progress(run.snapshot)}
@@ -175,7 +197,7 @@ class AskPanel:
     def _send(self, message: dict[str, Any]) -> None:
         self._explorer.send({"panel": "ask", **message})
 
-    def _send_steps(self, message: dict[str, Any], buffers: Any = ()) -> None:
+    def _send_steps(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
         self._explorer.send({"panel": "steps", **message}, buffers)
 
 
@@ -191,7 +213,11 @@ def _answered(result: Result) -> dict[str, Any]:
         why = f" {result.failure}" if result.failure else ""
         words = f"The run has no answer; it stopped by {result.stop}.{why}"
     else:
-        truth = "" if question.answer is None or result.is_right else f" The truth is: {question.in_words(question.answer)}."
+        truth = (
+            ""
+            if question.answer is None or result.is_right
+            else f" The truth is: {question.in_words(question.answer)}."
+        )
         words = f"Answer: {result.answer}{verdict(result.is_right)}.{truth}"
     rests_on = f"Evidence: {result.without_evidence}." if result.without_evidence else ""
     used = result.total

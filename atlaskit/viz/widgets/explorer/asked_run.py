@@ -32,7 +32,8 @@ class Ask(Protocol):
         cache: Cache,
         on_event: Callable[[Event], None],
         **within: Any,
-    ) -> Result: ...
+    ) -> Result:
+        """Answer a question; `within=(start_s, end_s)` limits the search to an interval."""
 
 
 class Stopped(Exception):
@@ -73,7 +74,13 @@ class AskedRun:
     """
 
     def __init__(
-        self, ask: Ask, draft: Draft, vlm: Model | str, video: Video, cache: Cache, on_change: Callable[[AskedRun], None]
+        self,
+        ask: Ask,
+        draft: Draft,
+        vlm: Model | str,
+        video: Video,
+        cache: Cache,
+        on_change: Callable[[AskedRun], None],
     ) -> None:
         """Start a run.
 

@@ -83,8 +83,8 @@ class GridExplorer:
             result: A run whose evidence (M+) and dead zones (M−) are marked on the cells. Its `k`,
                 `cell`, `fit`, `sampling` and `max_depth` are then the defaults, so that the cells
                 show the frames that the model saw.
-            vlm: The model that answers the questions asked in the page, as `ak.ask` takes it. Without
-                one, the page only writes the line of code that asks.
+            vlm: The model that answers the questions asked in the page, as `ak.ask` takes it.
+                Without one, the page only writes the line of code that asks.
             k: Cells per side of a grid; 8 by default.
             cell: Width and height of a cell in pixels; of a native cell, the longer of the two. By
                 default 120.

@@ -1,14 +1,11 @@
-"""`make_panels`: the explorer's panels, each of which answers messages of its own part of the page."""
+"""`make_panels`: the explorer's panels, each of which answers its own part of the page."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
+from atlaskit.viz.widgets.explorer.ask_panel import AskPanel, Explorer
 from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
-
-if TYPE_CHECKING:
-    from atlaskit.viz.widgets.explorer.explorer import GridExplorer
 
 
 class Panel(Protocol):
@@ -18,6 +15,6 @@ class Panel(Protocol):
         """Handle a message of the page; return whether it was this panel's."""
 
 
-def make_panels(explorer: GridExplorer) -> list[Panel]:
+def make_panels(explorer: Explorer) -> list[Panel]:
     """Return the panels of an explorer: the search for words, and the question about a region."""
     return [SearchPanel(explorer.atlas.video, explorer.send), AskPanel(explorer)]

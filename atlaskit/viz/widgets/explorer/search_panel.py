@@ -75,7 +75,7 @@ class SearchPanel:
 
 
 def _hit(found: FoundLine) -> dict[str, Any]:
-    """Return a line as plain JSON: its time, and its text in parts, each with whether it is marked."""
+    """Return a line as plain JSON: its time, and its text in parts, each marked or not."""
     text, parts = found.line.text, list[list[Any]]()
     at = max(0, found.spans[0][0] - CHARS_BEFORE)
     end = min(len(text), at + MAX_CHARS)
