@@ -44,6 +44,7 @@ __version__ = "0.1.0"
 
 html.attach()  # objects display themselves in notebooks
 live.attach()  # `ask(show=True)` draws a run while it happens
+widgets.attach(ask)  # the page of `GridExplorer(vlm=…)` asks questions
 
 __all__ = [
     "ASR",

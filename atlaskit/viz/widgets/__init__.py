@@ -4,16 +4,18 @@
     ak.widgets.TraceViewer(result)      a run, step by step; two runs of one question side by side
     ak.widgets.RunTable(rows)           the rows of an evaluation, each with its run
 
-The interactive widgets need a running kernel. They make no model calls. anywidget is imported when
-the first one is shown. Their pages load nothing from a network, and insert all text of videos,
-subtitles and models as text, never as markup.
+The interactive widgets need a running kernel. They make no model calls, but for the questions that
+a person asks in the page of `GridExplorer(video, vlm=vlm)`; `import atlaskit` registers `ak.ask`
+for them (`attach`). anywidget is imported when the first widget is shown. The pages load nothing
+from a network, and insert all text of videos, subtitles and models as text, never as markup.
 """
 
 from atlaskit.viz.widgets.explorer import GridExplorer
+from atlaskit.viz.widgets.explorer.ask_panel import attach
 from atlaskit.viz.widgets.runtable import RunTable
 from atlaskit.viz.widgets.viewer import TraceViewer
 
-__all__ = ["GridExplorer", "RunTable", "TraceViewer"]
+__all__ = ["GridExplorer", "RunTable", "TraceViewer", "attach"]
 
 
 def __dir__() -> list[str]:

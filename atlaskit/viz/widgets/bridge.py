@@ -26,7 +26,8 @@ Send = Callable[..., None]
 
 STATIC_CLASS = "atlaskit-still"
 """CSS class of the static picture, by which the page below finds it."""
-PARTS = {"explorer": tuple(f"explorer/{part}" for part in ("ruler", "cells", "help", "tools", "panels", "explorer"))}
+_EXPLORER = ("ruler", "cells", "help", "tools", "search_panel", "ask_panel", "panels", "explorer")
+PARTS = {"explorer": tuple(f"explorer/{part}" for part in _EXPLORER)}
 """The files of a page that has several; each uses those before it."""
 _FOLDER = Path(__file__).parent
 # Hides JupyterLab's line of text about a widget without a kernel: the picture above replaces it.

@@ -353,7 +353,8 @@ def test_marks_can_be_set_and_drawn_again(world: World, shared_cache: Cache) -> 
     page = Sent(explorer)
     explorer.marks = replace(explorer.marks, dead_zones=DeadZones(((0.0, 300.0),)))
     explorer.refresh()
-    message, _ = page.ask(want="lanes") and next(m for m in reversed(page.messages) if m[0]["is"] == "picture")
+    assert explorer._mark_jobs.wait(60)
+    message, _ = next(sent for sent in reversed(page.messages) if sent[0]["is"] == "marks")
     assert [cell["dead"] for cell in message["cells"]] == [1.0] * 32 + [0.0] * 32
 
 

@@ -75,10 +75,12 @@ def stamp(time_s: float) -> str:
 
 def _crumbs(root: Grid, location: Location) -> list[dict[str, Any]]:
     """Return the grids that lead to a location, the root first."""
-    crumbs, grid = [{"path": list[int](), "words": "whole video"}], root
+    span_s = [root.start_s, root.end_s]
+    crumbs, grid = [{"path": list[int](), "words": "whole video", "span_s": span_s}], root
     for depth, cell in enumerate(location.path, start=1):
         grid = grid.expand(cell)
-        crumbs.append({"path": list(location.path[:depth]), "words": span_text((grid.start_s, grid.end_s))})
+        span_s = [grid.start_s, grid.end_s]
+        crumbs.append({"path": list(location.path[:depth]), "words": span_text(span_s), "span_s": span_s})
     return crumbs
 
 

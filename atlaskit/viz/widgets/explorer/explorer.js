@@ -1,6 +1,6 @@
 // The page of the explorer. It requests locations from the kernel, and shows their images.
 const REPLY_MS = 4000; // until the page reports that the kernel has not replied
-const STOPPED = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
+const NO_KERNEL = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
 const ORDER_MS = 15_000; // the same, for what takes longer than a picture
 const BUSY = "The kernel is busy and has not replied yet: another cell may be running. It replies while a cell runs " +
   "if JupyterLab is 4.4 or newer and ipykernel 7 or newer; otherwise when that cell has ended.";
@@ -78,13 +78,14 @@ class Explorer {
     clearTimeout(this.aheadTimer);
     URL.revokeObjectURL(this.picture.src);
     this.clip.release();
+    for (const panel of this.panels) panel.close();
     this.showStatic();
   }
 
   // --- to the kernel
 
   send(message) {
-    if (this.hasStopped) return this.fail(STOPPED);
+    if (this.hasStopped) return this.fail(NO_KERNEL);
     try {
       return this.model.send(message);
     } catch {
@@ -94,7 +95,7 @@ class Explorer {
 
   stop() {
     this.hasStopped = true;
-    this.fail(STOPPED);
+    this.fail(NO_KERNEL);
   }
 
   go(place) {
@@ -114,7 +115,7 @@ class Explorer {
   // Requests another picture.
   request(message) {
     this.requested = null;
-    if (this.hasStopped) return this.fail(STOPPED);
+    if (this.hasStopped) return this.fail(NO_KERNEL);
     this.stage.setAttribute("aria-busy", "true");
     clearTimeout(this.replyTimer);
     this.replyTimer = setTimeout(() => this.fail(BUSY), REPLY_MS);
@@ -123,7 +124,7 @@ class Explorer {
 
   // Requests something else of a place: a clip, a file.
   order(message, words) {
-    if (this.hasStopped) return this.fail(STOPPED);
+    if (this.hasStopped) return this.fail(NO_KERNEL);
     this.notice.textContent = words;
     clearTimeout(this.orderTimer);
     this.orderTimer = setTimeout(() => { this.notice.textContent = `${words} ${BUSY}`; }, ORDER_MS);
@@ -156,6 +157,7 @@ class Explorer {
     if (this.panels.some((panel) => panel.receive(message, buffers))) return;
     const act = {
       picture: () => this.receiveImage(message, buffers[0]),
+      marks: () => this.drawMarks(message),
       drawing: () => clearTimeout(this.replyTimer),
       lane: () => this.setLane(message.name, message.spans, message.words),
       clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
@@ -223,6 +225,18 @@ class Explorer {
     this.ruler.draw(message.ruler);
     this.updateButtons();
     this.describe(this.focus);
+    if (hadFocus) this.focusStage();
+    for (const panel of this.panels) panel.onShown(message);
+  }
+
+  // Draws the marks of the shown place again; the image, the focus and a clip stay.
+  drawMarks(message) {
+    if (JSON.stringify(message.place) !== JSON.stringify(this.shown?.place)) return;
+    const hadFocus = this.cells.contains(document.activeElement);
+    this.shown = message;
+    this.drawCells();
+    this.ruler.draw(message.ruler);
+    this.updateButtons();
     if (hadFocus) this.focusStage();
     for (const panel of this.panels) panel.onShown(message);
   }

@@ -17,6 +17,7 @@ from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
+from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
@@ -57,6 +58,9 @@ class GridExplorer:
             redraws the page.
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
             "before" or "after"), `cell`, and `time_s` of a frame that was sought by its time.
+        vlm: The model that the page asks; None if it has none.
+        results: The result that the explorer was made with, if any, and those of the questions that
+            were asked in the page, the newest last.
 
     Examples:
         >>> explorer = ak.widgets.GridExplorer(video, result=result)
@@ -69,6 +73,7 @@ class GridExplorer:
         video: AnyVideo,
         *,
         result: Result | None = None,
+        vlm: Model | str | None = None,
         k: int | None = None,
         cell: int | None = None,
         max_depth: int | Literal["auto"] | None = None,
@@ -83,6 +88,8 @@ class GridExplorer:
             result: A run whose evidence (M+) and dead zones (M−) are marked on the cells. Its `k`,
                 `cell`, `fit`, `sampling` and `max_depth` are then the defaults, so that the cells
                 show the frames that the model saw.
+            vlm: The model that answers the questions asked in the page, as `ak.ask` takes it.
+                Without one, the page only writes the line of code that asks.
             k: Cells per side of a grid; 8 by default.
             cell: Width and height of a cell in pixels; of a native cell, the longer of the two. By
                 default 120.
@@ -101,17 +108,23 @@ class GridExplorer:
         given = {name: value for name, value in options.items() if value is not None}
         self.atlas = make_atlas(as_video(video, cache), result, given, cache or cache_in_use())
         self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
+        self.vlm, self.results = vlm, [] if result is None else [result]
         self.place = self._requested = Location()
         self._send_to: Send | None = None
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
-        self._lane_jobs = Debouncer("explorer-lanes")
+        self._lane_jobs, self._mark_jobs = Debouncer("explorer-lanes"), Debouncer("explorer-marks")
         self._panels = make_panels(self)
 
     @property
     def view(self) -> View:
         """The grid that is shown, or the grid that the shown frame belongs to."""
         return show(self.atlas, self.place).observation.view
+
+    @property
+    def result(self) -> Result | None:
+        """The newest of `results`; None if there is none."""
+        return self.results[-1] if self.results else None
 
     @property
     def picture(self) -> LazyImage:
@@ -164,8 +177,9 @@ class GridExplorer:
         return self._go(frame_at(self.atlas, time_s))
 
     def refresh(self) -> None:
-        """Draw the page again, for instance after setting `marks`."""
-        self._submit(self.place)
+        """Draw the marks in the page again, after setting `marks`; the image stays."""
+        if self._send_to is not None or "widget" in vars(self):
+            self._mark_jobs.submit(self._send_marks)
 
     def attach(self, send: Send) -> Receive:
         """Connect a page by another transport than a notebook's; return what takes its messages.
@@ -190,7 +204,7 @@ class GridExplorer:
         Raises:
             InputError: anywidget is not installed.
         """
-        return bridge.connect("explorer", self._receive)
+        return bridge.connect("explorer", self._receive, has_panes=True)
 
     def _go(self, location: Location) -> GridExplorer:
         show(self.atlas, location).check_readable()
@@ -253,14 +267,24 @@ class GridExplorer:
         try:
             shown = show(self.atlas, location)
             shown.check_readable()
-            jpeg = shown.picture.jpeg()
-            message = {**describe(self.atlas, shown, self.marks), "is": "picture", "note": unreadable_note(jpeg)}
+            jpeg, marks = shown.picture.jpeg(), self.marks
+            message = {**describe(self.atlas, shown, marks), "is": "picture", "note": unreadable_note(jpeg)}
         except Exception as error:
             return self._send_error(error) if is_latest() else None
         if is_latest():
             self.place = location
             self.send(message, [jpeg])
+            if self.marks is not marks:  # set while the message was made
+                self.refresh()
         return None
+
+    def _send_marks(self, is_latest: IsLatest) -> None:
+        """Send the marks of what is shown, unless they have been set again since."""
+        try:
+            message = {**describe(self.atlas, show(self.atlas, self.place), self.marks), "is": "marks"}
+        except Exception as error:
+            return self._send_error(error)
+        return self.send(message) if is_latest() else None
 
     def _prefetch(self, location: Location, is_latest: IsLatest) -> None:
         """Draw a location into the cache while nothing else is drawn; errors are ignored."""

@@ -1,28 +1,11 @@
-"""`make_panels`: the explorer's panels, each of which answers messages of its part of the page."""
+"""`make_panels`: the explorer's panels, each of which answers its own part of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
-from atlaskit.environment.atlas import Atlas
-from atlaskit.viz.widgets.explorer.describe import Marks
-
-
-class Host(Protocol):
-    """What a panel uses of the explorer."""
-
-    atlas: Atlas
-    marks: Marks
-
-    def refresh(self) -> None:
-        """Draw the page again, for instance after setting `marks`."""
-
-    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-        """Send a message to the page, from any thread."""
-
-    def show_time(self, time_s: float) -> Host:
-        """Show the frame at a time in seconds."""
+from atlaskit.viz.widgets.explorer.ask_panel import AskPanel, Explorer
+from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 
 
 class Panel(Protocol):
@@ -32,6 +15,6 @@ class Panel(Protocol):
         """Handle a message of the page; return whether it was this panel's."""
 
 
-def make_panels(explorer: Host) -> list[Panel]:
-    """Return the panels of an explorer."""
-    return []
+def make_panels(explorer: Explorer) -> list[Panel]:
+    """Return the panels of an explorer: the search for words, and the question about a region."""
+    return [SearchPanel(explorer.atlas.video, explorer.send), AskPanel(explorer)]

@@ -74,7 +74,7 @@ async function copyText(text, notice) {
     await navigator.clipboard.writeText(text);
     notice.textContent = `Copied ${text}.`;
   } catch {
-    const field = element("input", { type: "text", readonly: true, value: text, "aria-label": "time to copy" });
+    const field = element("input", { type: "text", readonly: true, value: text, "aria-label": "text to copy" });
     notice.replaceChildren("The browser does not let this page copy; copy it from here: ", field);
     field.focus();
     field.select();

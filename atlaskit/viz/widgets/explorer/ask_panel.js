@@ -1,0 +1,197 @@
+// The question about the shown region: the line of code that asks it, and, with a model, the run:
+// its progress, its answer, its evidence and its steps.
+const LINE_MS = 150; // after the last key, until the line is written
+const MIN_REGION_S = 1; // of a shown frame or a shorter grid, the region is a grid above it
+
+class AskPanel {
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.state = { phase: "idle" };
+    this.buildDraft();
+    this.buildRun();
+    this.box = element("details", { class: "panel ask" }, element("summary", {}, "Ask about this region (Q)"),
+      ...this.draftParts, this.run);
+    this.steps = element("div", { class: "atlaskit-steps" }); // outside of the explorer, whose style and keys it has not
+    this.box.addEventListener("toggle", () => this.box.open && this.writeLine());
+    this.draw({ phase: "idle", hint: "" });
+    explorer.send({ panel: "ask", want: "here" });
+  }
+
+  buildDraft() {
+    this.question = element("textarea", { rows: 2 });
+    this.choices = element("textarea", { rows: 3 });
+    this.within = element("input", { type: "checkbox" });
+    this.region = element("span");
+    this.line = element("textarea", { rows: 2, readonly: true, spellcheck: "false" });
+    this.copied = element("span", { role: "status" });
+    const copy = button("copy the line", {}, () => copyText(this.line.value, this.copied));
+    this.draftParts = [
+      element("label", { class: "long" }, "Question", this.question),
+      element("label", { class: "long" }, "Choices, one a line (optional)", this.choices),
+      element("label", {}, this.within, " only this region ", this.region),
+      element("div", { class: "fields" }, element("label", { class: "grow" }, "Line of code", this.line), copy,
+        this.copied),
+    ];
+    for (const field of [this.question, this.choices]) field.addEventListener("input", () => this.writeLineSoon());
+    this.within.addEventListener("change", () => {
+      this.isChosen = true;
+      this.writeLine();
+    });
+  }
+
+  buildRun() {
+    this.ask = button("Ask", { class: "go" }, () => this.start());
+    this.stop = button("stop", {}, () => this.explorer.send({ panel: "ask", want: "stop" }));
+    this.problem = element("p", { class: "problem", role: "alert" });
+    this.hint = element("p", { class: "note" });
+    this.asked = element("p", { class: "asked" });
+    this.outcome = element("p", { class: "outcome", role: "status" });
+    this.reasoning = element("p", { class: "note" });
+    this.counts = element("p", { class: "note" });
+    this.agents = element("ul", { class: "agents", "aria-label": "what the agents do" });
+    this.evidence = element("ul", { class: "evidence", "aria-label": "evidence" });
+    this.toSteps = button("steps", { "aria-expanded": "false" }, () => this.toggleSteps());
+    this.run = element("div", {}, element("div", { class: "fields" }, this.ask, this.stop), this.hint, this.problem,
+      element("div", { class: "run" }, this.asked, this.outcome, this.reasoning, this.evidence, this.counts,
+        this.agents, this.toSteps));
+  }
+
+  open() {
+    this.box.open = true;
+    this.question.focus();
+  }
+
+  // --- the draft
+
+  draft() {
+    const choices = this.choices.value.split("\n").filter((choice) => choice.trim());
+    return { question: this.question.value, choices, within: this.within.checked ? this.regionOf(this.explorer.shown) : null };
+  }
+
+  // The interval of what is shown, or of the smallest grid above it that is long enough to search.
+  regionOf({ span_s: shown, crumbs }) {
+    const spans = [...crumbs.map((crumb) => crumb.span_s), shown];
+    return spans.findLast(([start, end]) => end - start >= MIN_REGION_S) ?? spans[0];
+  }
+
+  writeLineSoon() {
+    clearTimeout(this.lineTimer);
+    this.lineTimer = setTimeout(() => this.writeLine(), LINE_MS);
+  }
+
+  writeLine() {
+    clearTimeout(this.lineTimer);
+    this.problem.textContent = this.copied.textContent = "";
+    if (this.explorer.shown) this.explorer.send({ panel: "ask", want: "line", ...this.draft() });
+  }
+
+  start() {
+    this.problem.textContent = "";
+    this.explorer.send({ panel: "ask", want: "ask", ...this.draft() });
+  }
+
+  onShown(message) {
+    const isWhole = message.place.look === "grid" && !message.place.path.length;
+    if (!this.isChosen) this.within.checked = !isWhole;
+    this.region.textContent = `(${this.regionOf(message).map(clockText).join("–")})`;
+    if (this.box.open) this.writeLineSoon();
+  }
+
+  // --- the run
+
+  receive(message, buffers) {
+    if (message.panel === "steps") this.onSteps?.(message, buffers);
+    else if (message.panel !== "ask") return false;
+    else if (message.is === "line") this.line.value = message.line;
+    else if (message.is === "problem") this.problem.textContent = message.words;
+    else this.draw(message);
+    return true;
+  }
+
+  draw(state) {
+    const isRunning = state.phase === "running" || state.phase === "stopping";
+    this.ask.hidden = Boolean(state.hint); // without a model
+    this.hint.textContent = state.hint;
+    this.ask.disabled = isRunning;
+    this.ask.textContent = isRunning ? "Asking… one run at a time" : "Ask";
+    this.stop.hidden = !isRunning;
+    this.stop.disabled = state.phase === "stopping";
+    this.asked.textContent = state.question ?? "";
+    this.reasoning.textContent = state.reasoning ?? "";
+    this.counts.textContent = state.counts ?? "";
+    this.agents.replaceChildren(...(isRunning ? state.agents ?? [] : []).map((agent) => this.agent(agent)));
+    this.drawEvidence(state.evidence ?? []);
+    this.toSteps.hidden = state.run === undefined;
+    if (state.run !== this.state.run) this.closeSteps();
+    this.state = state;
+    this.count(isRunning ? state.seconds : null);
+  }
+
+  agent([name, where, does]) {
+    return element("li", {}, element("b", {}, name), ` ${where} `, element("bdi", {}, does));
+  }
+
+  // The buttons are kept while the evidence is the same, so that a click or the focus is not lost.
+  drawEvidence(items) {
+    const drawn = JSON.stringify(items);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    this.evidence.replaceChildren(...items.map(({ label, time, time_s: timeS, words }) => element("li", {},
+      button(`[${label}] ${time}`, {}, () => this.explorer.goToTime(timeS)), " ", element("bdi", {}, words))));
+  }
+
+  // Says how long a run has lasted, or how it ended.
+  count(seconds) {
+    clearInterval(this.clock);
+    if (seconds === null) {
+      this.outcome.textContent = this.state.words ?? "";
+      return;
+    }
+    const begun = Date.now() - 1000 * seconds, verb = this.state.phase === "stopping" ? "Stopping" : "Running";
+    const tick = () => { this.elapsed.textContent = `${Math.round((Date.now() - begun) / 1000)} s`; };
+    this.elapsed = element("span", { "aria-hidden": "true" });
+    if (this.outcome.firstChild?.textContent !== `${verb}… `) this.outcome.replaceChildren(`${verb}… `, this.elapsed);
+    else this.outcome.lastChild.replaceWith(this.elapsed);
+    tick();
+    this.clock = setInterval(tick, 1000);
+  }
+
+  // --- its steps
+
+  toggleSteps() {
+    if (this.walker) return this.closeSteps();
+    this.explorer.el.append(this.steps);
+    this.walker = new Walker(this.steps, this.stepsModel(), [this.state.run]);
+    this.toSteps.setAttribute("aria-expanded", "true");
+    return this.walker.root.focus();
+  }
+
+  closeSteps() {
+    this.walker?.close();
+    this.walker = null;
+    this.steps.remove();
+    this.toSteps.setAttribute("aria-expanded", "false");
+  }
+
+  // The model that the steps use: messages of their own, beside those of the explorer.
+  stepsModel() {
+    const { explorer } = this;
+    return {
+      send: (message) => explorer.send({ ...message, panel: "steps" }),
+      on: (name, handle) => {
+        if (name === "msg:custom") this.onSteps = handle;
+        else explorer.model.on(name, handle);
+      },
+      off: (name, handle) => {
+        if (name === "msg:custom") this.onSteps = null;
+        else explorer.model.off(name, handle);
+      },
+    };
+  }
+
+  close() {
+    clearTimeout(this.lineTimer);
+    clearInterval(this.clock);
+    this.closeSteps();
+  }
+}

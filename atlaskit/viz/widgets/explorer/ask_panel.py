@@ -1,0 +1,239 @@
+"""`AskPanel`: the kernel's side of "ask about this region" in the explorer's page.
+
+The panel writes the line of code that asks a question. With a model, it also asks it: a run has a
+thread of its own, so that the notebook stays free, and marks its evidence and dead zones on the
+explorer as they arrive. `import atlaskit` gives it `ak.ask` (`attach`), since this package does not
+import agents.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.memory import Evidence
+from atlaskit.environment.notation import clock
+from atlaskit.errors import InputError, reason
+from atlaskit.models.protocol import Model
+from atlaskit.runs.result import Result, verdict
+from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.html.phrases import counted, span_text
+from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.viz.walk.source import RunSource, open_run
+from atlaskit.viz.widgets.channel import Channel
+from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun, Stopped
+from atlaskit.viz.widgets.explorer.describe import Marks
+from atlaskit.viz.widgets.explorer.drafts import Draft, variable_of
+
+MAX_AGENTS, MAX_EVIDENCE = 16, 60
+"""Most agents and evidence frames that are listed."""
+MAX_CHARS = 1_000
+"""Characters of one text of a run."""
+NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
+
+
+class Explorer(Protocol):
+    """What a panel uses of the explorer."""
+
+    atlas: Atlas
+    vlm: Model | str | None
+    marks: Marks
+    results: list[Result]
+
+    def refresh(self) -> None:
+        """Draw the marks in the page again."""
+
+    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        """Send a message to the page, from any thread."""
+
+
+class AskPanel:
+    """Writes the line that asks a question, and asks it if there is a model; one run at a time."""
+
+    ask: ClassVar[Ask | None] = None
+    """`ak.ask`, which `attach` sets."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        """Prepare a panel.
+
+        Args:
+            explorer: The explorer whose page asks. Its `vlm` is asked, `marks` show what a run has
+                found, and `results` get the result.
+        """
+        self._explorer = explorer
+        self._run: AskedRun | None = None
+        self._lock, self._marked = threading.Lock(), object()
+        self._channel = Channel(self._open_run, self._send_steps)
+
+    def receive(self, message: dict[str, Any]) -> bool:
+        """Handle a message of the page; return whether it was for this panel."""
+        if message.get("panel") == "steps":
+            self._channel.receive(message)
+            return True
+        if message.get("panel") != "ask":
+            return False
+        match message.get("want"):
+            case "here":
+                self._send_state()
+            case "line":
+                self._send_line(message)
+            case "ask":
+                self._start(message)
+            case "stop" if self._run is not None:
+                self._run.stop()
+                self._send_state()
+        return True
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait until no run is going on."""
+        if self._run is not None:
+            self._run.wait(timeout_s)
+
+    def _send_line(self, message: dict[str, Any]) -> None:
+        try:
+            draft = Draft.from_json(message, self._explorer.atlas.video.duration_s)
+        except InputError as error:
+            return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
+        return self._send({"is": "line", "line": draft.line(self._video_name(), self._vlm_name())})
+
+    def _video_name(self) -> str:
+        """Return the expression that a notebook has for the video."""
+        explorer = variable_of(self._explorer)
+        return variable_of(self._explorer.atlas.video) or (f"{explorer}.atlas.video" if explorer else "video")
+
+    def _vlm_name(self) -> str:
+        vlm = self._explorer.vlm
+        return repr(vlm) if isinstance(vlm, str) else variable_of(vlm) or "vlm"
+
+    def _start(self, message: dict[str, Any]) -> None:
+        """Start a run, unless one is going on, or the question breaks a rule."""
+        atlas = self._explorer.atlas
+        try:
+            draft = Draft.from_json(message, atlas.video.duration_s)
+            draft.check()
+            with self._lock:
+                if self._is_running:
+                    return self._send_state()
+                self._run = AskedRun(
+                    self._needed_ask(), draft, self._needed_vlm(), atlas.video, atlas.cache, self._follow
+                )
+        except InputError as error:
+            return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
+        return self._send_state()
+
+    @property
+    def _is_running(self) -> bool:
+        return self._run is not None and not self._run.is_over
+
+    def _needed_vlm(self) -> Model | str:
+        if self._explorer.vlm is None:
+            raise InputError(NO_MODEL)
+        return self._explorer.vlm
+
+    @classmethod
+    def _needed_ask(cls) -> Ask:
+        if cls.ask is None:
+            raise InputError(
+                "GridExplorer(video, vlm=…) needs ak.ask, and it is not registered; import atlaskit as a whole."
+            )
+        return cls.ask
+
+    def _follow(self, run: AskedRun) -> None:
+        """Mark what a run has found, and tell the page; called when the run has changed."""
+        if run.is_over and run.result is not None:
+            self._explorer.results.append(run.result)
+            self._mark(Marks(run.result.evidence, run.result.dead_zones))
+        else:
+            self._mark(Marks(run.snapshot.evidence, run.snapshot.memory.dead_zones))
+        self._send_state()
+
+    def _mark(self, marks: Marks) -> None:
+        """Redraw the explorer's marks if they are others than before."""
+        marked = [(item.label, item.timestamp_s) for item in marks.evidence], marks.dead_zones.intervals
+        if marked != self._marked:
+            self._marked, self._explorer.marks = marked, marks
+            self._explorer.refresh()
+
+    def _send_state(self) -> None:
+        """Send what the panel shows: the run that goes on, or what became of the last one."""
+        run, last = self._run, self._explorer.results[-1] if self._explorer.results else None
+        state: dict[str, Any] = {
+            "is": "state",
+            "phase": "idle",
+            "hint": "" if self._explorer.vlm is not None else NO_MODEL,
+        }
+        if run is not None and not run.is_over:
+            state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(run.seconds)}
+            state |= {"question": run.draft.text, **self._progress(run.snapshot)}
+        elif run is not None and run.result is None:
+            is_stopped = isinstance(run.error, Stopped)
+            failure = f"The run failed: {reason(run.error)}" if run.error is not None else ""
+            words = "You stopped the run; what it had found stays marked." if is_stopped else failure
+            state |= {"phase": "stopped" if is_stopped else "failed", "words": plain_text(words, MAX_CHARS)}
+            state |= {"question": run.draft.text, **self._progress(run.snapshot), "agents": []}
+        elif last is not None:
+            state |= {"phase": "answered", "question": last.question.text, **_answered(last)}
+            state |= {"run": len(self._explorer.results) - 1}
+        self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
+
+    def _progress(self, snapshot: Snapshot) -> dict[str, Any]:
+        visits = sorted(snapshot.visits.items())[:MAX_AGENTS]
+        workers = [(f"Worker {number}", span_text(visit.interval_s), visit.activity) for number, visit in visits]
+        agents = [("Master", "", snapshot.master or "starts"), *workers]
+        return {
+            "counts": snapshot.counts_text(self._explorer.atlas.video.duration_s),
+            "agents": [[name, where, plain_text(does, MAX_CHARS)] for name, where, does in agents],
+            "evidence": [_evidence(item) for item in [*snapshot.evidence][-MAX_EVIDENCE:]],
+        }
+
+    def _open_run(self, number: int) -> RunSource:
+        if not 0 <= number < len(self._explorer.results):
+            raise InputError(f"There is no run {number}: this explorer has {len(self._explorer.results)}.")
+        atlas = self._explorer.atlas
+        return open_run(self._explorer.results[number], atlas.video, atlas.cache)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._explorer.send({"panel": "ask", **message})
+
+    def _send_steps(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        self._explorer.send({"panel": "steps", **message}, buffers)
+
+
+def attach(ask: Callable[..., Result]) -> None:
+    """Register `ak.ask` as what answers the questions of the page."""
+    AskPanel.ask = staticmethod(ask)
+
+
+def _answered(result: Result) -> dict[str, Any]:
+    """Return the answer of a run in words, with the truth where it is known, and its evidence."""
+    question = result.question
+    if result.answer is None:
+        why = f" {result.failure}" if result.failure else ""
+        words = f"The run has no answer; it stopped by {result.stop}.{why}"
+    else:
+        truth = (
+            ""
+            if question.answer is None or result.is_right
+            else f" The truth is: {question.in_words(question.answer)}."
+        )
+        words = f"Answer: {result.answer}{verdict(result.is_right)}.{truth}"
+    rests_on = f"Evidence: {result.without_evidence}." if result.without_evidence else ""
+    used = result.total
+    return {
+        "words": plain_text(words, MAX_CHARS),
+        "reasoning": plain_text(" ".join(filter(None, (result.reasoning, rests_on))), MAX_CHARS),
+        "counts": f"{counted(used.calls, 'call')} · {used.tokens:,} tokens · {counted(result.rounds, 'round')}"
+        f" · stopped by {result.stop}",
+        "evidence": [_evidence(item) for item in [*result.evidence][:MAX_EVIDENCE]],
+    }
+
+
+def _evidence(item: Evidence) -> dict[str, Any]:
+    return {
+        "label": plain_text(item.label, 8),
+        "time_s": item.timestamp_s,
+        "time": clock(item.timestamp_s),
+        "words": plain_text(item.description, 200),
+    }

@@ -1,0 +1,168 @@
+"""`AskedRun`: one question that a thread asks a model, and that can be stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Unpack
+
+from atlaskit.caching.cache import Cache
+from atlaskit.models.named import as_model
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
+from atlaskit.runs.events import Event
+from atlaskit.runs.result import Result
+from atlaskit.video.video import Video
+from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.viz.live.thread import DrawingThread
+from atlaskit.viz.widgets.explorer.drafts import Draft
+
+
+class Ask(Protocol):
+    """`ak.ask`, as far as it is used here."""
+
+    def __call__(
+        self,
+        video: Video,
+        question: str,
+        choices: list[str] | None,
+        *,
+        vlm: Model,
+        cache: Cache,
+        on_event: Callable[[Event], None],
+        **within: Any,
+    ) -> Result:
+        """Answer a question; `within=(start_s, end_s)` limits the search to an interval."""
+
+
+class Stopped(Exception):
+    """The person at the page has stopped the run."""
+
+
+@dataclass
+class StoppableModel(ModelWrapper):
+    """A model whose calls in flight end soon after `stop`, by the flag that a run gives them."""
+
+    flags: set[threading.Event] = field(default_factory=set)
+    is_stopped: bool = False
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Answer a request, unless `stop` was called."""
+        if (flag := control.get("cancel")) is not None:
+            self.flags.add(flag)
+        if self.is_stopped:  # after the flag is known, so that `stop` cannot miss it
+            raise Stopped
+        return self.model.complete(request, **control)
+
+    def stop(self) -> None:
+        """Cancel the calls in flight, and begin no more."""
+        self.is_stopped = True
+        for flag in [*self.flags]:
+            flag.set()
+
+
+class AskedRun:
+    """A run on a thread of its own. It follows the events, as the live display of a notebook does.
+
+    Attributes:
+        draft: What is asked.
+        snapshot: The state of the run, as drawn last.
+        result: What `ask` returned; None while the run goes on, or if it has no result.
+        error: Why it has no result; None while it goes on, or if it has one.
+        is_stopping: Whether it has been told to stop.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        draft: Draft,
+        vlm: Model | str,
+        video: Video,
+        cache: Cache,
+        on_change: Callable[[AskedRun], None],
+    ) -> None:
+        """Start a run.
+
+        Args:
+            ask: What answers the question: `ak.ask`.
+            draft: What is asked.
+            vlm: The model, or the words that name it.
+            video: The video.
+            cache: Where replies and images are stored.
+            on_change: Called with the run when `snapshot` has changed, and once after the end.
+        """
+        self.draft, self.snapshot = draft, Snapshot()
+        self.result: Result | None = None
+        self.error: BaseException | None = None
+        self.is_stopping, self.is_over = False, False
+        self._ask, self._vlm, self._video, self._cache, self._on_change = ask, vlm, video, cache, on_change
+        self._model: StoppableModel | None = None
+        self._started_s = time.monotonic()
+        self._display = DrawingThread(self)
+        self._thread = threading.Thread(target=self._run, daemon=True, name="atlaskit-ask")
+        self._thread.start()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started_s
+
+    def stop(self) -> None:
+        """End the run soon, without a result; calls in flight are cancelled."""
+        self.is_stopping = True
+        if self._model is not None:
+            self._model.stop()
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait until the run is over."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        result, error = None, None
+        try:
+            self._model = StoppableModel(as_model(self._vlm, self._cache))
+            within = {} if self.draft.within is None else {"within": self.draft.within}
+            self._check()
+            result = self._ask(
+                self._video,
+                self.draft.text,
+                [*self.draft.choices] or None,
+                vlm=self._model,
+                cache=self._cache,
+                on_event=self._follow,
+                **within,
+            )
+        except BaseException as caught:  # a thread has no caller: the page shows the error
+            error = Stopped() if self.is_stopping else caught
+        self._end(result, error)
+
+    def _end(self, result: Result | None, error: BaseException | None) -> None:
+        try:
+            self._display.on_end(result)  # draws the last events, while the run counts as going on
+        except Exception as caught:
+            error = error or caught
+        self.result, self.error, self.is_over = result, None if result else error, True
+        self._on_change(self)
+
+    def _follow(self, event: Event) -> None:
+        self._check()
+        self._display.on_event(event)
+
+    def _check(self) -> None:
+        """Raise Stopped if the run has been told to stop; from `on_event`, this ends it."""
+        if self.is_stopping:
+            raise Stopped
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Keep a newer snapshot; called by the thread that follows the events."""
+        self.snapshot = snapshot
+        self._on_change(self)
+
+    def load(self) -> bool:
+        """Return False: nothing is loaded later."""
+        return False
+
+    def finish(self, snapshot: Snapshot, result: Result | None) -> None:
+        """Keep the last snapshot."""
+        self.draw(snapshot)

@@ -1,0 +1,84 @@
+"""`Draft`: a question as it stands in the page, and the line of code that asks it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from atlaskit.environment.question import Question, Span, as_question
+from atlaskit.errors import InputError
+
+MAX_CHARS, MAX_CHOICES = 10_000, 200
+"""Most characters of the question and of one choice, and most choices."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a person has typed: a question, its choices if it has any, and where to look."""
+
+    text: str
+    choices: tuple[str, ...] = ()
+    within: Span | None = None
+    """The interval of the video that is searched, in seconds; None for the whole video."""
+
+    @classmethod
+    def from_json(cls, message: dict[str, Any], duration_s: float) -> Draft:
+        """Return the draft that a page sent.
+
+        Args:
+            message: What the page sent.
+            duration_s: Duration of the video in seconds.
+
+        Raises:
+            InputError: The message is not of this form, or its interval not in the video.
+        """
+        match message:
+            case {"question": str(text), "choices": [*choices], "within": None | [_, _] as within}:
+                if all(isinstance(choice, str) for choice in choices) and len(choices) <= MAX_CHOICES:
+                    lines = tuple(choice[:MAX_CHARS].strip() for choice in choices)
+                    span = None if within is None else _checked_span(within, duration_s)
+                    return cls(text[:MAX_CHARS].strip(), tuple(filter(None, lines)), span)
+        raise InputError(
+            f"A question of the page needs a text, at most {MAX_CHOICES} choices, and an interval or null; "
+            f"got {message!r:.120}."
+        )
+
+    def check(self) -> Question:
+        """Return the question; raise InputError if it has no text, or one choice alone."""
+        return as_question(self.text, self.choices or None, None)
+
+    def line(self, video: str, vlm: str) -> str:
+        """Return the line of code that asks this.
+
+        Args:
+            video: The expression for the video.
+            vlm: The expression for the model.
+        """
+        arguments = [
+            video,
+            repr(self.text),
+            *([f"choices={[*self.choices]!r}"] if self.choices else []),
+            *([f"within={self.within!r}"] if self.within else []),
+            f"vlm={vlm}",
+            "show=True",
+        ]
+        return f"result = ak.ask({', '.join(arguments)})"
+
+
+def variable_of(value: object) -> str | None:
+    """Return the name of the notebook's variable that holds an object; None if there is none."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and value is not None else None
+    variables = dict(getattr(shell, "user_ns", {}))  # a copy, since a cell may be running
+    return next((name for name, held in variables.items() if held is value and not name.startswith("_")), None)
+
+
+def _checked_span(within: list[Any], duration_s: float) -> Span:
+    """Return an interval in whole milliseconds, cut to the video."""
+    if all(type(time_s) in (int, float) and math.isfinite(time_s) for time_s in within):
+        start_s, end_s = (min(max(0.0, round(float(time_s), 3)), duration_s) for time_s in within)
+        if start_s < end_s:
+            return start_s, end_s
+    raise InputError(f"An interval needs a start before its end, both in the video, in seconds; got {within!r:.80}.")

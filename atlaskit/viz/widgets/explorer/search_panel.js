@@ -1,0 +1,127 @@
+// The search for words in the subtitles: a field, the lines that were found, and their marks on the
+// ruler and on cells.
+const SEARCH_MS = 200; // after the last key, until the words are searched
+
+class SearchPanel {
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.hits = [];
+    this.spans = []; // of all lines that were found, in seconds
+    this.at = -1; // the hit that was gone to
+    this.words = element("input", { type: "search", placeholder: "words, or \"words in a row\"" });
+    this.count = element("span", { class: "count", role: "status" });
+    this.note = element("p", { class: "note" });
+    this.list = element("ol", { class: "hits", "aria-label": "lines that were found" });
+    this.last = button("previous", { "aria-keyshortcuts": "Shift+N" }, () => this.step(-1));
+    this.next = button("next", { "aria-keyshortcuts": "N" }, () => this.step(1));
+    this.box = element("details", { class: "panel search" }, element("summary", {}, "Search the subtitles (/)"),
+      element("div", { class: "fields" }, element("label", {}, "Words: ", this.words), this.last, this.next, this.count),
+      this.note, this.list);
+    this.words.addEventListener("input", () => this.searchSoon());
+    this.words.addEventListener("keydown", (event) => event.key === "Enter" && this.step(event.shiftKey ? -1 : 1));
+    this.box.addEventListener("toggle", () => this.box.open && this.search());
+    this.update();
+  }
+
+  open() {
+    this.box.open = true;
+    this.words.focus();
+    this.words.select();
+  }
+
+  searchSoon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.search(), SEARCH_MS);
+  }
+
+  search() {
+    clearTimeout(this.timer);
+    this.explorer.send({ panel: "search", want: "find", words: this.words.value });
+  }
+
+  receive(message) {
+    if (message.panel !== "search") return false;
+    this.found = message;
+    this.hits = message.hits;
+    this.spans = message.spans;
+    this.at = -1;
+    this.note.textContent = message.note;
+    this.list.replaceChildren(...this.hits.map((hit, index) => element("li", {}, this.hitButton(hit, index))));
+    this.hasLane ||= message.lane.length > 0; // a lane that was never needed is not shown
+    if (this.hasLane) this.explorer.setLane("words", message.lane, `lines with the words: ${message.count}`);
+    this.markCells();
+    this.update();
+    return true;
+  }
+
+  // A line that was found: its time, and its text with the words marked.
+  hitButton({ time, parts }, index) {
+    const text = parts.map(([part, isMarked]) => (isMarked ? element("mark", {}, part) : part));
+    const made = button("", { "data-hit": index }, () => this.goTo(index));
+    made.append(element("span", { class: "time" }, time), " ", element("bdi", {}, ...text));
+    return made;
+  }
+
+  step(by) {
+    const { length } = this.hits;
+    if (length) this.goTo(this.at < 0 && by < 0 ? length - 1 : (this.at + by + length) % length);
+  }
+
+  goTo(index) {
+    this.at = index;
+    this.explorer.goToTime(this.hits[index].time_s);
+    this.update();
+  }
+
+  update() {
+    const { found, hits, at } = this;
+    this.last.disabled = this.next.disabled = !hits.length;
+    for (const each of this.list.querySelectorAll("button")) {
+      if (Number(each.dataset.hit) === at) each.setAttribute("aria-current", "true");
+      else each.removeAttribute("aria-current");
+    }
+    this.list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+    this.count.textContent = !found || found.note || !found.words.trim() ? "" : this.countText();
+  }
+
+  countText() {
+    const { count } = this.found, { length } = this.hits;
+    if (!count) return "no line has all these words";
+    const lines = `${count.toLocaleString("en")} line${count === 1 ? "" : "s"}`;
+    const listed = length < count ? `; the first ${length} are listed` : "";
+    return this.at < 0 ? lines + listed : `${this.at + 1} of ${lines}${listed}`;
+  }
+
+  onShown() {
+    this.markCells();
+  }
+
+  // Marks the cells in which a line was found with the number of lines.
+  markCells() {
+    const { shown } = this.explorer;
+    if (!shown?.k) return;
+    const [start, end] = shown.span_s, last = shown.cells.length - 1, step = (end - start) / (last + 1);
+    const counts = new Map();
+    for (const [from, to] of this.spans) {
+      if (to <= start || from >= end) continue;
+      const until = Math.min(last, Math.ceil((to - start) / step) - 1);
+      for (let index = Math.max(0, Math.floor((from - start) / step)); index <= until; index += 1) {
+        counts.set(index, (counts.get(index) ?? 0) + 1);
+      }
+    }
+    for (let index = 0; index <= last; index += 1) this.markCell(index, counts.get(index) ?? 0);
+  }
+
+  markCell(index, count) {
+    const cell = this.explorer.cell(index), words = ` · ${count} line${count === 1 ? "" : "s"} with the words`;
+    if (!cell) return;
+    cell.querySelector(".hit")?.remove();
+    cell.setAttribute("aria-label", cell.getAttribute("aria-label").replace(/ · \d+ lines? with the words$/, "") +
+      (count ? words : ""));
+    if (count) cell.append(element("span", { class: "hit", "aria-hidden": "true" }, `“${count}`));
+  }
+
+  close() {
+    clearTimeout(this.timer);
+  }
+}

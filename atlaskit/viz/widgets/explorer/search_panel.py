@@ -1,0 +1,94 @@
+"""`SearchPanel`: the kernel's side of the explorer's search for words in the subtitles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atlaskit.environment.notation import clock
+from atlaskit.errors import AtlasError, reason
+from atlaskit.video.subtitles.finding import FoundLine, find_words
+from atlaskit.video.video import Video
+from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
+
+MAX_QUERY_CHARS = 200
+MAX_HITS = 200
+"""Most lines that the page lists; the count is of all."""
+MAX_SPANS = 5_000
+"""Most lines whose cells are marked."""
+LANE_MARKS = 400
+"""Most marks on the ruler: further ones would share pixels with them."""
+MAX_CHARS, CHARS_BEFORE = 240, 60
+"""Characters of a line that are shown, and those before its first marked word."""
+NO_SUBTITLES = (
+    "This video has no subtitles to search. Open it with a file of them: "
+    'video = ak.open_video("film.mp4", subtitles="film.srt"). '
+    'Pass subtitles="embedded" for a track inside the video file, or subtitles=ak.transcribe("film.mp4", asr) '
+    "to have a speech model write them. Then explore that: ak.widgets.GridExplorer(video)."
+)
+
+
+class SearchPanel:
+    """Finds the lines that contain some words, and says where they lie in the video."""
+
+    def __init__(self, video: Video, send: Callable[[dict[str, Any]], None]) -> None:
+        """Prepare a panel.
+
+        Args:
+            video: The video whose subtitles are searched.
+            send: Sends a message to the page, from any thread.
+        """
+        self._video, self._send = video, send
+        self._jobs = Debouncer("search")
+
+    def receive(self, message: dict[str, Any]) -> bool:
+        """Handle a message of the page; return whether it was for this panel."""
+        match message:
+            case {"panel": "search", "want": "find", "words": str(words)}:
+                query = words[:MAX_QUERY_CHARS]
+                self._jobs.submit(lambda is_latest: self._find(query, is_latest))
+        return message.get("panel") == "search"
+
+    def _find(self, query: str, is_latest: IsLatest) -> None:
+        """Search for words, and send what was found unless others have been typed since."""
+        try:
+            lines = self._video.subtitles.lines
+            found = find_words(lines, query)
+        except (AtlasError, OSError) as error:
+            lines, found = (), []
+            note = plain_text(f"The subtitles cannot be read: {reason(error)}", 600)
+        else:
+            note = "" if lines else NO_SUBTITLES
+        if is_latest():
+            self._send({"panel": "search", "words": query, "note": note, **self._described(found)})
+
+    def _described(self, found: Sequence[FoundLine]) -> dict[str, Any]:
+        duration_s = self._video.duration_s
+        marks = dict.fromkeys(int(each.line.start_s / duration_s * LANE_MARKS) for each in found)
+        return {
+            "count": len(found),
+            "hits": [_hit(each) for each in found[:MAX_HITS]],
+            "spans": [[each.line.start_s, each.line.end_s] for each in found[:MAX_SPANS]],
+            "lane": [[mark / LANE_MARKS, min(1.0, (mark + 1) / LANE_MARKS)] for mark in marks],
+        }
+
+
+def _hit(found: FoundLine) -> dict[str, Any]:
+    """Return a line as plain JSON: its time, and its text in parts, each marked or not."""
+    text, parts = found.line.text, list[list[Any]]()
+    at = max(0, found.spans[0][0] - CHARS_BEFORE)
+    end = min(len(text), at + MAX_CHARS)
+    parts.append(["…" if at else "", False])
+    for start, stop in (*found.spans, (end, end)):
+        if at >= end:
+            break
+        parts.append([plain_text(text[at : min(start, end)], MAX_CHARS), False])
+        parts.append([plain_text(text[min(start, end) : min(stop, end)], MAX_CHARS), True])
+        at = stop
+    parts.append(["…" if end < len(text) else "", False])
+    return {
+        "time_s": found.line.start_s,
+        "time": clock(found.line.start_s),
+        "parts": [part for part in parts if part[0]],
+    }
