@@ -60,17 +60,11 @@ def _widget_class(name: str, has_panes: bool) -> Any:
             "The interactive widgets need anywidget; install it with pip install 'atlaskit[notebook]'."
         ) from error
 
-    script, style = page_of(name, has_panes)
-    # anywidget identifies a style by the class name, so two pages must not share one.
-    return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
-
-
-def page_of(name: str, has_panes: bool = False) -> tuple[str, str]:
-    """Return the script (an ES module without imports) and the style of a widget's page."""
     parts = ("page", "channel", name) if has_panes else ("page", name)
     script = assets.script(*(assets.PANES if has_panes else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
     style = assets.style(*(("walk",) if has_panes else ())) + "".join(_text(f"{part}.css") for part in parts)
-    return script, style
+    # anywidget identifies a style by the class name, so two pages must not share one.
+    return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
 
 
 def show(static: str, make_widget: Callable[[], Any], text: str) -> None:

@@ -8,9 +8,7 @@ while the first one is idle.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any, Literal
 
 from PIL import Image
@@ -161,18 +159,6 @@ class GridExplorer:
             InputError: anywidget is not installed.
         """
         return bridge.connect("explorer", self._receive)
-
-    def attach(self, send: Callable[..., None]) -> bridge.Receive:
-        """Show this explorer on a page that is not a notebook's.
-
-        Args:
-            send: `send(message, buffers)` sends to the page; it is called from any thread.
-
-        Returns:
-            The function to call with each message of the page.
-        """
-        vars(self)["widget"] = SimpleNamespace(send=send)
-        return self._receive
 
     def _observe(self, location: Location) -> Observation:
         return self.atlas.observe(state_of(self.atlas, location))
