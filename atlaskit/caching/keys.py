@@ -38,10 +38,11 @@ VERSIONS = {
     "clusters": 1,
     "activity": 1,
     "hints": 1,
+    "clip": 1,
 }
 """Version of each kind. Raise it when the code makes other entries: old ones are then unused."""
 
-IMAGES = frozenset({"tile", "view", "sheet", "still"})
+IMAGES = frozenset({"tile", "view", "sheet", "still", "clip"})
 """Kinds that can be rendered again from the video. The others cost calls, or describe the video."""
 
 
@@ -172,6 +173,20 @@ def still_key(video: str, time_s: float, cell: tuple[int, int] | None = None, fi
     """
     scaled = {} if cell is None else {"tiles": VERSIONS["tile"], "cell": list(cell), "fit": fit}
     return entry_key("still", video=video, time_us=_microseconds(time_s), **scaled)
+
+
+def clip_key(video: str, *, start_s: float, end_s: float, size: tuple[int, int], fps: float) -> str:
+    """Return the key of a few seconds of a video as a film. Left out: the encoder and its version.
+
+    Args:
+        video: Fingerprint of the video.
+        start_s: Start of the clip in seconds.
+        end_s: End of the clip in seconds.
+        size: (width, height) in pixels.
+        fps: Frames per second.
+    """
+    start_us, end_us = _microseconds(start_s), _microseconds(end_s)
+    return entry_key("clip", tiles=VERSIONS["tile"], video=video, span_us=[start_us, end_us], size=list(size), fps=fps)
 
 
 def moments_key(video: str, *, start_s: float, end_s: float, k: int, sampling: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import webbrowser
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -18,7 +19,7 @@ from atlaskit.runs.result import trace_of
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer
-from atlaskit.viz.widgets.navigation import Marks
+from atlaskit.viz.widgets.explorer.describe import Marks
 
 EXAMPLES = """examples:
   atlaskit explore match.mp4
@@ -83,13 +84,16 @@ def _source(paths: Sequence[str]) -> str | list[str]:
 
 
 def _explorer(video: Video, cache: Cache, options: argparse.Namespace) -> GridExplorer:
-    """Return a new explorer, with the marks and the settings of a run if one is given."""
+    """Return a new explorer, with the marks and the settings of a run if one is given.
+
+    Raises:
+        InputError: A setting is out of its range, or the run is of another video.
+    """
     given: dict[str, Any] = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
     if options.result is None:
         return GridExplorer(video, cache=cache, **given)
-    trace = trace_of(options.result)
-    seen = atlas_of(trace, video, cache)
-    explorer = GridExplorer(video, cache=cache, **{name: getattr(seen, name) for name in SETTINGS} | given)
+    trace, explorer = trace_of(options.result), GridExplorer(video, cache=cache)
+    explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
     explorer.marks = Marks(*memory(trace))
     return explorer
 

@@ -19,7 +19,7 @@ from atlaskit.environment.render import Still
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.opening import open_video
-from atlaskit.video.subtitles.clock import parse_time
+from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import SAMPLINGS
 
 VIDEO_HELP = "a video file: its path, or a file:// URL"
@@ -74,14 +74,6 @@ def seconds_of(text: str) -> float:
         return checked_time(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def checked_time(text: str) -> float:
-    """Return the seconds of a time as a person types it; raise InputError for any other text."""
-    seconds = parse_time(text)
-    if seconds is None:
-        raise InputError(f"{text!r:.80} is not a time: write 65, 65.5, 1:05, 1:02:03.5 or 1m5s.")
-    return seconds
 
 
 def add_grid_options(parser: argparse.ArgumentParser, told: Mapping[str, str] = GRID_DEFAULTS) -> None:

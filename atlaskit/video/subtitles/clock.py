@@ -1,8 +1,10 @@
-"""Parses clock times, such as `01:02:03,450` in a subtitle file, to seconds."""
+"""Parses clock times, as in a subtitle file (`01:02:03,450`) or typed by people, to seconds."""
 
 from __future__ import annotations
 
 import re
+
+from atlaskit.errors import InputError
 
 CLOCK = r"(-?)(?:(\d{1,6})\s?:\s?)?(\d{1,2})\s?:\s?(\d{1,2})(?:(?:\s?[.,]\s?|:(?=\d{3}(?!\d)))(\d{1,9}))?"
 """A regular expression for one time; its five groups are the arguments of `clock_seconds`."""
@@ -46,3 +48,11 @@ def parse_time(text: str) -> float | None:
     if typed is None or (typed[1] and int(typed[2]) > 59):
         return None
     return clock_seconds("", *typed.groups())
+
+
+def checked_time(text: str) -> float:
+    """Return the seconds of a time as a person types it; raise InputError for any other text."""
+    seconds = parse_time(text)
+    if seconds is None:
+        raise InputError(f"{text!r:.80} is not a time: write 65, 65.5, 1:05, 1:02:03.5 or 1m5s.")
+    return seconds

@@ -87,7 +87,7 @@ async def _serve(make_explorer: MakeExplorer, title: str, port: int, on_ready: C
 
 
 def _application(make_explorer: MakeExplorer, title: str, token: str, port: int) -> Application:
-    script, style = bridge.page_of("explorer")
+    script, style = bridge.page("explorer")
     page = Template(_read("page.html")).substitute(title=html.escape(plain_text(title, 200)))
     files = {
         "/": (page, "text/html"),

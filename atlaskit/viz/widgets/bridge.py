@@ -20,9 +20,14 @@ from atlaskit.viz.html.markup import Html, paragraph
 from atlaskit.viz.walk import assets
 
 Receive = Callable[[dict[str, Any]], None]
+"""Takes a message of the page."""
+Send = Callable[..., None]
+"""`send(message, buffers)`, which may be called from any thread."""
 
 STATIC_CLASS = "atlaskit-still"
 """CSS class of the static picture, by which the page below finds it."""
+PARTS = {"explorer": ("explorer/ruler", "explorer/help", "explorer/panels", "explorer/explorer")}
+"""The files of a page that has several; each uses those before it."""
 _FOLDER = Path(__file__).parent
 # Hides JupyterLab's line of text about a widget without a kernel: the picture above replaces it.
 _HIDE_MISSING = (
@@ -60,11 +65,26 @@ def _widget_class(name: str, has_panes: bool) -> Any:
             "The interactive widgets need anywidget; install it with pip install 'atlaskit[notebook]'."
         ) from error
 
-    parts = ("page", "channel", name) if has_panes else ("page", name)
-    script = assets.script(*(assets.PANES if has_panes else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
-    style = assets.style(*(("walk",) if has_panes else ())) + "".join(_text(f"{part}.css") for part in parts)
+    script, style = page(name, has_panes=has_panes)
     # anywidget identifies a style by the class name, so two pages must not share one.
     return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
+
+
+def page(name: str, *, has_panes: bool = False) -> tuple[str, str]:
+    """Return the script and the style of a page.
+
+    The script is a module that imports nothing. Its default export has `render({ model, el })`,
+    which returns a function that ends the page. Of the model it uses `send`, `on` and `off` with
+    "msg:custom" and "comm_live_update"; buffers are what a Blob can be made of.
+
+    Args:
+        name: The name of the page.
+        has_panes: Whether it shows the steps of runs.
+    """
+    parts = ("page", *(("channel",) if has_panes else ()), *PARTS.get(name, (name,)))
+    script = assets.script(*(assets.PANES if has_panes else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
+    style = assets.style(*(("walk",) if has_panes else ())) + "".join(_text(f"{part}.css") for part in parts)
+    return script, style
 
 
 def show(static: str, make_widget: Callable[[], Any], text: str) -> None:

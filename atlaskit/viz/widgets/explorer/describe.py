@@ -1,0 +1,145 @@
+"""`describe` and `Marks`: what the explorer's page shows beside the image of a location, as plain
+JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import Cell, Grid
+from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.notation import clock
+from atlaskit.environment.render import View
+from atlaskit.video.video import Video
+from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.html.phrases import span_text
+from atlaskit.viz.html.reprs.images import view_caption
+from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_number
+
+MAX_SUBTITLE_CHARS = 240
+"""Characters of the subtitles of one cell."""
+MAX_MARKS = 400
+"""Most marks of one kind on the ruler: further ones would share pixels with them."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a run knows of a video, to mark it on cells: its evidence and its dead zones."""
+
+    evidence: Scratchpad = Scratchpad()
+    dead_zones: DeadZones = DeadZones()
+
+    def of_cell(self, cell: Cell) -> dict[str, Any]:
+        """Return the labels of the evidence in a cell, and the share of the cell in dead zones."""
+        found = self.evidence.within(cell.start_s, cell.end_s).labels
+        return {
+            "found": [plain_text(label, 8) for label in found],
+            "dead": round(self.dead_zones.coverage(cell.start_s, cell.end_s), 3),
+        }
+
+
+def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
+    """Return what a page shows beside the image of a location."""
+    location, observation, picture = shown.location, shown.observation, shown.picture
+    grid = picture.grid if isinstance(picture, View) else observation.state.grid
+    about = None if shown.cell is None else _cell(atlas, shown.cell, marks)
+    if about is not None and shown.time_s is not None:
+        about = {**about, "at": stamp(shown.time_s)}
+    return {
+        "place": location.to_json(),
+        "crumbs": _crumbs(atlas.root, location),
+        "words": _caption(atlas.video, shown),
+        "depth": f"depth {len(location.path)} of at most {atlas.rules.max_depth}",
+        "resolution": f"Δt {grid.resolution_s:,.3g} s",
+        "size": list(picture.size),
+        "of": observation.state.grid.size,
+        "k": grid.k if isinstance(picture, View) else 0,
+        "cells": _cells(atlas, shown, marks),
+        "about": about,
+        "span_s": list(shown.span_s),
+        "time_s": shown.time_s,
+        "ruler": _ruler(atlas.video.duration_s, shown, marks),
+    }
+
+
+def stamp(time_s: float) -> str:
+    """Return a time in seconds with milliseconds, as it can be typed again: 1:02:03.500."""
+    minutes, milliseconds = divmod(math.floor(time_s * 1000 + 1e-3), 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
+    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
+
+
+def _crumbs(root: Grid, location: Location) -> list[dict[str, Any]]:
+    """Return the grids that lead to a location, the root first."""
+    crumbs, grid = [{"path": list[int](), "words": "whole video"}], root
+    for depth, cell in enumerate(location.path, start=1):
+        grid = grid.expand(cell)
+        crumbs.append({"path": list(location.path[:depth]), "words": span_text((grid.start_s, grid.end_s))})
+    return crumbs
+
+
+def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
+    picture, view = shown.picture, shown.observation.view
+    if not isinstance(picture, View):
+        return []
+    legal = set(shown.observation.legal.expand) if picture is view else set()
+    return [
+        {**_cell(atlas, cell, marks), "at": stamp(time_s), "opens": cell.index in legal}
+        for cell, time_s in zip(picture.cells, picture.moments, strict=True)
+    ]
+
+
+def _cell(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
+    """Return the interval, subtitles and marks of a cell."""
+    span = cell.start_s, cell.end_s
+    return {"span": span_text(span), "said": _subtitles(atlas, *span), **marks.of_cell(cell)}
+
+
+def _caption(video: Video, shown: Shown) -> str:
+    """Return a sentence that describes the image."""
+    location, picture = shown.location, shown.picture
+    if isinstance(picture, View):
+        before = "" if location.cell is None else f"The time just {location.look} cell {location.cell}. "
+        return plain_text(before + view_caption(picture), 1_000)
+    assert shown.time_s is not None
+    part, local_s = video.locate(shown.time_s)
+    count = max(1, round(part.duration_s * part.fps))
+    number = min(frame_number(part, local_s) + 1, count)
+    of_what = "" if part is video else f" of {part.name}"
+    where = f"at {stamp(shown.time_s)}, frame {number:,} of {count:,}{of_what}"
+    return plain_text(f"The frame of cell {location.cell} at full resolution, {where}.", 1_000)
+
+
+def _subtitles(atlas: Atlas, start_s: float, end_s: float) -> str:
+    """Return the first subtitles of an interval as one line."""
+    texts, chars = list[str](), 0
+    for line in atlas.video.subtitles.between(start_s, end_s):
+        texts.append(line.text)
+        chars += len(line.text) + 1
+        if chars > MAX_SUBTITLE_CHARS:
+            break
+    return plain_text(" ".join(texts), MAX_SUBTITLE_CHARS) if texts else ""
+
+
+def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
+    """Return where an interval and all marks lie in the video, as shares of its duration."""
+    evidence = marks.evidence.surest(MAX_MARKS)
+    here_s = shown.span_s if shown.time_s is None else (shown.time_s, shown.time_s)
+    words = span_text(shown.span_s) if shown.time_s is None else stamp(shown.time_s)
+    return {
+        "duration_s": duration_s,
+        "ends": [clock(0.0), clock(duration_s)],
+        "here": _shares(here_s, duration_s),
+        "words": f"{words} of {clock(duration_s)}",
+        "dead": [_shares(zone, duration_s) for zone in marks.dead_zones.intervals[:MAX_MARKS]],
+        "found": [[item.timestamp_s / duration_s, plain_text(item.label, 8)] for item in evidence],
+    }
+
+
+def _shares(span: Sequence[float], duration_s: float) -> list[float]:
+    return [min(1.0, max(0.0, time_s / duration_s)) for time_s in span]

@@ -1,0 +1,317 @@
+"""`GridExplorer`: the widget in which cells open into finer grids, down to single frames.
+
+A thread draws only what is requested; a newer click replaces an older one whose image is not ready.
+A second thread draws the grid that the pointer or the focus rests on, which is likely to be next,
+while the first one is idle. What takes longer and is not navigation (a clip, a PNG, the lanes of
+the ruler) has threads of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from atlaskit.caching.cache import Cache, cache_in_use
+from atlaskit.environment.image import LazyImage
+from atlaskit.environment.render import View
+from atlaskit.environment.tiles import Fit
+from atlaskit.errors import AtlasError, reason
+from atlaskit.runs.result import Result
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
+from atlaskit.video.subtitles.clock import checked_time
+from atlaskit.video.video import Sampling
+from atlaskit.viz.html.markup import Html, plain_text
+from atlaskit.viz.widgets import bridge
+from atlaskit.viz.widgets.bridge import Receive, Send
+from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
+from atlaskit.viz.widgets.explorer.clips import make_clip
+from atlaskit.viz.widgets.explorer.describe import Marks, describe
+from atlaskit.viz.widgets.explorer.files import png_of, unreadable_note
+from atlaskit.viz.widgets.explorer.lanes import lanes
+from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, make_atlas, moved, show
+from atlaskit.viz.widgets.explorer.panels import make_panels
+from atlaskit.viz.widgets.explorer.static import static_picture
+
+MAX_CHARS = 600
+"""Characters of a message that says what failed."""
+
+
+class GridExplorer:
+    """A video's grid to explore in a notebook: `GridExplorer(video)` as the last line of a cell.
+
+    Click a cell to open it, or move with the arrow keys and press Enter, down to single frames.
+    Backspace, Escape and the breadcrumbs lead back. F shows a cell's frame at full resolution, from
+    which ← and → move by a frame, and with Shift by a second; B and A show the time just before and
+    just after a cell; T goes to a typed time; P plays a clip. The ruler can be clicked and dragged.
+    The key ? lists all keys. From Python, `open`, `back`, `frame`, `before`, `after` and `show_time`
+    move what the notebook shows.
+
+    The interactive widget needs a running kernel; elsewhere, as on GitHub, the notebook shows a
+    static picture.
+
+    Attributes:
+        atlas: The environment that the grids come from.
+        marks: The evidence and dead zones that are marked on cells. After setting it, `refresh`
+            redraws the page.
+        place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
+            "before" or "after"), `cell`, and `time_s` of a frame that was sought by its time.
+    """
+
+    def __init__(
+        self,
+        video: AnyVideo,
+        *,
+        result: Result | None = None,
+        k: int | None = None,
+        cell: int | None = None,
+        max_depth: int | Literal["auto"] | None = None,
+        fit: Fit | None = None,
+        sampling: Sampling | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        """Prepare an explorer; nothing is decoded yet.
+
+        Args:
+            video: The video, its file, or a list of files.
+            result: A run whose evidence (M+) and dead zones (M−) are marked on the cells. Its `k`,
+                `cell`, `fit`, `sampling` and `max_depth` are then the defaults, so that the cells
+                show the frames that the model saw.
+            k: Cells per side of a grid; 8 by default.
+            cell: Width and height of a cell in pixels; of a native cell, the longer of the two. By
+                default 120.
+            max_depth: Depth of the finest grid, as in `Atlas`, where cells shorter than a second
+                cannot be opened. By default cells open down to the single frames of the video.
+            fit: How a frame is fitted into its cell, as in `Atlas`; "native" by default.
+            sampling: Which frame represents a cell, as in `Atlas`. By default it is a keyframe, if
+                the cell has one, because keyframes are many times faster to decode. The time of the
+                frame is written in its corner.
+            cache: Where images are cached; by default the cache that was opened last.
+
+        Raises:
+            InputError: A setting is out of its range, or the result is of another video.
+        """
+        options = {"k": k, "cell": cell, "max_depth": max_depth, "fit": fit, "sampling": sampling}
+        given = {name: value for name, value in options.items() if value is not None}
+        self.atlas = make_atlas(as_video(video, cache), result, given, cache or cache_in_use())
+        self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
+        self.place = self._requested = Location()
+        self._send_to: Send | None = None
+        self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
+        self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
+        self._lane_jobs = Debouncer("explorer-lanes")
+        self._panels = make_panels(self)
+
+    @property
+    def view(self) -> View:
+        """The grid that is shown, or the grid that the shown frame belongs to."""
+        return show(self.atlas, self.place).observation.view
+
+    @property
+    def picture(self) -> LazyImage:
+        """The image that is shown: a grid, one frame, or the frames before or after a cell."""
+        return show(self.atlas, self.place).picture
+
+    def open(self, *cells: int) -> GridExplorer:
+        """Open a cell of the grid, then a cell of that one, and so on.
+
+        Raises:
+            IllegalAction: A grid has no such cell, or the cell is too short to open.
+        """
+        return self._go(Location((*self.place.path, *cells)))
+
+    def back(self) -> GridExplorer:
+        """Go from a frame to its grid, or from a grid to the one above it."""
+        return self._go(self.place.parent)
+
+    def frame(self, cell: int) -> GridExplorer:
+        """Show the frame of a cell at full resolution.
+
+        Raises:
+            IllegalAction: The grid has no such cell, or its frame cannot be decoded.
+        """
+        return self._go(Location(self.place.path, "frame", cell))
+
+    def before(self, cell: int) -> GridExplorer:
+        """Show the time just before a cell, as long as the cell.
+
+        Raises:
+            IllegalAction: The grid has no such cell, or the video starts with it.
+        """
+        return self._go(Location(self.place.path, "before", cell))
+
+    def after(self, cell: int) -> GridExplorer:
+        """Show the time just after a cell, as long as the cell.
+
+        Raises:
+            IllegalAction: The grid has no such cell, or the video ends with it.
+        """
+        return self._go(Location(self.place.path, "after", cell))
+
+    def show_time(self, time_s: float) -> GridExplorer:
+        """Show the frame at a time in seconds; `back` then leads to the finest grid that has it.
+
+        Raises:
+            InputError: The time is outside the video.
+            IllegalAction: The frame cannot be decoded.
+        """
+        return self._go(frame_at(self.atlas, time_s))
+
+    def refresh(self) -> None:
+        """Draw the page again, for instance after setting `marks`."""
+        self._submit(self.place)
+
+    def attach(self, send: Send) -> Receive:
+        """Connect a page by another transport than a notebook's; return what takes its messages.
+
+        Args:
+            send: `send(message, buffers)` sends to the page. It is called from several threads.
+        """
+        self._send_to = send
+        return self._receive
+
+    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        """Send a message to the page, from any thread; without a page, nothing happens."""
+        if self._send_to is not None:
+            self._send_to(message, buffers)
+        elif "widget" in vars(self):
+            self.widget.send(message, buffers)
+
+    @cached_property
+    def widget(self) -> Any:
+        """The widget without its static picture, for use inside other widgets.
+
+        Raises:
+            InputError: anywidget is not installed.
+        """
+        return bridge.connect("explorer", self._receive)
+
+    def _go(self, location: Location) -> GridExplorer:
+        show(self.atlas, location).check_readable()
+        self.place = self._requested = location
+        self._submit(location)
+        return self
+
+    def _submit(self, location: Location) -> None:
+        if self._send_to is not None or "widget" in vars(self):
+            self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
+
+    # --- from the page
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        """Handle a message of the page. Whatever takes time is done by a thread."""
+        if any(panel.receive(message) for panel in self._panels):
+            return
+        try:
+            self._handle(message)
+        except (AtlasError, ArithmeticError) as error:
+            self._send_error(error)
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        """Handle a message of the page itself; raise AtlasError if it makes no sense."""
+        if message.get("want") == "lanes":
+            return self._lane_jobs.submit(lambda _: self._send_lanes())
+        location = self._location_in(message)
+        match message.get("want"):
+            case "ahead":
+                self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
+            case "clip":
+                self._clip_jobs.submit(lambda is_latest: self._send_clip(location, is_latest))
+            case "png":
+                self._file_jobs.submit(lambda _: self._send_png(location))
+            case _:
+                self._requested = location
+                self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
+        return None
+
+    def _location_in(self, message: dict[str, Any]) -> Location:
+        """Return the location that a message of the page is about."""
+        match message:
+            case {"want": "time", "text": str(text)}:
+                return frame_at(self.atlas, checked_time(text))
+            case {"want": "time", "time_s": int() | float() as time_s}:
+                return frame_at(self.atlas, float(time_s))
+            case {"want": "step", "frames": int(frames)}:
+                return moved(self.atlas, self._requested, frames=frames)
+            case {"want": "step", "seconds": int() | float() as seconds}:
+                return moved(self.atlas, self._requested, seconds=float(seconds))
+            case {"place": place}:
+                return Location.from_json(place)
+        return self._requested
+
+    # --- to the page, by threads, which have no caller: the page shows their errors
+
+    def _send_picture(self, location: Location, is_latest: IsLatest) -> None:
+        """Draw a location and send it to the page, unless another has been requested since."""
+        self.send({"is": "drawing"})  # so that the page does not report a busy kernel
+        try:
+            shown = show(self.atlas, location)
+            shown.check_readable()
+            jpeg = shown.picture.jpeg()
+            message = {**describe(self.atlas, shown, self.marks), "is": "picture", "note": unreadable_note(jpeg)}
+        except Exception as error:
+            return self._send_error(error) if is_latest() else None
+        if is_latest():
+            self.place = location
+            self.send(message, [jpeg])
+        return None
+
+    def _prefetch(self, location: Location, is_latest: IsLatest) -> None:
+        """Draw a location into the cache while nothing else is drawn; errors are ignored."""
+        self._jobs.wait()
+        try:
+            if is_latest():
+                show(self.atlas, location).picture.jpeg()
+        except (AtlasError, OSError):
+            return  # the page shows the error if the location is requested
+
+    def _send_lanes(self) -> None:
+        """Send the lanes of the ruler; a video whose packets cannot be read has fewer."""
+        try:
+            for lane in lanes(self.atlas.video, self.atlas.cache):
+                self.send({"is": "lane", "name": lane.name, "spans": lane.marks, "words": lane.words})
+        except Exception as error:
+            self.send({"is": "lane", "name": "activity", "spans": [], "words": _words("No activity", error)})
+
+    def _send_clip(self, location: Location, is_latest: IsLatest) -> None:
+        """Send a clip of what is shown at a location, or of its cell."""
+        try:
+            shown = show(self.atlas, location)
+            middle_s = shown.time_s if shown.time_s is not None else sum(shown.span_s) / 2
+            clip, words = make_clip(self.atlas.video, shown.span_s, middle_s, self.atlas.cache)
+            webm = clip.webm()
+        except Exception as error:
+            return self.send({"is": "no clip", "words": _words("The clip cannot be played", error)})
+        if is_latest():
+            self.send({"is": "clip", "words": words}, [webm])
+        return None
+
+    def _send_png(self, location: Location) -> None:
+        """Send a PNG of what is shown at a location."""
+        try:
+            png, name = png_of(self.atlas, show(self.atlas, location))
+        except Exception as error:
+            return self.send({"is": "no png", "words": _words("The picture cannot be saved", error)})
+        return self.send({"is": "png", "name": name}, [png])
+
+    def _send_error(self, error: Exception) -> None:
+        self._requested = self.place
+        self.send({"is": "trouble", "words": _words("This cannot be shown", error)})
+
+    # --- in a notebook
+
+    def _repr_html_(self) -> Html:
+        """Return the static picture: the current image, and a timeline of the video."""
+        return static_picture(self.atlas, self.place, self.marks)
+
+    def _ipython_display_(self) -> None:
+        bridge.show(self._repr_html_(), lambda: self.widget, repr(self))
+
+    def __repr__(self) -> str:
+        return f"GridExplorer({self.atlas.video!r})"
+
+
+def _words(what: str, error: Exception) -> str:
+    """Return a sentence for the page that says what failed, and why."""
+    return plain_text(f"{what}: {reason(error)}", MAX_CHARS)

@@ -1,0 +1,48 @@
+"""`png_of`: the shown sheet or one frame as a PNG to keep, with a name that any system accepts."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Literal
+
+from PIL import Image
+
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.image import note_in
+from atlaskit.environment.notation import listed
+from atlaskit.viz.html.phrases import counted
+from atlaskit.viz.widgets.explorer.describe import stamp
+from atlaskit.viz.widgets.explorer.navigation import Shown
+
+MAX_NAME = 60
+"""Characters of the video's name in that of a file."""
+
+What = Literal["sheet", "frame"]
+
+
+def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
+    """Return what is shown as PNG bytes, and a file name.
+
+    A frame is decoded again, since its cached image is a JPEG: the PNG has the very pixels.
+
+    Raises:
+        FrameError: The frame cannot be decoded.
+    """
+    stem = re.sub(r"[^\w.-]+", "-", atlas.video.name.rsplit(".", 1)[0], flags=re.ASCII).strip("-.")[:MAX_NAME]
+    start, end = (stamp(time_s).replace(":", "-") for time_s in shown.span_s)
+    if shown.time_s is None:
+        return shown.picture.png(), f"{stem or 'video'} {start} to {end}.png"
+    part, local_s = atlas.video.locate(shown.time_s)
+    buffer = io.BytesIO()
+    part.frame(local_s).save(buffer, "PNG")
+    return buffer.getvalue(), f"{stem or 'video'} {stamp(shown.time_s).replace(':', '-')}.png"
+
+
+def unreadable_note(jpeg: bytes) -> str:
+    """Return a sentence that names the cells that could not be decoded; empty if all could."""
+    cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
+    if not isinstance(cells, list) or not cells:
+        return ""
+    verb = "is" if len(cells) == 1 else "are"
+    return f"{counted(len(cells), 'cell')} cannot be decoded and {verb} hatched: {listed(cells)}."

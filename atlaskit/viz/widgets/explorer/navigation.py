@@ -1,0 +1,253 @@
+"""`Location` and `Shown`: where the explorer is, where it can go, and the image that is there.
+
+A location is a state of the environment: a grid is reached by Expand, a frame by Zoom, and the time
+before or after a cell by Investigate; the environment's legal set says which cells can be opened.
+Two things are the explorer's own. Unless a run says otherwise, cells open down to single frames:
+the last grid then has one cell for each frame, and only as many cells as that takes. And a frame
+can be named by its time. This module knows nothing of pages or threads.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import Expand, Investigate, Zoom
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import SUB_SECOND, Cell, Grid
+from atlaskit.environment.image import LazyImage
+from atlaskit.environment.mdp import State, transition
+from atlaskit.environment.observation import Observation
+from atlaskit.environment.question import Span
+from atlaskit.environment.render import Still, View
+from atlaskit.errors import IllegalAction, InputError
+from atlaskit.runs.replay import atlas_of
+from atlaskit.runs.result import Result
+from atlaskit.video.readers import TIME_STEP_S
+from atlaskit.video.video import Video
+
+Look = Literal["grid", "frame", "before", "after"]
+
+SCAN_CELL_PX = 320
+"""Width and height of a cell in the image of the time before or after a cell."""
+DEFAULTS: dict[str, Any] = {"k": 8, "cell": 120, "fit": "native", "sampling": "keyframe"}
+MORE_THAN_ONE = 1.001
+"""A cell opens if it is at least so many frames long; one of exactly a frame may be rounded up."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """What the explorer shows: a grid, or one cell of it in more detail."""
+
+    path: tuple[int, ...] = ()
+    """Cells that lead from the root grid to the grid."""
+    look: Look = "grid"
+    """The grid itself, or the frame of a cell, or the time just before or after a cell."""
+    cell: int | None = None
+    """The cell that is shown in more detail; None for the grid itself."""
+    time_s: float | None = None
+    """Time of the frame, if it is not the one that represents the cell."""
+
+    def __post_init__(self) -> None:
+        if self.look not in get_args(Look) or (self.look == "grid") != (self.cell is None):
+            raise InputError(
+                "A location is a grid without a cell, or frame, before or after with a cell; "
+                f"got {self.look!r} and {self.cell!r:.80}."
+            )
+        if self.time_s is not None and self.look != "frame":
+            raise InputError(f"Only a frame has a time; got {self.time_s!r:.80} for {self.look!r}.")
+
+    @classmethod
+    def from_json(cls, location: object) -> Location:
+        """Return the location that a page names; raise InputError if it is invalid."""
+        match location:
+            case {"path": [*path], "look": look, "cell": cell, **others} if all(type(index) is int for index in path):
+                time_s = others.get("time_s")
+                if type(cell) in (int, type(None)) and type(time_s) in (int, float, type(None)):
+                    return cls(tuple(path), look, cell, None if time_s is None else float(time_s))
+        raise InputError(
+            f"A location needs path (cell indices), look and cell (an index or null); got {location!r:.80}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the location as plain JSON values."""
+        time = {} if self.time_s is None else {"time_s": self.time_s}
+        return {"path": list(self.path), "look": self.look, "cell": self.cell, **time}
+
+    @property
+    def parent(self) -> Location:
+        """The grid of a frame, or the grid above a grid; the root grid is its own parent."""
+        return Location(self.path if self.look != "grid" else self.path[:-1])
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What there is at a location. Nothing is decoded until it is looked at."""
+
+    location: Location
+    observation: Observation
+    picture: LazyImage
+    """A `View`, or a `Still` at full resolution."""
+    time_s: float | None = None
+    """Time of the frame, if a frame is shown."""
+
+    @property
+    def cell(self) -> Cell | None:
+        """The cell that is shown in more detail."""
+        return None if self.location.cell is None else self.observation.view.cells[self.location.cell]
+
+    @property
+    def span_s(self) -> Span:
+        """The interval that is shown: of the time around a cell, of the cell, or of the grid."""
+        if isinstance(self.picture, View):
+            return self.picture.grid.start_s, self.picture.grid.end_s
+        assert self.cell is not None
+        return self.cell.start_s, self.cell.end_s
+
+    def check_readable(self) -> None:
+        """Raise IllegalAction if a single frame is shown and cannot be decoded. Decodes it."""
+        if isinstance(self.picture, Still) and self.picture.unreadable:
+            if self.location.time_s is None:
+                raise IllegalAction(f"Cell {self.location.cell} is unreadable: its frame cannot be decoded.")
+            raise IllegalAction(f"The frame at {self.time_s:.3f} s cannot be decoded.")
+
+
+def make_atlas(video: Video, result: Result | None, given: dict[str, Any], cache: Cache) -> Atlas:
+    """Return the environment to explore.
+
+    Args:
+        video: The video.
+        result: A run, whose settings are the defaults.
+        given: What the user sets of k, cell, fit, sampling and max_depth.
+        cache: Where images are cached.
+
+    Raises:
+        InputError: A setting is out of its range, or the result is of another video.
+    """
+    of_run = {} if result is None else _settings_of(result, video, cache)
+    options = {**DEFAULTS, **of_run, **given}
+    if "max_depth" in options:
+        return Atlas(video, labels="time", cache=cache, **options)
+    depth = Atlas.deepest(video.duration_s, video.fps, Grid(0.0, video.duration_s, options["k"]).k)
+    atlas = Atlas(video, labels="time", cache=cache, max_depth=depth, **options)
+    atlas.rules = replace(atlas.rules, min_span_s=min(SUB_SECOND, MORE_THAN_ONE / video.fps))
+    atlas.state = atlas.start()
+    return atlas
+
+
+def _settings_of(result: Result, video: Video, cache: Cache) -> dict[str, Any]:
+    """Return what the images of a run depend on; nothing for a run that showed no grids."""
+    if result.settings.get("video", video.fingerprint) != video.fingerprint:
+        raise InputError(f"The result is of another video than {video.name}: explore the video that was asked about.")
+    if "max_depth" not in result.settings:
+        return {}
+    atlas = atlas_of(result.trace, video, cache)
+    names = ("k", "cell", "fit", "sampling", "patch")
+    return {"max_depth": atlas.rules.max_depth, **{name: getattr(atlas, name) for name in names}}
+
+
+def state_of(atlas: Atlas, location: Location) -> State:
+    """Return the environment's state at a location; raise IllegalAction if it has none there."""
+    state = atlas.start(traversal="dfs")
+    for cell in location.path:
+        state = _opened(atlas, state, cell)
+    match location.look, location.cell:
+        case "frame", int(cell):
+            return transition(state, Zoom(cell))
+        case ("before" | "after") as direction, int(cell):
+            return transition(state, Investigate(cell, direction))
+    return state
+
+
+def show(atlas: Atlas, location: Location) -> Shown:
+    """Return what there is at a location.
+
+    Raises:
+        IllegalAction: It is not in the video.
+        InputError: Its time is not in the video.
+    """
+    observation = atlas.observe(state_of(atlas, location))
+    if location.look != "frame" or location.cell is None:
+        return Shown(location, observation, _picture_of(observation))
+    if location.time_s is None:
+        return Shown(location, observation, _picture_of(observation), observation.view.moments[location.cell])
+    atlas.video.check_time(location.time_s)
+    cell = observation.view.cells[location.cell]
+    if not cell.start_s <= location.time_s < cell.end_s:
+        raise InputError(f"Cell {location.cell} is from {cell.start_s} to {cell.end_s} s; got {location.time_s} s.")
+    return Shown(location, observation, Still(atlas.video, location.time_s, atlas.cache), location.time_s)
+
+
+def frame_at(atlas: Atlas, time_s: float, depth: int | None = None) -> Location:
+    """Return the location of the frame that is shown at a time.
+
+    Args:
+        atlas: The environment.
+        time_s: Time in seconds.
+        depth: Depth of the grid that it is a frame of; None for the deepest.
+
+    Raises:
+        InputError: The time is outside the video.
+    """
+    atlas.video.check_time(time_s)
+    state, path = atlas.start(traversal="dfs"), list[int]()
+    while depth is None or len(path) < depth:
+        cell = state.grid.cell_at(time_s).index
+        if cell not in state.legal.expand:
+            break
+        path.append(cell)
+        state = _opened(atlas, state, cell)
+    return Location(tuple(path), "frame", state.grid.cell_at(time_s).index, time_s)
+
+
+def moved(atlas: Atlas, location: Location, *, frames: int = 0, seconds: float = 0.0) -> Location:
+    """Return the location some frames or seconds from a frame, at most the first or last frame.
+
+    Frames are counted at the mean rate of their file. The time is the middle of the frame, so that
+    rounding never finds its neighbour.
+
+    Args:
+        atlas: The environment.
+        location: Where a frame is shown.
+        frames: How many frames later; earlier if negative.
+        seconds: How many seconds later.
+
+    Raises:
+        InputError: No frame is shown there.
+    """
+    from_s = show(atlas, location).time_s
+    if from_s is None:
+        raise InputError(f"Only from a frame can one move by frames; this is {location.look!r}.")
+    part, local_s = atlas.video.locate(from_s)
+    at_s = from_s + seconds
+    if frames:
+        at_s = from_s - local_s + (frame_number(part, local_s) + frames + 0.5) / part.fps
+    last_s = atlas.video.duration_s - min(0.5 / atlas.video.fps, atlas.video.duration_s / 2)
+    return frame_at(atlas, min(max(at_s, 0.0), last_s), len(location.path))
+
+
+def frame_number(part: Video, time_s: float) -> int:
+    """Return the index of the frame of a file that is shown at a time, at its mean rate."""
+    return math.floor((time_s + TIME_STEP_S) * part.fps)
+
+
+def _opened(atlas: Atlas, state: State, cell: int) -> State:
+    """Return the state in a cell's grid; the grid of fewer frames than K² has as many cells."""
+    opened = transition(state, Expand(cell))
+    grid, fps = opened.grid, atlas.video.fps
+    if opened.rules.min_span_s >= SUB_SECOND or grid.resolution_s * fps >= 1:
+        return opened
+    first, last = math.floor((grid.start_s + TIME_STEP_S) * fps), math.ceil((grid.end_s - TIME_STEP_S) * fps)
+    k = max(2, math.isqrt(last - first - 1) + 1)
+    first = max(0, min(first, math.floor(atlas.video.duration_s * fps) - k * k))
+    frames = Grid(first / fps, min((first + k * k) / fps, atlas.video.duration_s), k)
+    return replace(opened, grid=frames, region_depth=0)
+
+
+def _picture_of(observation: Observation) -> LazyImage:
+    """Return the image to show; the few frames before or after a cell are larger than in a grid."""
+    if isinstance(observation.looking_at, View):
+        return replace(observation.looking_at, cell=SCAN_CELL_PX)
+    return observation.looking_at or observation.view

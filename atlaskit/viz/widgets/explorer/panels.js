@@ -1,0 +1,4 @@
+// The panels of the explorer: objects `{ box, receive(message, buffers), onShown(message) }`.
+function makePanels(explorer) {
+  return [];
+}
