@@ -38,7 +38,7 @@ class VideoFile(Video):
         fingerprint: Identifies the content where it is known by other means, such as the script
             that a synthetic video was rendered from; None to hash the file.
         cache: Where the video stream of a file without a reliable index is copied, and where its
-            activity is stored; None for `./cache`.
+            activity is stored; None for the default one.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title.
         language: The language of the track that "embedded" reads.
 

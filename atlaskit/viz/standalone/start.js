@@ -7,7 +7,6 @@ const STOPPED = "atlaskit explore has stopped. Start it again in the terminal, a
 class Model {
   constructor(address) {
     this.handlers = { "msg:custom": new Set(), comm_live_update: new Set() };
-    this.stopped = STOPPED; // what the page says instead of its sentence about kernels
     this.waiting = []; // messages until the connection is open
     this.socket = new WebSocket(address);
     this.socket.binaryType = "arraybuffer";
@@ -57,6 +56,11 @@ function tell(words) {
   state.hidden = false;
 }
 
+function stop() {
+  document.body.classList.add("stopped"); // hides the widget's own sentence, which is about kernels
+  tell(STOPPED);
+}
+
 history.replaceState(null, "", location.pathname); // the token is a cookie by now
 const model = new Model(`ws://${location.host}/socket`);
 // Until the first picture, the widget shows nothing, not even what went wrong.
@@ -64,5 +68,5 @@ model.on("msg:custom", ({ is, words }) => {
   if (is === "picture") state.hidden = true;
   else if (is === "trouble" && !state.hidden) tell(words);
 });
-model.on("comm_live_update", () => tell(STOPPED));
+model.on("comm_live_update", stop);
 page.render({ model, el: document.getElementById("explorer") });
