@@ -40,8 +40,9 @@ VIDEO_RLM, ALL = "video-rlm", "all"
 SYNTHETIC = "atlasworld"
 EXAMPLES = """examples:
   atlaskit evaluate atlasworld --oracle 0.1 --minutes 2 --first 4 --out rows.csv
-  atlaskit evaluate atlasworld --model nano --worlds 10 --method video-rlm uniform --out figures/rows.parquet
-  atlaskit evaluate videomme --root data/videomme --where duration long --hours 10 --model nano --out long.csv"""
+  atlaskit evaluate atlasworld --model nano --worlds 10 --method video-rlm uniform --out rows.parquet
+  atlaskit evaluate videomme --root data/videomme --where duration long --hours 10 \\
+    --model nano --out long.csv"""
 
 
 def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

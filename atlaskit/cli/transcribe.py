@@ -23,7 +23,8 @@ from atlaskit.video.video import Video
 SRT = (".srt",)
 EXAMPLES = """examples:
   atlaskit transcribe match.mp4 http://127.0.0.1:8000/v1 openai/whisper-large-v3
-  atlaskit transcribe match.mp4 http://127.0.0.1:8000/v1 openai/whisper-large-v3 --language German --out match.de.srt"""
+  atlaskit transcribe match.mp4 http://127.0.0.1:8000/v1 openai/whisper-large-v3 \\
+    --language German --out match.de.srt"""
 
 
 def add_transcribe_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

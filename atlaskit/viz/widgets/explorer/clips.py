@@ -56,9 +56,7 @@ class Clip:
     @property
     def key(self) -> str:
         """Hash of everything that the clip is made of."""
-        return clip_key(
-            self.video.fingerprint, start_s=self.start_s, end_s=self.end_s, size=self.size, fps=self.fps
-        )
+        return clip_key(self.video.fingerprint, start_s=self.start_s, end_s=self.end_s, size=self.size, fps=self.fps)
 
     def webm(self) -> bytes:
         """Return the clip as WebM; a frame that cannot be decoded is hatched, as in a grid.
