@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -91,7 +90,7 @@ def test_a_folder_that_is_gone_is_no_error(home: Path, monkeypatch: pytest.Monke
     place_from(home / "gone", monkeypatch)
     (home / "gone").rmdir()
     with pytest.raises(OSError):
-        os.getcwd()
+        Path.cwd()
     assert default_place().directory == Path("cache")
 
 

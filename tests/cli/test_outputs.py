@@ -152,5 +152,5 @@ def test_a_device_is_written_as_it_is(in_tmp: Path, capfd: pytest.CaptureFixture
     reader = os.open("pipe.json", os.O_RDONLY | os.O_NONBLOCK)
     check_writable(Path("pipe.json"))
     write_whole("pipe.json", "piped")
-    assert os.read(reader, 99) == b"piped" and stat.S_ISFIFO(os.stat("pipe.json").st_mode)
+    assert os.read(reader, 99) == b"piped" and stat.S_ISFIFO(Path("pipe.json").stat().st_mode)
     os.close(reader)

@@ -32,6 +32,7 @@ from atlaskit.viz.widgets import GridExplorer, bridge
 ADDRESS = "127.0.0.1"
 NAMES = frozenset({ADDRESS, "localhost"})
 """Names of this machine that a browser may call it by; the port may be another, of a tunnel."""
+MAX_PORT = 65_535
 MAX_MESSAGE_BYTES = 1_000_000
 """Longest message of a page."""
 FORBIDDEN = "This page needs the whole address that atlaskit explore printed, with its token.\n"
@@ -69,12 +70,12 @@ def serve(make_explorer: MakeExplorer, title: str, port: int, on_ready: Callable
 
 
 async def _serve(make_explorer: MakeExplorer, title: str, port: int, on_ready: Callable[[str], None]) -> None:
+    if not 0 <= port <= MAX_PORT:
+        raise InputError(f"A port is a number from 0 (any that is free) to {MAX_PORT}; got {port}.")
     try:
         sockets = bind_sockets(port, ADDRESS)
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"Port {port} of {ADDRESS} cannot be used: {reason(error)}. --port 0 takes a free one."
-        ) from error
+    except OSError as error:
+        raise InputError(f"Port {port} cannot be used: {reason(error)}. Without --port, a free one is.") from error
     used, token = sockets[0].getsockname()[1], secrets.token_urlsafe(24)
     server = HTTPServer(_application(make_explorer, title, token, used), max_body_size=0, max_header_size=20_000)
     server.add_sockets(sockets)
@@ -158,13 +159,10 @@ class _Socket(_Guarded, WebSocketHandler):
         self._loop = asyncio.get_running_loop()
 
     def prepare(self) -> Awaitable[None] | None:
-        if "Origin" not in self.request.headers:  # each browser sends it
+        # Here, since versions of tornado differ in what they ask `check_origin` about.
+        if self.request.headers.get("Origin") != f"http://{self.request.host}":
             raise HTTPError(403)
         return super().prepare()
-
-    def check_origin(self, origin: str) -> bool:
-        """Return whether the page that connects is the one that was served here."""
-        return origin == f"http://{self.request.host}"
 
     def open(self, *_: str, **__: str) -> None:
         self._receive = self.settings["make_explorer"]().attach(self._send)

@@ -26,7 +26,7 @@ Send = Callable[..., None]
 
 STATIC_CLASS = "atlaskit-still"
 """CSS class of the static picture, by which the page below finds it."""
-PARTS = {"explorer": ("explorer/ruler", "explorer/help", "explorer/panels", "explorer/explorer")}
+PARTS = {"explorer": tuple(f"explorer/{part}" for part in ("ruler", "cells", "help", "tools", "panels", "explorer"))}
 """The files of a page that has several; each uses those before it."""
 _FOLDER = Path(__file__).parent
 # Hides JupyterLab's line of text about a widget without a kernel: the picture above replaces it.

@@ -48,7 +48,7 @@ def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
     grid = picture.grid if isinstance(picture, View) else observation.state.grid
     about = None if shown.cell is None else _cell(atlas, shown.cell, marks)
     if about is not None and shown.time_s is not None:
-        about = {**about, "at": stamp(shown.time_s)}
+        about = {**about, "at": stamp(shown.time_s), "time_s": shown.time_s}
     return {
         "place": location.to_json(),
         "crumbs": _crumbs(atlas.root, location),
@@ -56,7 +56,6 @@ def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
         "depth": f"depth {len(location.path)} of at most {atlas.rules.max_depth}",
         "resolution": f"Δt {grid.resolution_s:,.3g} s",
         "size": list(picture.size),
-        "of": observation.state.grid.size,
         "k": grid.k if isinstance(picture, View) else 0,
         "cells": _cells(atlas, shown, marks),
         "about": about,
@@ -89,7 +88,7 @@ def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
         return []
     legal = set(shown.observation.legal.expand) if picture is view else set()
     return [
-        {**_cell(atlas, cell, marks), "at": stamp(time_s), "opens": cell.index in legal}
+        {**_cell(atlas, cell, marks), "at": stamp(time_s), "time_s": time_s, "opens": cell.index in legal}
         for cell, time_s in zip(picture.cells, picture.moments, strict=True)
     ]
 

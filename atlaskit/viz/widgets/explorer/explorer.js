@@ -1,34 +1,10 @@
 // The page of the explorer. It requests locations from the kernel, and shows their images.
 const REPLY_MS = 4000; // until the page reports that the kernel has not replied
 const STOPPED = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
-const BUSY = "The kernel has not replied yet; it may be busy.";
+const ORDER_MS = 15_000; // the same, for what takes longer than a picture
+const BUSY = "The kernel is busy and has not replied yet: another cell may be running. It replies while a cell runs " +
+  "if JupyterLab is 4.4 or newer and ipykernel 7 or newer; otherwise when that cell has ended.";
 const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
-const MAX_LABELS = 4; // in one cell
-const HELP = "Arrows: move · Enter: open · Backspace or Escape: back · F: frame at full resolution · " +
-  "B: time before · A: time after · M: marks";
-
-function cssPercent(share) {
-  return `${(100 * share).toFixed(3)}%`;
-}
-
-// A mark on the ruler; `from` and `to` are shares of the video.
-function rulerMark([from, to], name) {
-  const made = element("span", { class: name });
-  made.style.left = cssPercent(from);
-  made.style.width = cssPercent(to - from);
-  return made;
-}
-
-// A cell in words: interval, evidence, dead zone, subtitles.
-function cellText(cell, index) {
-  const dead = cell.dead === 1 ? "dead zone" : `${Math.round(100 * cell.dead)} % dead zone`;
-  return [
-    `cell ${index}, ${cell.span}`,
-    cell.found.length ? `evidence ${cell.found.join(", ")}` : "",
-    cell.dead ? dead : "",
-    cell.said ? `subtitles: ${cell.said}` : "",
-  ].filter(Boolean).join(" · ");
-}
 
 class Explorer {
   constructor(model, el) {
@@ -46,29 +22,40 @@ class Explorer {
     this.crumbs = element("ol");
     this.picture = element("img", { alt: "" });
     this.cells = element("div", { class: "cells", role: "grid", "aria-label": "cells" });
-    this.stage = element("div", { class: "stage", tabindex: -1 }, this.picture, this.cells);
-    this.ruler = element("div", { class: "ruler", role: "img" });
+    this.clip = new ClipPlayer(() => this.focusStage());
+    this.stage = element("div", { class: "stage", tabindex: -1 }, this.picture, this.cells, this.clip.box);
+    this.ruler = new Ruler((seconds) => this.goToTime(seconds));
+    this.help = new Help();
+    this.time = new TimeField((text) => this.goToTyped(text));
     this.caption = element("p", { class: "caption", "aria-live": "polite" });
     this.status = element("p", { class: "status" });
+    this.notice = element("p", { class: "notice", role: "status" });
     this.trouble = element("p", { class: "trouble", role: "alert" });
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
       "data-lm-suppress-shortcuts": "true", hidden: true },
-      element("nav", { "aria-label": "breadcrumbs" }, this.crumbs), this.buttons(), this.ruler, this.stage,
-      this.status, this.trouble, this.caption, element("p", { class: "help" }, HELP));
+      element("nav", { "aria-label": "breadcrumbs" }, this.crumbs), this.controls(), this.ruler.box, this.stage,
+      this.status, this.trouble, this.notice, this.caption, this.help.box);
+    this.panels = makePanels(this);
+    this.root.append(...this.panels.map((panel) => panel.box));
     this.el = el;
     el.append(this.root);
   }
 
-  buttons() {
+  controls() {
     const make = (label, key, onClick) => button(label, { "aria-keyshortcuts": key }, onClick);
     this.back = make("← back", "Backspace", () => this.goBack());
     this.frame = make("full frame", "F", () => this.look("frame"));
     this.before = make("time before", "B", () => this.look("before"));
     this.after = make("time after", "A", () => this.look("after"));
+    this.saveSheet = make("save sheet", "S", () => this.save(false));
     this.marks = make("marks", "M", () => this.toggleMarks());
     this.facts = element("span", { class: "facts" });
-    const all = [this.back, this.before, this.after, this.frame, this.marks];
-    return element("div", { class: "controls" }, ...all, this.facts);
+    const all = [this.back, this.before, this.after, this.frame, make("play clip", "P", () => this.play()),
+      make("copy time", "C", () => this.copyTime()), this.saveSheet,
+      make("save frame", "Shift+S", () => this.save(true)), this.marks];
+    const keys = button("?", { "aria-keyshortcuts": "?", "aria-label": "keys", title: "all keys" },
+      () => this.help.toggle());
+    return element("div", { class: "controls" }, ...all, this.time.box, keys, this.facts);
   }
 
   listen() {
@@ -79,7 +66,7 @@ class Explorer {
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.cells.addEventListener("click", (event) => this.onClick(event));
     this.cells.addEventListener("pointerover", (event) => this.onRest(event));
-    this.cells.addEventListener("focusin", (event) => this.onRest(event));
+    this.cells.addEventListener("focusin", (event) => this.onFocus(event));
     this.cells.addEventListener("pointerleave", () => this.describe(this.focus));
   }
 
@@ -87,8 +74,10 @@ class Explorer {
     this.model.off("msg:custom", this.onMessage);
     this.model.off("comm_live_update", this.onLost);
     clearTimeout(this.replyTimer);
+    clearTimeout(this.orderTimer);
     clearTimeout(this.aheadTimer);
     URL.revokeObjectURL(this.picture.src);
+    this.clip.release();
     this.showStatic();
   }
 
@@ -109,11 +98,34 @@ class Explorer {
   }
 
   go(place) {
-    if (this.hasStopped) return;
+    this.request({ want: "show", place });
+  }
+
+  goToTime(seconds) {
+    this.request({ want: "time", time_s: seconds });
+  }
+
+  goToTyped(text) {
+    this.isTyped = true;
+    this.request({ want: "time", text });
+  }
+
+  // Requests another picture.
+  request(message) {
+    if (this.hasStopped) return this.fail(STOPPED);
     this.stage.setAttribute("aria-busy", "true");
     clearTimeout(this.replyTimer);
     this.replyTimer = setTimeout(() => this.fail(BUSY), REPLY_MS);
-    this.send({ want: "show", place });
+    return this.send(message);
+  }
+
+  // Requests something else of a place: a clip, a file.
+  order(message, words) {
+    if (this.hasStopped) return this.fail(STOPPED);
+    this.notice.textContent = words;
+    clearTimeout(this.orderTimer);
+    this.orderTimer = setTimeout(() => { this.notice.textContent = `${words} ${BUSY}`; }, ORDER_MS);
+    return this.send(message);
   }
 
   goBack() {
@@ -128,18 +140,45 @@ class Explorer {
   }
 
   open(index) {
-    if (this.shown.place.look !== "grid") return;
-    const { path } = this.shown.place;
-    if (this.shown.cells[index].opens) this.go({ path: [...path, index], look: "grid", cell: null });
+    const { path, look } = this.shown.place, cell = this.shown.cells[index];
+    if (look === "frame") return;
+    if (look !== "grid") this.goToTime(cell.time_s); // one of the frames before or after a cell
+    else if (cell.opens) this.go({ path: [...path, index], look: "grid", cell: null });
     else this.go({ path, look: "frame", cell: index });
   }
 
   // --- from the kernel
 
   receive(message, buffers) {
-    if (message.is === "picture") this.receiveImage(message, buffers[0]);
-    else if (message.is === "drawing") clearTimeout(this.replyTimer);
-    else this.fail(message.words);
+    if (this.panels.some((panel) => panel.receive(message, buffers))) return;
+    const act = {
+      picture: () => this.receiveImage(message, buffers[0]),
+      drawing: () => clearTimeout(this.replyTimer),
+      lane: () => this.setLane(message.name, message.spans, message.words),
+      clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
+      png: () => { saveFile(buffers[0], message.name); this.deliver(`Saved as ${message.name}.`); },
+      "no clip": () => this.deliver(message.words),
+      "no png": () => this.deliver(message.words),
+      "no lanes": () => this.deliver(message.words),
+      trouble: () => this.refuse(message.words),
+    };
+    if (Object.hasOwn(act, message.is)) act[message.is]();
+  }
+
+  deliver(words) {
+    clearTimeout(this.orderTimer);
+    this.notice.textContent = words;
+  }
+
+  // Shows why a place cannot be shown, at the field if its time was typed.
+  refuse(words) {
+    if (this.isTyped) this.time.refuse();
+    this.isTyped = false;
+    this.fail(words);
+  }
+
+  setLane(name, spans, words) {
+    this.ruler.setLane(name, spans, words);
   }
 
   async receiveImage(message, jpeg) {
@@ -159,10 +198,15 @@ class Explorer {
   appear() {
     this.root.hidden = false;
     this.showStatic = hideStaticPicture(this.el);
+    this.send({ want: "lanes" });
   }
 
   draw(message) {
-    const hadFocus = [this.stage, this.crumbs].some((part) => part.contains(document.activeElement));
+    const hadFocus = this.isTyped || [this.stage, this.crumbs].some((part) => part.contains(document.activeElement));
+    this.isTyped = false;
+    this.time.accept();
+    this.clip.close();
+    this.notice.textContent = "";
     clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = message.note;
@@ -172,10 +216,15 @@ class Explorer {
     this.facts.textContent = `${message.depth} · ${message.resolution}`;
     this.crumbs.replaceChildren(...message.crumbs.map((crumb) => this.crumb(crumb)));
     this.drawCells();
-    this.drawRuler(message.ruler);
+    this.ruler.draw(message.ruler);
     this.updateButtons();
     this.describe(this.focus);
-    if (hadFocus) (this.cell(this.focus) ?? this.stage).focus();
+    if (hadFocus) this.focusStage();
+    for (const panel of this.panels) panel.onShown(message);
+  }
+
+  focusStage() {
+    (this.cell(this.focus) ?? this.stage).focus();
   }
 
   // The cell that has the focus first: on the way back, the one that was opened.
@@ -195,39 +244,15 @@ class Explorer {
 
   drawCells() {
     const { k, cells } = this.shown;
-    this.cells.style.setProperty("--k", k);
     this.cells.hidden = !k;
-    const rows = Array.from({ length: k }, (_, row) => element("div", { role: "row" },
-      ...cells.slice(row * k, row * k + k).map((cell, column) => this.drawCell(cell, row * k + column))));
-    this.cells.replaceChildren(...rows);
-  }
-
-  drawCell(cell, index) {
-    const classes = ["cell", cell.dead === 1 ? "dead" : cell.dead ? "partly" : "", cell.opens ? "opens" : ""];
-    const labels = cell.found.slice(0, MAX_LABELS).join(" ") + (cell.found.length > MAX_LABELS ? "…" : "");
-    return element("div", { class: classes.filter(Boolean).join(" "), role: "gridcell", "data-index": index,
-      tabindex: index === this.focus ? 0 : -1, "aria-label": cellText(cell, index) },
-      cell.found.length ? element("span", { class: "found" }, `[${labels}]`) : null,
-      cell.dead === 1 ? element("span", { class: "out" }, "× dead") : null);
-  }
-
-  drawRuler({ ends, here, words, dead, found }) {
-    this.ruler.setAttribute("aria-label", `Shown: ${words}.`);
-    const labels = found.map(([share, label]) => {
-      const made = element("span", { class: "found" }, label);
-      made.style.left = cssPercent(share);
-      return made;
-    });
-    const zones = dead.map((zone) => rulerMark(zone, "zone"));
-    this.ruler.replaceChildren(element("span", { class: "end" }, ends[0]),
-      element("div", { class: "line" }, ...zones, rulerMark(here, "here"), ...labels),
-      element("span", { class: "end" }, ends[1]));
+    this.cells.replaceChildren(...cellRows(cells, k, this.focus));
   }
 
   updateButtons() {
     const { path, look } = this.shown.place;
     this.back.disabled = look === "grid" && !path.length;
     this.frame.disabled = look === "frame";
+    this.saveSheet.hidden = look === "frame";
     this.marks.hidden = !this.shown.ruler.dead.length && !this.shown.ruler.found.length;
     this.marks.setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
   }
@@ -274,18 +299,36 @@ class Explorer {
   }
 
   move(index) {
-    const { cells } = this.shown;
-    if (index < 0 || index >= cells.length) return;
-    this.cell(this.focus).tabIndex = -1;
-    this.focus = index;
-    this.cell(index).tabIndex = 0;
-    this.cell(index).focus();
+    this.cell(index)?.focus();
   }
 
-  // Goes from the frame of a cell to that of a neighbouring one.
-  moveFrame(by) {
-    const { path, look, cell } = this.shown.place;
-    if (cell + by >= 0 && cell + by < this.shown.of) this.go({ path, look, cell: cell + by });
+  // One cell can be reached by Tab: the one that had the focus last, by whatever means.
+  onFocus(event) {
+    this.cell(this.focus).tabIndex = -1;
+    this.focus = this.indexOf(event);
+    this.cell(this.focus).tabIndex = 0;
+    this.onRest(event);
+  }
+
+  // One frame, as a request names it: the shown one, or that of the cell that has the focus.
+  oneFrame() {
+    const { place: { path, look }, cells } = this.shown;
+    if (look === "frame") return { place: this.shown.place };
+    return look === "grid" ? { place: { path, look: "frame", cell: this.focus } } : { time_s: cells[this.focus].time_s };
+  }
+
+  play() {
+    this.order({ want: "clip", ...this.oneFrame() }, "Making a clip…");
+  }
+
+  // Saves the shown picture, or the frame of the cell that has the focus.
+  save(isFrame) {
+    this.order({ want: "png", ...(isFrame ? this.oneFrame() : { place: this.shown.place }) }, "Making a PNG…");
+  }
+
+  copyTime() {
+    const { cells, about } = this.shown;
+    copyText(cells[this.focus]?.at ?? about.at, this.notice);
   }
 
   toggleMarks() {
@@ -295,26 +338,39 @@ class Explorer {
 
   onKey(event) {
     if (!this.shown || event.altKey || event.ctrlKey || event.metaKey) return;
-    const act = this.actionOf(event.key.length === 1 ? event.key.toLowerCase() : event.key, event.target);
+    event.stopPropagation(); // else JupyterLab handles it
+    const act = this.actionOf(event);
     if (!act) return;
     event.preventDefault();
-    event.stopPropagation();
     act();
   }
 
-  // The action of a key, or null; Enter and Space on a button press the button.
-  actionOf(key, target) {
-    const { k } = this.shown, { length } = this.shown.cells;
+  // The action of a key, or null; keys in a field, on a button or on a film are that element's.
+  actionOf({ key: pressed, shiftKey, target }) {
+    const key = pressed.length === 1 ? pressed.toLowerCase() : pressed;
+    if (this.help.isOpen) return key === "?" ? () => this.help.toggle() : null;
+    if (target.closest("input, textarea, select")) return key === "Escape" ? () => this.focusStage() : null;
+    if (key === "Escape" && this.clip.isOpen) return () => this.clip.close();
+    if (target.closest("video")) return null;
+    if (key === "Enter" || key === " ") return target.closest("button") ? null : () => this.open(this.focus);
+    const letters = { f: () => this.look("frame"), b: () => this.look("before"), a: () => this.look("after"),
+      m: () => this.toggleMarks(), t: () => this.time.focus(), p: () => this.play(), c: () => this.copyTime(),
+      s: () => this.save(shiftKey), "?": () => this.help.toggle(), Backspace: () => this.goBack(),
+      Escape: () => this.goBack() };
+    return Object.hasOwn(letters, key) ? letters[key] : this.motionOf(key, shiftKey);
+  }
+
+  // The action of a key that moves: between cells, by frames, or to a neighbouring cell's time.
+  motionOf(key, shiftKey) {
+    const { k, cells: { length }, place } = this.shown;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -k, ArrowDown: k };
+    if (place.look === "frame" && (key === "ArrowLeft" || key === "ArrowRight")) {
+      return () => this.request({ want: "step", ...(shiftKey ? { seconds: steps[key] } : { frames: steps[key] }) });
+    }
     if (length && Object.hasOwn(steps, key)) return () => this.move(this.focus + steps[key]);
     if (length && key === "Home") return () => this.move(0);
     if (length && key === "End") return () => this.move(length - 1);
-    if (key === "Enter" || key === " ") return target.closest("button") ? null : () => this.open(this.focus);
-    if (key === "Backspace" || key === "Escape") return () => this.goBack();
-    if (key === "ArrowLeft" || key === "ArrowRight") return () => this.moveFrame(steps[key]);
-    const looks = { f: "frame", b: "before", a: "after" };
-    if (Object.hasOwn(looks, key)) return () => this.look(looks[key]);
-    return key === "m" ? () => this.toggleMarks() : null;
+    return null;
   }
 }
 

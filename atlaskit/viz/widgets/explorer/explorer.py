@@ -45,8 +45,8 @@ class GridExplorer:
     Backspace, Escape and the breadcrumbs lead back. F shows a cell's frame at full resolution, from
     which ← and → move by a frame, and with Shift by a second; B and A show the time just before and
     just after a cell; T goes to a typed time; P plays a clip. The ruler can be clicked and dragged.
-    The key ? lists all keys. From Python, `open`, `back`, `frame`, `before`, `after` and `show_time`
-    move what the notebook shows.
+    The key ? lists all keys. From Python, `open`, `back`, `frame`, `before`, `after` and
+    `show_time` move what the notebook shows.
 
     The interactive widget needs a running kernel; elsewhere, as on GitHub, the notebook shows a
     static picture.
@@ -230,7 +230,7 @@ class GridExplorer:
         match message:
             case {"want": "time", "text": str(text)}:
                 return frame_at(self.atlas, checked_time(text))
-            case {"want": "time", "time_s": int() | float() as time_s}:
+            case {"want": "time" | "clip" | "png", "time_s": int() | float() as time_s}:
                 return frame_at(self.atlas, float(time_s))
             case {"want": "step", "frames": int(frames)}:
                 return moved(self.atlas, self._requested, frames=frames)
@@ -272,7 +272,7 @@ class GridExplorer:
             for lane in lanes(self.atlas.video, self.atlas.cache):
                 self.send({"is": "lane", "name": lane.name, "spans": lane.marks, "words": lane.words})
         except Exception as error:
-            self.send({"is": "lane", "name": "activity", "spans": [], "words": _words("No activity", error)})
+            self.send({"is": "no lanes", "words": _words("The ruler lacks activity and cuts", error)})
 
     def _send_clip(self, location: Location, is_latest: IsLatest) -> None:
         """Send a clip of what is shown at a location, or of its cell."""

@@ -44,7 +44,7 @@ def lanes(video: Video, cache: Cache) -> Iterator[RulerLane]:
         VideoError: The file is another video than the one that the cache knows.
     """
     if len(video.subtitles):
-        spans = np.array([(line.start_s, line.end_s) for line in video.subtitles], float)
+        spans = np.array([(line.start_s, line.end_s) for line in video.subtitles.lines], float)
         marks = _joined(_covered(spans, video.duration_s))
         yield RulerLane("speech", marks, f"Speech: {len(video.subtitles):,} subtitle lines.")
     activity = video.activity(cache)

@@ -32,7 +32,8 @@ Look = Literal["grid", "frame", "before", "after"]
 
 SCAN_CELL_PX = 320
 """Width and height of a cell in the image of the time before or after a cell."""
-DEFAULTS: dict[str, Any] = {"k": 8, "cell": 120, "fit": "native", "sampling": "keyframe"}
+# With patches of one pixel, which no model sees, a native cell has exactly the video's shape.
+DEFAULTS: dict[str, Any] = {"k": 8, "cell": 120, "fit": "native", "sampling": "keyframe", "patch": 1}
 MORE_THAN_ONE = 1.001
 """A cell opens if it is at least so many frames long; one of exactly a frame may be rounded up."""
 
