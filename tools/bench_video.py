@@ -59,9 +59,13 @@ def minute(path: Path) -> Path:
     return draft.rename(path)
 
 
-def repeated(source: Path, path: Path, times: int) -> Path:
-    """Write a file that repeats another one by stream copy; return its path."""
+def repeated(source: Path, path: Path, times: int, title: str = "") -> Path:
+    """Write a file that repeats another one by stream copy; return its path.
+
+    Files with different titles have different fingerprints, so no cache takes one for another.
+    """
     with av.open(str(source)) as container, av.open(str(path), "w") as joined:
+        joined.metadata["title"] = title
         stream = container.streams.video[0]
         copy = joined.add_stream_from_template(stream)
         length, tick = round(60 / stream.time_base), stream.time_base

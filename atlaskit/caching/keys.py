@@ -186,7 +186,7 @@ def clip_key(video: str, *, start_s: float, end_s: float, size: tuple[int, int],
         fps: Frames per second.
     """
     start_us, end_us = _microseconds(start_s), _microseconds(end_s)
-    return entry_key("clip", tiles=VERSIONS["tile"], video=video, span_us=[start_us, end_us], size=list(size), fps=fps)
+    return entry_key("clip", video=video, span_us=[start_us, end_us], size=list(size), fps=fps)
 
 
 def moments_key(video: str, *, start_s: float, end_s: float, k: int, sampling: str) -> str:

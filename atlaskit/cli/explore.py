@@ -29,9 +29,8 @@ EXAMPLES = """examples:
 The page is served to this machine only, and only at the printed address, which holds a secret. From
 another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is an
 explorer of its own. Ctrl-C ends it."""
-TOLD = {"k": "8", "cell": "as the widget", "fit": "as the widget", "sampling": "as the widget: keyframe, which is fast"}
-SETTINGS = ("k", "cell", "fit", "sampling")
-"""Settings that are those of the run with `--result`, unless they are given."""
+OWN_DEFAULTS = {"k": "8", "cell": "120", "fit": "native", "sampling": "keyframe"}
+TOLD = {name: f"{value}; with --result, that of the run" for name, value in OWN_DEFAULTS.items()}
 
 
 def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -89,7 +88,7 @@ def _explorer(video: Video, cache: Cache, options: argparse.Namespace) -> GridEx
     Raises:
         InputError: A setting is out of its range, or the run is of another video.
     """
-    given: dict[str, Any] = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
+    given: dict[str, Any] = {name: getattr(options, name) for name in TOLD if getattr(options, name) is not None}
     if options.result is None:
         return GridExplorer(video, cache=cache, **given)
     trace, explorer = trace_of(options.result), GridExplorer(video, cache=cache)

@@ -46,6 +46,7 @@ KEYS = {
     "features": "features:1:1ec8eb012ce622b16e90dee60fc4f7a8fcfc551f98cb6bf6e5f50383f5a57e56",
     "clusters": "clusters:1:638caeb425843d277d45968b11c14a18818dcd9990327c74016f0dfdafae91ef",
     "activity": "activity:1:a6d685131816d9c9fe9cd49aa25f994d106537f8f380e7cb48c6c7b71ea33af7",
+    "clip": "clip:1:f8866d107a91d30cfd99b5edb19c6554dd06a1c07a215fa80ad8646d1ce68738",
     "clusters, of a group": "clusters:1:8af050b57f0b176168dd30690ba353ac82d553e4b5e67e571b0745c9b8507cba",
 }
 """Written down by the version before the packages were rearranged, or when the kind came."""
@@ -115,6 +116,7 @@ def test_keys_of_entries_are_those_of_earlier_versions(tmp_path: Path, cache: Ca
         "clusters": keys.clusters_key("features:1:" + "cd" * 32, count=8, of=None),
         "clusters, of a group": keys.clusters_key("features:1:" + "cd" * 32, count=4, of=(1, 2, 9)),
         "activity": keys.activity_key(FILE),
+        "clip": keys.clip_key(FILE, start_s=5.0, end_s=7.5, size=(320, 180), fps=15),
         "tile": keys.tile_key(FILE, 12.5, (48, 27)),
         "moments": keys.moments_key(FILE, start_s=0.0, end_s=9.375, k=8, sampling="keyframe"),
         "readable": keys.readable_key(FILE, 12.5),

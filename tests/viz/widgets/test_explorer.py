@@ -35,7 +35,8 @@ from atlaskit.video.video import Video
 from atlaskit.viz import widgets
 from atlaskit.viz.widgets import GridExplorer, bridge
 from atlaskit.viz.widgets.debounce import Debouncer
-from atlaskit.viz.widgets.navigation import MAX_SUBTITLE_CHARS, Location
+from atlaskit.viz.widgets.explorer.describe import MAX_SUBTITLE_CHARS
+from atlaskit.viz.widgets.explorer.navigation import Location
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
 
@@ -52,7 +53,7 @@ class FakePage:
         if message == {"is": "drawing"}:
             self.drawing += 1
         else:
-            self.sent.append((message, buffers[0]))
+            self.sent.append((message, buffers[0] if buffers else b""))
 
     def request(self, **message: Any) -> None:
         self.explorer._receive(message)
@@ -64,7 +65,8 @@ class FakePage:
 
     def last(self) -> dict[str, Any]:
         """Return the last message, once all requests are done."""
-        assert self.explorer._jobs.wait(60) and self.explorer._prefetch_jobs.wait(60)
+        for jobs in ("_jobs", "_prefetch_jobs", "_clip_jobs", "_file_jobs", "_lane_jobs"):
+            assert getattr(self.explorer, jobs).wait(60)
         return self.sent[-1][0]
 
     @property
@@ -78,7 +80,9 @@ def explore(video: Video, cache: Cache, **options: Any) -> FakePage:
 
 def environment_jpeg(video: Video, cache: Cache, *actions: Action) -> bytes:
     """Return the image that the environment shows after some actions."""
-    atlas = Atlas(video, k=4, cell=32, max_depth=3, labels="time", sampling="keyframe", cache=cache)
+    atlas = Atlas(
+        video, k=4, cell=32, max_depth=3, fit="native", labels="time", sampling="keyframe", cache=cache, patch=1
+    )
     observation = atlas.reset()
     for action in actions:
         observation = atlas.step(action)
@@ -98,8 +102,8 @@ def test_native_cells_are_explored(cache: Cache) -> None:
     page = explore(Flat((1920, 1080)), cache, cell=64, fit="native")
     page.request(want="here")
     shown = page.last()
-    assert shown["size"] == [256, 160] and shown["k"] == 4 and len(shown["cells"]) == 16
-    for look, size in (("frame", [1920, 1080]), ("after", [960, 576])):
+    assert shown["size"] == [256, 144] and shown["k"] == 4 and len(shown["cells"]) == 16
+    for look, size in (("frame", [1920, 1080]), ("after", [960, 540])):
         message = page.go(look=look, cell=3)
         assert message["size"] == size
 
@@ -158,7 +162,7 @@ def test_python_moves_the_page(world: World, shared_cache: Cache) -> None:
     assert explorer.open(5, 2).back().open(2).place == Location((5, 2))
     assert page.last()["place"]["path"] == [5, 2] == list(explorer.view.grid.path)
     assert explorer.frame(3).back().place == Location((5, 2))
-    assert explorer.before(3).place == Location((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 960)
+    assert explorer.before(3).place == Location((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 540)
     assert page.last()["place"] == {"path": [5, 2], "look": "after", "cell": 4}
     assert explorer.back().back().back().back().place == Location()
     for wrong in (lambda: explorer.open(16), lambda: explorer.open(0, 0, 0, 0), lambda: explorer.before(0)):
