@@ -86,7 +86,7 @@ clean: ## Remove .venv, the figures and the built documentation; the cache and t
 clean-all: export YES := $(YES)
 clean-all: ## Ask, then remove the cache too, with the replies that were paid for; YES=1 does not ask
 	@bash tools/clean-all
-	@$(MAKE) clean
+	@$(MAKE) --no-print-directory clean
 
 $(VENV)/bench: pyproject.toml $(VENV)/test
 	@$(INSTALL) "the benchmarks' alternatives" -e '.[notebook,test,bench]'
