@@ -16,6 +16,7 @@ WORKERS ?=
 FAMILIES ?=
 JOBS    ?= logical
 COVER   ?=
+YES     ?=
 VENV    := .venv
 BIN     := $(VENV)/bin
 TIMED   := bash tools/timed
@@ -23,7 +24,7 @@ INSTALL := $(BIN)/python tools/install
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-server lint experiments recordings lab serve bench nano docs clean
+.PHONY: help demo test test-server lint experiments recordings lab serve bench nano docs clean clean-all
 
 help: ## List the targets
 	@echo "atlaskit: ask a vision-language model about long videos. Targets:"
@@ -51,13 +52,13 @@ lint: $(VENV)/test ## Check style, types, imports between packages, and that not
 	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
 
 experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=oracle SEEDS=selection DATA=folder WORKERS=8 REPLAY=1
-	@$(if $(REPLAYS),$(BIN)/atlaskit cache import recordings/*.zip)
+	@$(if $(REPLAYS),$(BIN)/atlaskit cache --cache cache import recordings/*.zip)
 	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
 
 recordings: $(VENV)/notebook ## Run all notebooks as `make experiments` does, and record what REPLAY=1 needs
 	@began=$$(date +%Y-%m-%dT%H:%M:%S) && $(MAKE) experiments && \
-		$(BIN)/atlaskit cache export "recordings/$(SCALE).zip" --since "$$began"
+		$(BIN)/atlaskit cache --cache cache export "recordings/$(SCALE).zip" --since "$$began"
 
 lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks
@@ -77,10 +78,15 @@ docs: $(VENV)/docs ## Build the documentation into site/; open site/index.html, 
 	@NO_MKDOCS_2_WARNING=1 $(TIMED) "documentation" $(BIN)/mkdocs build --strict
 	@echo "Documentation: $(CURDIR)/site/index.html"
 
-clean: ## Remove .venv, the cache, the figures and the built documentation
+clean: ## Remove .venv, the figures and the built documentation; the cache and the recordings stay
 	rm -rf .venv .venv-serve .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	find cache figures -mindepth 1 ! -name README.md -delete
+	find figures -mindepth 1 ! -name README.md -delete
+
+clean-all: export YES := $(YES)
+clean-all: ## Ask, then remove the cache too, with the replies that were paid for; YES=1 does not ask
+	@bash tools/clean-all
+	@$(MAKE) --no-print-directory clean
 
 $(VENV)/bench: pyproject.toml $(VENV)/test
 	@$(INSTALL) "the benchmarks' alternatives" -e '.[notebook,test,bench]'

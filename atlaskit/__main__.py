@@ -1,4 +1,4 @@
-"""The command line: `atlaskit ask|evaluate|transcribe|view|frame|serve|mcp|cache|experiments|run`.
+"""The command line: `atlaskit ask|evaluate|explore|transcribe|view|frame|serve|mcp|cache|…`.
 
 A mistake in the input ends in one sentence on stderr and a non-zero exit status, never in a
 traceback.
@@ -16,8 +16,10 @@ from atlaskit.cli.ask import add_ask_command
 from atlaskit.cli.cache import add_cache_commands
 from atlaskit.cli.evaluate import add_evaluate_command
 from atlaskit.cli.experiments import add_experiments_command, add_run_command
+from atlaskit.cli.explore import add_explore_command
 from atlaskit.cli.mcp.command import add_mcp_command
 from atlaskit.cli.model import joined_words
+from atlaskit.cli.outputs import check_outputs
 from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.transcribe import add_transcribe_command
 from atlaskit.cli.view import add_view_commands
@@ -34,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = _print_warning
     run: Callable[[argparse.Namespace], int] = options.run
     try:
+        check_outputs(options)
         return run(options)
     except AtlasError as error:
         print(f"atlaskit: {error}", file=sys.stderr)
@@ -57,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_ask_command(commands)
     add_evaluate_command(commands)
+    add_explore_command(commands)
     add_transcribe_command(commands)
     add_view_commands(commands)
     add_serve_command(commands)

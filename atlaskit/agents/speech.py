@@ -72,7 +72,7 @@ def transcribe(
         audio_track: Number of the sound track, from 0. None: by language, or the default one.
         save: An SRT file to write the lines to, which `open_video` reads as `subtitles`.
         parallel: How many chunks are sent at once. Only the time it takes depends on it.
-        cache: Where what was heard is stored; None for `./cache`.
+        cache: Where what was heard is stored; None for the default one.
         progress: Whether to show a progress bar.
         replay: Never call the model.
 

@@ -29,6 +29,7 @@ from atlaskit.caching.folder import Forked
 from atlaskit.caching.keys import canonical_json, kind_of
 from atlaskit.caching.locks import KeyLocks, locks_in
 from atlaskit.caching.memory import MemoryStore, totals_by_kind
+from atlaskit.caching.place import default_place
 from atlaskit.caching.rows import Policy, Tampered
 from atlaskit.errors import CacheWarning, InputError
 
@@ -72,7 +73,7 @@ class Cache:
 
     def __init__(
         self,
-        directory: str | Path | None = "cache",
+        directory: str | Path | None = "auto",
         *,
         size_limit: int | None = None,
         policy: Policy = "least-recently-stored",
@@ -81,7 +82,9 @@ class Cache:
 
         Args:
             directory: Where the entries are stored, in a folder private to the user; it is created
-                if needed. None means in memory.
+                if needed. "auto" is the folder that `ATLASKIT_CACHE` names, or else that of the
+                project, which notebooks and the command line share; `atlaskit cache` names it.
+                None means in memory.
             size_limit: Maximum size in bytes; None means that nothing is evicted.
             policy: Which entries are evicted first; replies, and the small entries that a replay
                 needs, always go last. "least-recently-stored" is faster: "least-recently-used"
@@ -92,6 +95,8 @@ class Cache:
                 program.
             InputError: The limit or the policy is invalid.
         """
+        if directory == "auto":
+            directory = default_place().directory
         self.directory = None if directory is None else Path(directory).absolute()
         if directory is None and size_limit is not None:
             raise InputError("A cache in memory has no size limit: leave size_limit out, or name a directory.")
@@ -337,7 +342,7 @@ _opened_last: list[weakref.ref[Cache]] = []
 
 
 def cache_in_use() -> Cache:
-    """Return the cache that was opened last, or `./cache` if none is open.
+    """Return the cache that was opened last, or the default one if none is open.
 
     Displays use it, so that looking at an object does not create a directory beside the user's.
     """
@@ -345,8 +350,8 @@ def cache_in_use() -> Cache:
 
 
 def default_cache() -> Cache:
-    """Return the cache in `./cache`, which is used wherever no other is given."""
-    return _open_once(str(Path("cache").absolute()))
+    """Return the cache that is used wherever no other is given: see `default_place`."""
+    return _open_once(str(default_place().directory.absolute()))
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.options import SCHEDULE_NAMES
@@ -15,8 +14,9 @@ from atlaskit.agents.thrift import ALL, MEASURES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
 from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.outputs import IMAGES, MOVIES, add_output
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
-from atlaskit.cli.view import add_grid_options, seconds_of, write_image
+from atlaskit.cli.view import GRID_DEFAULTS, VIDEO_HELP, add_grid_options, seconds_of, write_image
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
@@ -28,18 +28,35 @@ from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz import movie, walk
 
+EXAMPLES = """examples:
+  atlaskit ask match.mp4 "Who wins?" --choice "the red team" --choice "the blue team"
+  atlaskit ask match.mp4 "When does it rain?" --when --subtitles match.srt --seconds 1m30s
+  atlaskit ask match.mp4 "Who wins?" --model http://127.0.0.1:8000/v1 Qwen/Qwen3-VL-8B-Instruct \\
+    --save result.json --html run.html --movie run.mp4
+
+Without --model, the model served on this machine answers (atlaskit serve). If it is interrupted, run
+the same command again: it continues from the cached replies."""
+OF_MODELS = {"k": ": 8; nano: 4", "cell": ": 320; nano: 128", "fit": ""}
+"""Options that depend on the model, with what their values then are, for the help."""
+
 
 def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `ask` subcommand to the parser."""
-    parser = commands.add_parser("ask", help="ask a question about a video")
+    parser = commands.add_parser(
+        "ask",
+        help="ask a question about a video",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.set_defaults(run=_ask)
-    parser.add_argument("video", help="a video file")
-    parser.add_argument("question", help="the question, as one argument")
+    parser.add_argument("video", help=VIDEO_HELP)
+    parser.add_argument("question", help="the question, as one argument: put it between quotation marks")
     parser.add_argument(
         "--choice",
         action="append",
         default=[],
-        help="a possible answer; give at least two, or none for an open question",
+        metavar="TEXT",
+        help="a possible answer; give at least two, or none for an open question (default none)",
     )
     kinds = parser.add_mutually_exclusive_group()
     for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
@@ -60,12 +77,14 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     paying.add_argument("--refresh", action="store_true", help="ignore cached replies and cache the new ones")
     paying.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
     parser.add_argument("--fingerprint", help="fingerprint of a video the cache knows; its file may be missing")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the result as JSON")
-    parser.add_argument("--evidence", type=Path, metavar="FILE", help="write the evidence frames as a PNG or JPEG")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the run as an offline HTML walkthrough")
-    parser.add_argument("--movie", type=Path, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
-    add_grid_options(parser)
-    parser.set_defaults(k=None, cell=None, fit=None)  # the preset of the model
+    add_output(parser, "--save", (".json",), metavar="FILE", help="write the result as .json")
+    add_output(parser, "--evidence", IMAGES, metavar="FILE", help="write the evidence frames as a .jpg or .png")
+    pages = (".html", ".htm")
+    add_output(parser, "--html", pages, metavar="FILE", help="write the run as an offline walkthrough, .html")
+    add_output(parser, "--movie", MOVIES, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
+    suits = {name: f"what suits the model{values}" for name, values in OF_MODELS.items()}
+    add_grid_options(parser, {**GRID_DEFAULTS, **suits})
+    parser.set_defaults(sampling="midpoint")
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
@@ -164,8 +183,6 @@ def _ask(options: argparse.Namespace) -> int:
     question = Question(options.question, tuple(options.choice), kind, several=options.several)
     prices = None if options.prices is None else read_prices(options.prices)
     budget = Budget(options.calls, options.tokens, options.seconds, usd=options.usd, prices=prices)
-    if options.movie:
-        movie.check_path(options.movie)  # before any model call is paid
     spec = named_model(options)
     cache = Cache(options.cache)
     video = _opened(options, cache)

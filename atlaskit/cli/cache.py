@@ -9,20 +9,36 @@ from pathlib import Path
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import IMAGES, VERSIONS, is_outdated
+from atlaskit.caching.place import VARIABLE, default_place, is_cache
+from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.runs.archive import export, import_
 from atlaskit.video.file import COPIES, copies_folder
 
 DAY_S = 86400.0
 MEGABYTE = 1e6
+EXAMPLES = """examples:
+  atlaskit cache
+  atlaskit cache stats
+  atlaskit cache prune --older-than 30 --to 5000
+  atlaskit cache export run.zip --run result.json
+  atlaskit cache import run.zip"""
 
 
 def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `cache` subcommand and its actions to the parser."""
     cache_parser = commands.add_parser(
-        "cache", help="inspect, verify and prune a cache; export runs and import recordings"
+        "cache",
+        help="say where the cache is; inspect, verify and prune it; export runs and import recordings",
+        description="Without an action: say which cache is used, why that one, and what it holds. Notebooks, scripts\n"
+        f"and commands share one: the directory that the variable {VARIABLE} names, or else the nearest cache\n"
+        "that atlaskit made, in the current folder or above it in the project, or else the one in the root of\n"
+        "the project (the folder with pyproject.toml or .git); outside a project ./cache.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    actions = cache_parser.add_subparsers(required=True, metavar="action")
+    cache_parser.set_defaults(run=_where)
+    actions = cache_parser.add_subparsers(metavar="action")
 
     stats_parser = actions.add_parser("stats", help="print the number and size of entries, by kind")
     stats_parser.set_defaults(run=_stats)
@@ -53,7 +69,7 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
 
     export_parser = actions.add_parser("export", help="pack the entries that runs need into one recording")
     export_parser.set_defaults(run=_export)
-    export_parser.add_argument("out", type=Path, help="a .zip file")
+    add_output(export_parser, "out", (".zip",), help="the recording to write, .zip")
     packed = export_parser.add_mutually_exclusive_group()
     packed.add_argument(
         "--run",
@@ -75,15 +91,36 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     import_parser.set_defaults(run=_import)
     import_parser.add_argument("recordings", type=Path, nargs="+", help="recordings (.zip files)")
 
+    add_cache_option(cache_parser)
     for parser in (stats_parser, verify_parser, prune_parser, export_parser, import_parser):
-        add_cache_option(parser)
+        add_cache_option(parser, default=argparse.SUPPRESS)  # --cache may stand before the action too
 
 
-def add_cache_option(parser: argparse._ActionsContainer) -> None:
-    """Add the `--cache` option to a parser or option group."""
+def add_cache_option(parser: argparse._ActionsContainer, default: Path | str | None = None) -> None:
+    """Add the `--cache` option to a parser or option group.
+
+    Args:
+        parser: The parser or group.
+        default: The value without the option; None for the default cache.
+    """
     parser.add_argument(
-        "--cache", type=Path, default=Path("cache"), metavar="DIRECTORY", help="the cache (default ./cache)"
+        "--cache",
+        type=Path,
+        default=default or default_place().directory,
+        metavar="DIRECTORY",
+        help="the cache (default: the one that `atlaskit cache` names)",
     )
+
+
+def _where(options: argparse.Namespace) -> int:
+    """Say which cache is used and why, and what it holds."""
+    place = default_place()
+    why = place.why if options.cache == place.directory else "--cache names it"
+    print(f"{printable(str(options.cache.absolute()))}\n  {why}")
+    if not is_cache(options.cache):
+        print("  there is none yet; the first command that needs it makes it")
+        return 0
+    return _stats(options)
 
 
 def _stats(options: argparse.Namespace) -> int:
@@ -164,7 +201,7 @@ def _copies(cache: Cache) -> list[tuple[Path, int]]:
 
 def _open(directory: Path) -> Cache:
     """Open an existing cache; opening a missing one would create it."""
-    if not any(directory.glob("entries*")):
+    if not is_cache(directory):
         raise InputError(f"There is no cache in {directory}; name its directory with --cache.")
     return Cache(directory)
 

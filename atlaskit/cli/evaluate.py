@@ -22,6 +22,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.cli.ask import add_scouts_option
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.executors import ENGINES
@@ -40,6 +41,11 @@ VIDEO_RLM, ALL = "video-rlm", "all"
 SYNTHETIC = "atlasworld"
 MAX_WRONG, MAX_CHARS = 10, 100
 """Most wrong answers that are printed of a method, and most characters of one."""
+EXAMPLES = """examples:
+  atlaskit evaluate atlasworld --oracle 0.1 --minutes 2 --first 4 --out rows.csv
+  atlaskit evaluate atlasworld --model nano --worlds 10 --method video-rlm uniform --out rows.parquet
+  atlaskit evaluate videomme --root data/videomme --where duration long --hours 10 \\
+    --model nano --out long.csv"""
 
 
 def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,14 +54,16 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         "evaluate",
         help="run a method on a benchmark and write the table of results",
         description="If it is interrupted, run the same command again: it continues from the cached replies.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_evaluate)
     parser.add_argument("benchmark", choices=(*DATASETS, SYNTHETIC), help="the dataset")
     parser.add_argument("--root", type=Path, help="folder of the dataset; for atlasworld, where its videos are stored")
-    parser.add_argument(
-        "--out", type=Path, required=True, help="table to write, .csv or .parquet; settings are written beside it"
-    )
-    parser.add_argument("--samples", type=Path, metavar="FILE", help="also write lmms-eval samples, .jsonl")
+    told = "table to write, .csv or .parquet; settings are written beside it"
+    add_output(parser, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help=told)
+    told = "also write lmms-eval samples, .jsonl"
+    add_output(parser, "--samples", (".jsonl",), makes_folder=True, metavar="FILE", help=told)
 
     _add_questions(parser)
     _add_method_and_model(parser)

@@ -8,10 +8,18 @@ from pathlib import Path
 from atlaskit.benchmarks.atlasworld.seeds import RANGES
 from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.outputs import add_output
 from atlaskit.errors import AtlasError
 from atlaskit.experiments.notebook import run_notebook
 from atlaskit.experiments.report import refresh_index, write_html
 from atlaskit.experiments.runner import run_all
+
+EXAMPLES = """examples:
+  atlaskit experiments --scale smoke --model oracle
+  atlaskit experiments --only 03,08 --scale full --out results"""
+RUN_EXAMPLES = """examples:
+  atlaskit run notebooks/01_quickstart.ipynb -p model oracle
+  atlaskit run notebooks/*.ipynb --out results"""
 
 
 def add_experiments_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,12 +28,14 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
         "experiments",
         help="run all notebooks headless against one server and write a results page",
         description="If it is interrupted, run the same command again: it continues from the cached replies.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_experiments)
     parser.add_argument(
         "--notebooks", type=Path, default=Path("notebooks"), help="folder of the notebooks (default notebooks)"
     )
-    parser.add_argument("--out", type=Path, default=Path("figures"), help="output folder (default figures)")
+    add_output(parser, "--out", default=Path("figures"), metavar="FOLDER", help="output folder (default figures)")
     parser.add_argument("--scale", default="small", help="smoke, small or full (default small)")
     parser.add_argument("--only", default="", metavar="03,08", help="run only notebooks whose names start so")
     add_model_options(parser, "nano; oracle is a program that knows the answers")
@@ -46,12 +56,16 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
 
 def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `run` subcommand to the parser."""
-    parser = commands.add_parser("run", help="run notebooks headless with papermill")
+    parser = commands.add_parser(
+        "run",
+        help="run notebooks headless with papermill",
+        epilog=RUN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.set_defaults(run=_run)
     parser.add_argument("notebooks", type=Path, nargs="+", help="notebook files")
-    parser.add_argument(
-        "--out", type=Path, default=Path("figures"), help="folder for the executed notebooks (default figures)"
-    )
+    told = "folder for the executed notebooks (default figures)"
+    add_output(parser, "--out", default=Path("figures"), metavar="FOLDER", help=told)
     parser.add_argument(
         "-p",
         nargs=2,
@@ -59,7 +73,7 @@ def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         default=[],
         dest="parameters",
         metavar=("NAME", "VALUE"),
-        help="set a parameter, which every notebook must declare",
+        help="set a parameter, which every notebook must declare (default: as the notebooks have it)",
     )
 
 

@@ -21,7 +21,8 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser = commands.add_parser(
         "serve",
         help="serve a model with vLLM on this machine until Ctrl-C",
-        epilog=f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
+        epilog=f"examples:\n  atlaskit serve nano\n  atlaskit serve Qwen/Qwen3-VL-8B-Instruct --port 8001\n\n"
+        f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_serve)

@@ -13,11 +13,18 @@ from typing import Any
 from atlaskit.agents.speech import PARALLEL, transcribe
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.errors import InputError, printable
+from atlaskit.cli.outputs import Output, add_output
+from atlaskit.errors import printable
 from atlaskit.models.speech import ASR
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import Video
+
+SRT = (".srt",)
+EXAMPLES = """examples:
+  atlaskit transcribe match.mp4 http://127.0.0.1:8000/v1 openai/whisper-large-v3
+  atlaskit transcribe match.mp4 http://127.0.0.1:8000/v1 openai/whisper-large-v3 \\
+    --language German --out match.de.srt"""
 
 
 def add_transcribe_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -25,16 +32,19 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
     parser = commands.add_parser(
         "transcribe",
         help="write the subtitles of a video from its sound, by a speech model",
-        description="The sound is cut at pauses into chunks of at most 30 s, which are sent to the model. If it is "
+        description="The sound is cut at pauses into chunks of at most 30 s, which are sent to the model. If it is\n"
         "interrupted, run the same command again: it continues from the cached chunks.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_transcribe)
-    parser.add_argument("video", help="a video file")
+    parser.add_argument("video", help="a video file with sound: its path, or a file:// URL")
     parser.add_argument("url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
     parser.add_argument("model", metavar="NAME", help="speech model, such as openai/whisper-large-v3")
-    parser.add_argument(
+    add_output(
+        parser,
         "--out",
-        type=Path,
+        SRT,
         metavar="FILE",
         help="an .srt file, replaced if it exists (default: NAME-OF-THE-VIDEO.srt in the current folder, or if "
         "another file of that name is there, NAME-OF-THE-VIDEO.MODEL.srt)",
@@ -77,8 +87,6 @@ def with_transcript(video: Video, options: argparse.Namespace, cache: Cache) -> 
 
 
 def _transcribe(options: argparse.Namespace) -> int:
-    if options.out is not None and options.out.suffix.lower() != ".srt":
-        raise InputError(f"--out must end in .srt; got {options.out}.")
     cache = Cache(options.cache)
     video = open_video(options.video, cache=cache)
     asr = ASR(options.url, options.model, prompt=options.prompt)
@@ -94,6 +102,7 @@ def _transcribed(video: Video, asr: ASR, out: Path | None, **options: Any) -> Su
     stem = Path(video.name).stem
     usual, model = Path(f"{stem}.srt"), re.sub(r"[^\w.-]+", "-", asr.name.rsplit("/", 1)[-1])[:60]
     written = out or (Path(f"{stem}.{model}.srt") if usual.exists() else usual)
+    Output("--transcribe", "", SRT).check(written)  # --out is checked by now
     lines = transcribe(video, asr, save=written, **options)
     if len(lines):
         if out is None and written != usual and usual.is_file() and usual.read_bytes() == written.read_bytes():

@@ -3,39 +3,68 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.files import write_whole
 from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.outputs import IMAGES, add_output
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.actions import Expand
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.image import LazyImage
-from atlaskit.environment.render import Still, View
+from atlaskit.environment.render import Still
 from atlaskit.environment.tiles import Fit
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import SAMPLINGS
 
+VIDEO_HELP = "a video file: its path, or a file:// URL"
+VIEW_EXAMPLES = """examples:
+  atlaskit view match.mp4 sheet.jpg
+  atlaskit view match.mp4 part.png --k 4 --open 9 --fit native"""
+FRAME_EXAMPLES = """examples:
+  atlaskit frame match.mp4 1:05 frame.png
+  atlaskit frame match.mp4 1m5.5s frame.jpg"""
+GRID_DEFAULTS = {"k": "8", "cell": "320", "fit": "contain", "sampling": "midpoint"}
+"""What the options of a grid are without them, as the help says it."""
+
 
 def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `view` and `frame` subcommands to the parser."""
-    view_parser = commands.add_parser("view", help="write a view (the contact sheet of a grid) to an image file")
+    view_parser = commands.add_parser(
+        "view",
+        help="write a view (the contact sheet of a grid) to an image file",
+        epilog=VIEW_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     view_parser.set_defaults(run=_view)
-    view_parser.add_argument("video", help="a video file")
-    view_parser.add_argument("out", type=Path, help="a .jpg or .png file")
+    view_parser.add_argument("video", help=VIDEO_HELP)
+    add_output(view_parser, "out", IMAGES, help="the image to write, .jpg or .png")
     view_parser.add_argument(
-        "--open", type=int, nargs="*", default=[], metavar="CELL", help="cells to expand, each inside the one before"
+        "--open",
+        type=int,
+        nargs="*",
+        default=[],
+        metavar="CELL",
+        help="cells to open, each inside the one before, numbered from 0 row by row (default: none, the whole video)",
     )
     add_transcribe_option(view_parser)
     add_grid_options(view_parser)
 
-    frame_parser = commands.add_parser("frame", help="write the frame shown at a time to an image file")
+    frame_parser = commands.add_parser(
+        "frame",
+        help="write the frame shown at a time to an image file",
+        epilog=FRAME_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     frame_parser.set_defaults(run=_frame)
-    frame_parser.add_argument("video", help="a video file")
+    frame_parser.add_argument("video", help=VIDEO_HELP)
     frame_parser.add_argument("time", help="time from the start of the video: 65, 65.5, 1:05, 1:02:03.5 or 1m5s")
-    frame_parser.add_argument("out", type=Path, help="a .jpg or .png file")
+    add_output(frame_parser, "out", IMAGES, help="the image to write, .jpg or .png; .png is without loss")
     add_cache_option(frame_parser)
 
 
@@ -47,32 +76,44 @@ def seconds_of(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def add_grid_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that define a grid and its view, and `--cache`."""
-    parser.add_argument("--k", type=int, default=8, help="K: a grid has K×K cells (default 8; nano: 4)")
+def add_grid_options(parser: argparse.ArgumentParser, told: Mapping[str, str] = GRID_DEFAULTS) -> None:
+    """Add the options that define a grid and its view, and `--cache`.
+
+    Args:
+        parser: The parser.
+        told: The defaults that the help tells. With others than GRID_DEFAULTS, the command gets
+            None for an option that is not given.
+    """
+    parser.add_argument("--k", type=int, metavar="K", help=f"a grid has K×K cells (default {told['k']})")
     parser.add_argument(
-        "--cell", type=int, default=320, help="width and height of a cell in pixels (default 320; nano: 128)"
+        "--cell", type=int, metavar="PIXELS", help=f"width and height of a cell in pixels (default {told['cell']})"
     )
     parser.add_argument(
         "--fit",
         choices=get_args(Fit),
-        default="contain",
         help="how a frame fills its cell: native (the cell has the video's shape, as high or as wide as --cell), "
-        "contain (on a grey square) or stretch (default contain; ask: what suits the model)",
+        f"contain (on a grey square) or stretch (default {told['fit']})",
     )
     parser.add_argument(
-        "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame represents a cell (default midpoint)"
+        "--sampling",
+        choices=SAMPLINGS,
+        help="which frame represents a cell: midpoint, keyframe (fast), auto (a keyframe, in long cells) or salient "
+        f"(one that differs from its neighbours) (default {told['sampling']})",
     )
+    if told is GRID_DEFAULTS:
+        parser.set_defaults(k=8, cell=320, fit="contain", sampling="midpoint")
     add_cache_option(parser)
 
 
 def _view(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     video = with_transcript(open_video(options.video), options, cache)
-    grid = Grid(0.0, video.duration_s, options.k)
+    how = {"fit": options.fit, "labels": "time", "sampling": options.sampling, "cache": cache}
+    atlas = Atlas(video, options.k, options.cell, **how)
+    state = atlas.start()
     for cell in options.open:
-        grid = grid.expand(cell)
-    view = View(video, grid, options.cell, options.fit, "time", sampling=options.sampling, cache=cache)
+        state = atlas.act(state, Expand(cell))
+    view, grid = atlas.observe(state).view, state.grid
     write_image(view, options.out)
     print(f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {grid.resolution_s:.3f} s a cell")
     if options.transcribe:
@@ -103,7 +144,8 @@ def write_image(image: LazyImage, path: Path) -> None:
     encode = encoders.get(path.suffix.lower())
     if encode is None:
         raise InputError(f"{path} must end in .jpg or .png.")
+    image_bytes = encode()
     try:
-        path.write_bytes(encode())
+        write_whole(path, image_bytes)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
+        raise InputError(f"{path} cannot be written: {reason(error)}.") from error

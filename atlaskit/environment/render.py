@@ -345,7 +345,7 @@ def view(
         labels: Text in the corner of a cell: "none", "index" or "time".
         sampling: Which frame represents a cell; "midpoint" takes the frame at its midpoint.
         patch: Side of a model's image token in pixels, to which native cells are rounded.
-        cache: Where images are read from and stored; None means `./cache`.
+        cache: Where images are read from and stored; None means the default one.
 
     Raises:
         InputError: The image would be too small or too large, or an option is unknown.

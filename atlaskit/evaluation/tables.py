@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.case import Case
+from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import InputError, reason
 
@@ -35,11 +36,8 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
     target = check_path(path)
     plain = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, a pair, pairs or text
     with _writing(target):
-        if target.suffix == ".csv":
-            plain.to_csv(target, index=False)
-        else:
-            plain.to_parquet(target, index=False)
-        target.with_name(f"{target.name}.json").write_text(json.dumps(rows.attrs, indent=1) + "\n", encoding="utf-8")
+        write_whole(target, plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False))
+        write_whole(target.with_name(f"{target.name}.json"), json.dumps(rows.attrs, indent=1) + "\n")
 
 
 def save_samples(rows: pd.DataFrame, cases: Iterable[Case], path: str | Path) -> None:
@@ -50,7 +48,7 @@ def save_samples(rows: pd.DataFrame, cases: Iterable[Case], path: str | Path) ->
     """
     lines = [json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples(rows, cases)]
     with _writing(Path(path)):
-        Path(path).write_text("".join(lines), encoding="utf-8")
+        write_whole(path, "".join(lines))
 
 
 @contextmanager

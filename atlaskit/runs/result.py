@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.memory import DeadZones, Scratchpad, label_of
 from atlaskit.environment.notation import clock
@@ -289,7 +290,7 @@ class Result:
             InputError: If the file cannot be written.
         """
         try:
-            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+            write_whole(path, self.to_json() + "\n")
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}.") from error
 

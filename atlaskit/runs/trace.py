@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import InputError, reason
 from atlaskit.runs.events import DATA_CLASSES, Event, data_of
@@ -61,7 +62,7 @@ class Trace:
         """
         lines = [canonical_json({"atlaskit_trace": TRACE_VERSION}), *map(canonical_json, self.to_json())]
         try:
-            Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+            write_whole(path, "\n".join(lines) + "\n")
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}.") from error
 

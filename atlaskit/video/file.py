@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.caching.place import default_place
 from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
 from atlaskit.video.activity import Activity, read_activity, remembered_activity
 from atlaskit.video.fingerprint import file_fingerprint
@@ -37,7 +38,7 @@ class VideoFile(Video):
         fingerprint: Identifies the content where it is known by other means, such as the script
             that a synthetic video was rendered from; None to hash the file.
         cache: Where the video stream of a file without a reliable index is copied, and where its
-            activity is stored; None for `./cache`.
+            activity is stored; None for the default one.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title.
         language: The language of the track that "embedded" reads.
 
@@ -133,7 +134,7 @@ def _open_reader(path: Path, name: ReaderName, copies: Path) -> Reader:
 def copies_folder(cache: Cache | None) -> Path:
     """Return the folder of a cache that holds stream copies. It need not exist."""
     if cache is None:
-        return Path("cache").absolute() / COPIES
+        return default_place().directory / COPIES
     return (cache.directory or _temporary_folder()) / COPIES
 
 

@@ -51,7 +51,7 @@ def open_video(
             about with if neither source nor subtitles are given, or if `subtitles` is "embedded"
             and the file is missing.
         cache: Where to look up `fingerprint`, and where the video stream of a file without a
-            reliable index is copied; None for `./cache`.
+            reliable index is copied; None for the default one.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title. See
             `video.subtitle_tracks`.
         language: The language of the track that "embedded" reads: a code of two or three letters,

@@ -195,7 +195,7 @@ class Video(ABC):
 
         Args:
             cache: Where it is read from and stored; None for the cache that the video was opened
-                with, or `./cache`.
+                with, or the default one.
 
         Returns:
             The activity; None if the video has no file, unless the cache knows it, or if its file

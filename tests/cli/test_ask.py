@@ -155,7 +155,7 @@ def test_times_and_files_are_typed_as_people_do(film: World, in_tmp: Path) -> No
 
 
 def test_view_and_frame(film: World, in_tmp: Path) -> None:
-    done = atlaskit("view", film_path(film), "sheet.jpg", "--cell", "64", "--k", "4", "--open", "3", "5", cwd=in_tmp)
+    done = atlaskit("view", film_path(film), "sheet.jpg", "--cell", "64", "--k", "4", "--open", "3", cwd=in_tmp)
     assert done.returncode == 0, done.stderr
     assert Image.open(in_tmp / "sheet.jpg").size == (256, 256)
     assert "s a cell" in done.stdout
@@ -204,12 +204,14 @@ def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
         (["ask", "FILM", "What?", *CHOICES, "--workers", "0"], "workers is a whole number, at least 1"),
         (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "positive whole number"),
         (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
-        (["ask", "FILM", "What?", *CHOICES, "--movie", "run.avi"], "ends in .mp4 or .gif"),
+        (["ask", "FILM", "What?", *CHOICES, "--movie", "run.avi"], "--movie must end in .mp4 or .gif"),
         (["frame", "FILM", "-1", "f.png"], "is not a time: write 65"),
         (["frame", "FILM", "120", "f.png"], "runs from 0"),
         (["frame", "FILM", "1", "f.gif"], ".jpg or .png"),
         (["frame", "FILM", "1", "nowhere/f.png"], "cannot be written"),
-        (["view", "FILM", "f.png", "--open", "64"], "no cell 64"),
+        (["view", "FILM", "f.png", "--open", "64"], "Expand cannot take cell 64 here; the cells it can take: 0, 1, 2"),
+        (["view", "FILM", "f.png", "--open", "-1"], "Expand cannot take cell -1 here"),
+        (["view", "FILM", "f.png", "--open", "3", "5"], "Expand cannot take cell 5 here; the cells it can take: none"),
         (["view", "FILM", "f.png", "--cell", "2"], "16 pixels"),
         (["view", "FILM", "f.png", "--k", "100000", "--cell", "16"], "at most 8192 pixels"),
         (["ask", "x" * 300, "What?", *CHOICES], "No file has a name of more than 255 bytes"),

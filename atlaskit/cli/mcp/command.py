@@ -18,6 +18,9 @@ from atlaskit.video.video import SAMPLINGS
 
 CELL_PX = 192
 """Longer side of a cell: eight of them are about as wide as assistants show an image."""
+EXAMPLES = """examples:
+  atlaskit mcp --root ~/Videos
+  atlaskit mcp --root ~/Videos --model http://localhost:8000/v1 Qwen/Qwen3-VL-8B-Instruct --calls 100"""
 
 
 def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], version: str) -> None:
@@ -33,6 +36,8 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         description="Serve tools to an assistant (Claude Desktop, VS Code, …) on standard input and output: "
         "open_video, view, expand, backtrack, zoom, investigate, and, with --model, ask. The assistant starts this "
         "command; docs/assistants.md has what to write into its settings.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_mcp, server_version=version)
     parser.add_argument(

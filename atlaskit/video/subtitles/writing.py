@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import codecs
 import math
-import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
+from atlaskit.caching.files import write_whole
 from atlaskit.errors import InputError, reason
 from atlaskit.video.encoding import decode_text
 from atlaskit.video.subtitles.markup import plain_text
@@ -42,13 +41,9 @@ def write_srt(path: str | Path, lines: Sequence[tuple[float, float, str]]) -> No
     data = text.encode("utf-8")
     if decode_text(data) != text:  # rare: text that looks like another encoding
         data = codecs.BOM_UTF8 + data
-    draft = path.with_name(f".{path.stem[:40]}-{secrets.token_hex(8)}.part")
     try:
-        draft.write_bytes(data)
-        draft.replace(path)
+        write_whole(path, data)
     except (OSError, ValueError) as error:
-        with suppress(OSError, ValueError):
-            draft.unlink()
         raise InputError(f"{path} cannot be written: {reason(error)}.") from error
 
 

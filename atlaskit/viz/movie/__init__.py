@@ -16,6 +16,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from atlaskit.caching.files import write_whole
 from atlaskit.errors import InputError, reason
 from atlaskit.runs.result import Result
 from atlaskit.viz.movie import encoders
@@ -54,7 +55,7 @@ def save(result: Result, path: str | Path) -> None:
     check_path(path)
     movie = ENCODERS[Path(path).suffix.lower()](list(stills(result)))
     try:
-        Path(path).write_bytes(movie)
+        write_whole(path, movie)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be written: {reason(error)}.") from error
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from atlaskit.caching.files import write_whole
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs.result import Result
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, guarded, plain_text, tag, untrusted
@@ -55,7 +56,7 @@ def save(result: Result, path: str | Path) -> None:
     """
     page = html(result)
     try:
-        Path(path).write_text(page, encoding="utf-8")
+        write_whole(path, page)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be written: {reason(error)}.") from error
 

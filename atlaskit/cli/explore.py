@@ -1,0 +1,103 @@
+"""`atlaskit explore`: the explorer of a video in a browser, without a notebook."""
+
+from __future__ import annotations
+
+import argparse
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from atlaskit.caching.cache import Cache
+from atlaskit.cli.view import add_grid_options
+from atlaskit.errors import InputError
+from atlaskit.runs.replay import atlas_of, memory
+from atlaskit.runs.result import trace_of
+from atlaskit.video.opening import open_video
+from atlaskit.video.video import Video
+from atlaskit.viz.widgets import GridExplorer
+from atlaskit.viz.widgets.explorer.describe import Marks
+
+EXAMPLES = """examples:
+  atlaskit explore match.mp4
+  atlaskit explore match.mp4 --subtitles match.srt --result result.json
+  atlaskit explore first-half.mp4 second-half.mp4 --port 8899 --no-browser
+
+The page is served to this machine only, and only at the printed address, which holds a secret. From
+another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is an
+explorer of its own. Ctrl-C ends it."""
+OWN_DEFAULTS = {"k": "8", "cell": "120", "fit": "native", "sampling": "keyframe"}
+TOLD = {name: f"{value}; with --result, that of the run" for name, value in OWN_DEFAULTS.items()}
+
+
+def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the `explore` subcommand to the parser."""
+    parser = commands.add_parser(
+        "explore",
+        help="explore a video in a browser: grids that open into finer ones, down to frames",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=_explore)
+    parser.add_argument(
+        "video", nargs="+", help="a video file: its path, or a file:// URL; several are one video, in this order"
+    )
+    parser.add_argument(
+        "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
+    )
+    parser.add_argument(
+        "--result",
+        type=Path,
+        metavar="FILE",
+        help="a saved result or trace of this video: its evidence and dead zones are marked, and the grids are those "
+        "that the model saw",
+    )
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default 0: any that is free)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+    add_grid_options(parser, TOLD)
+
+
+def _explore(options: argparse.Namespace) -> int:
+    try:
+        from atlaskit.viz.standalone.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "tornado":
+            raise
+        raise InputError("explore needs tornado; install it with pip install 'atlaskit[notebook]'.") from error
+    cache = Cache(options.cache)
+    video = open_video(_source(options.video), options.subtitles, cache=cache)
+    make_explorer = partial(_explorer, video, cache, options)
+    make_explorer()  # a wrong setting is told here, not in the page
+    try:
+        serve(make_explorer, video.name, options.port, partial(_announce, options.no_browser))
+    except KeyboardInterrupt:
+        print("The explorer has stopped.")
+    return 0
+
+
+def _source(paths: Sequence[str]) -> str | list[str]:
+    return paths[0] if len(paths) == 1 else list(paths)
+
+
+def _explorer(video: Video, cache: Cache, options: argparse.Namespace) -> GridExplorer:
+    """Return a new explorer, with the marks and the settings of a run if one is given.
+
+    Raises:
+        InputError: A setting is out of its range, or the run is of another video.
+    """
+    given: dict[str, Any] = {name: getattr(options, name) for name in TOLD if getattr(options, name) is not None}
+    if options.result is None:
+        return GridExplorer(video, cache=cache, **given)
+    trace, explorer = trace_of(options.result), GridExplorer(video, cache=cache)
+    explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
+    explorer.marks = Marks(*memory(trace))
+    return explorer
+
+
+def _announce(is_quiet: bool, address: str) -> None:
+    print(f"The explorer is at {address}\nCtrl-C ends it.", flush=True)
+    if not is_quiet:  # in a thread: a browser in the terminal would keep the server from answering it
+        Thread(target=webbrowser.open, args=[address], daemon=True).start()

@@ -1,0 +1,115 @@
+"""`atlaskit explore` in a browser: the widget's page without a notebook."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from atlaskit.benchmarks.atlasworld import World
+
+pytestmark = pytest.mark.browser
+WAIT_MS = 60_000
+
+
+@pytest.fixture
+def server(film: World, in_tmp: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running command, and the address that it printed."""
+    film_path = film.video.path  # type: ignore[attr-defined]
+    command = [sys.executable, "-m", "atlaskit", "explore", str(film_path), "--no-browser"]
+    process = subprocess.Popen(command, cwd=in_tmp, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    found = re.search(r"http://\S+", process.stdout.readline())
+    assert found
+    yield process, found[0]
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def faults() -> list[str]:
+    """Errors of the page, and its requests to another address."""
+    return []
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(
+    request: pytest.FixtureRequest, browser: Browser, server: tuple[subprocess.Popen[str], str], faults: list[str]
+) -> Iterator[Page]:
+    context = browser.new_context(color_scheme=request.param, viewport={"width": 1100, "height": 1000})
+    page, host = context.new_page(), urlsplit(server[1]).netloc
+    page.set_default_timeout(WAIT_MS)
+    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("request", lambda each: None if urlsplit(each.url).netloc in (host, "") else faults.append(each.url))
+    page.goto(server[1])
+    page.get_by_role("gridcell").first.wait_for()
+    yield page
+    context.close()
+
+
+def brightness(page: Page, selector: str) -> float:
+    """Return how bright the background of an element is, from 0 to 255."""
+    colour = page.evaluate("(s) => getComputedStyle(document.querySelector(s)).backgroundColor", selector)
+    return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
+
+
+def test_the_page_explores_a_video(
+    page: Page, server: tuple[subprocess.Popen[str], str], faults: list[str], in_tmp: Path
+) -> None:
+    process, address = server
+    assert page.url == f"http://{urlsplit(address).netloc}/", "the token has left the address bar"
+    expect(page.locator("#state")).to_be_hidden()
+    is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    for selector in ("body", ".atlaskit"):
+        assert (brightness(page, selector) < 60) if is_dark else (brightness(page, selector) > 200)
+
+    caption = page.locator(".explorer .caption")
+    page.get_by_role("gridcell").nth(12).click()
+    expect(caption).to_contain_text("0:22.5–", timeout=WAIT_MS)
+    page.keyboard.press("f")
+    expect(caption).to_contain_text("at full resolution", timeout=WAIT_MS)
+    with page.expect_download() as saved:
+        page.keyboard.press("s")
+    saved.value.save_as(in_tmp / "frame.png")
+    assert Image.open(in_tmp / "frame.png").size == (320, 180)
+    page.keyboard.press("p")
+    film = page.locator("video")
+    film.wait_for()
+    page.wait_for_function("() => document.querySelector('video').readyState >= 2")
+    assert film.evaluate("(video) => [video.videoWidth, video.error]") == [320, None]
+    page.keyboard.press("Escape")
+
+    page.reload()
+    page.get_by_role("gridcell").first.wait_for()
+    assert faults == []
+    page.set_viewport_size({"width": 400, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+    process.send_signal(signal.SIGINT)
+    expect(page.get_by_role("alert").first).to_contain_text("atlaskit explore has stopped", timeout=WAIT_MS)
+    assert process.wait(60) == 0
+    page.get_by_role("gridcell").first.click()
+    expect(page.locator(".explorer .trouble")).to_contain_text("kernel")
+    expect(page.locator(".explorer .trouble")).to_be_hidden()  # the page has told it in its own words
+
+
+def test_another_tab_without_the_token_is_refused(page: Page, browser: Browser, faults: list[str]) -> None:
+    context = browser.new_context()
+    stranger = context.new_page()
+    answer = stranger.goto(page.url)
+    assert answer is not None and answer.status == 403
+    assert "needs the whole address" in stranger.inner_text("body")
+    context.close()
+    own = page.context.new_page()
+    own.goto(page.url)
+    own.get_by_role("gridcell").first.wait_for(timeout=WAIT_MS)
+    assert faults == []

@@ -1,0 +1,291 @@
+"""`atlaskit explore` as a process: who is let in, what the page may do, and what a tab is told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from PIL import Image
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+from atlaskit.__main__ import main
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.runs.replay import atlas_of
+from atlaskit.viz.standalone.frames import packed
+
+
+@dataclass
+class Explorer:
+    """A running `atlaskit explore`."""
+
+    process: subprocess.Popen[str]
+    address: str
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.address).netloc
+
+    def get(self, path: str, **headers: str) -> http.client.HTTPResponse:
+        """Return the answer to a request; its body is read."""
+        connection = http.client.HTTPConnection(self.host, timeout=60)
+        connection.putrequest("GET", path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        answer.text = answer.read().decode()  # type: ignore[attr-defined]
+        return answer
+
+    @property
+    def cookie(self) -> str:
+        """The cookie that a browser gets with the token."""
+        parts = urlsplit(self.address)
+        return str(self.get(f"{parts.path}?{parts.query}").headers["Set-Cookie"]).split(";")[0]
+
+    def connect(self, **headers: str) -> Any:
+        """Return a connection as the page makes it, to await."""
+        given = {"Cookie": self.cookie, "Origin": f"http://{self.host}", **headers}
+        request = HTTPRequest(
+            f"ws://{self.host}/socket", headers={name: value for name, value in given.items() if value}
+        )
+        return websocket_connect(request)
+
+
+@contextlib.contextmanager
+def exploring(*arguments: object, cwd: Path) -> Iterator[Explorer]:
+    command = [sys.executable, "-m", "atlaskit", "explore", *map(str, arguments), "--no-browser"]
+    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stderr is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}$", line)
+        assert found, line + process.stderr.read()
+        yield Explorer(process, found[0])
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def film_file(film: World) -> Path:
+    path = film.video.path  # type: ignore[attr-defined]
+    assert isinstance(path, Path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def explorer(film_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
+    with exploring(film_file, cwd=tmp_path_factory.mktemp("explore")) as running:
+        yield running
+
+
+async def next_picture(socket: WebSocketClientConnection) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the next message with a picture, and its buffers."""
+    while True:
+        frame = await asyncio.wait_for(socket.read_message(), 60)
+        assert isinstance(frame, bytes), "the connection was closed"
+        length = int.from_bytes(frame[:4], "big")
+        head, rest = json.loads(frame[4 : 4 + length]), frame[4 + length :]
+        buffers = []
+        for size in head["sizes"]:
+            buffers.append(rest[:size])
+            rest = rest[size:]
+        assert not rest
+        if head["message"]["is"] == "picture":
+            return head["message"], buffers
+
+
+def test_only_a_browser_with_the_token_is_let_in(explorer: Explorer) -> None:
+    parts = urlsplit(explorer.address)
+    let_in = explorer.get(f"/?{parts.query}")
+    assert let_in.status == 200 and "<h1>atlasworld" in let_in.text  # type: ignore[attr-defined]
+    cookie = str(let_in.headers["Set-Cookie"])
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and parts.query.split("=")[1] in cookie
+    for path in ("/", "/page.js", "/page.css", "/start.js"):
+        assert explorer.get(path, Cookie=explorer.cookie).status == 200
+    name = explorer.cookie.split("=")[0]
+    for path, headers in (
+        ("/", {}),
+        ("/?token=", {}),
+        ("/?token=wrong", {}),
+        ("/?token=%C3%A9", {}),
+        ("/?token=%ff", {}),
+        (f"/page.js?{parts.query}", {}),
+        ("/page.js", {}),
+        ("/socket", {}),
+        ("/", {"Cookie": f"{name}=wrong"}),
+        ("/", {"Cookie": f"{name}="}),
+    ):
+        refused = explorer.get(path, **headers)
+        assert refused.status in (400, 403) and "Set-Cookie" not in refused.headers, path
+        assert "atlasworld" not in refused.text  # type: ignore[attr-defined]
+    assert explorer.get("/none", Cookie=explorer.cookie).status == 404
+
+
+def test_another_name_of_this_machine_is_refused(explorer: Explorer) -> None:
+    """A site of someone else that points its name here gets nothing, even with the cookie."""
+    query = urlsplit(explorer.address).query
+    for host in ("evil.example", f"evil.example:{urlsplit(explorer.address).port}", "127.0.0.1.evil.example", "[", ""):
+        for path in (f"/?{query}", "/page.js"):
+            assert explorer.get(path, Host=host, Cookie=explorer.cookie).status in (400, 403), host
+    for host in ("localhost:9999", "127.0.0.1"):  # through a tunnel
+        assert explorer.get("/page.js", Host=host, Cookie=explorer.cookie).status == 200
+
+
+def test_the_page_may_load_nothing_from_elsewhere(explorer: Explorer) -> None:
+    page = explorer.get("/", Cookie=explorer.cookie)
+    policy = page.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+    assert f"connect-src 'self' ws://{explorer.host}" in policy
+    assert page.headers["X-Content-Type-Options"] == "nosniff" and page.headers["Referrer-Policy"] == "no-referrer"
+    assert page.headers["Cache-Control"] == "no-store"
+    for path in ("/", "/page.js", "/page.css", "/start.js"):
+        text = explorer.get(path, Cookie=explorer.cookie).text  # type: ignore[attr-defined]
+        assert not re.search(r"https?://(?!www\.w3\.org/)", text), path
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "https://{host}"},
+        {"Cookie": ""},
+        {"Cookie": "atlaskit-explore=wrong"},
+    ],
+    ids=str,
+)
+def test_only_the_page_itself_may_connect(explorer: Explorer, headers: dict[str, str]) -> None:
+    async def attempt() -> None:
+        await explorer.connect(**{name: value.format(host=explorer.host) for name, value in headers.items()})
+
+    with pytest.raises(HTTPClientError, match="403"):
+        asyncio.run(attempt())
+
+
+def test_each_tab_is_an_explorer_of_its_own(explorer: Explorer) -> None:
+    async def look() -> None:
+        first, second = await explorer.connect(), await explorer.connect()
+        await first.write_message(json.dumps({"want": "show", "place": {"path": [12], "look": "grid", "cell": None}}))
+        await second.write_message(json.dumps({"want": "here"}))
+        (opened, (jpeg,)), (whole, _) = await next_picture(first), await next_picture(second)
+        assert opened["place"]["path"] == [12] and whole["place"]["path"] == []
+        assert Image.open(BytesIO(jpeg)).size == tuple(opened["size"])
+        for nonsense in ("", "[1, 2]", "{", "[" * 100_000, json.dumps({"want": "fly"}), b"\xff\x00"):
+            await first.write_message(nonsense, binary=isinstance(nonsense, bytes))
+        await first.write_message(json.dumps({"want": "show", "place": {"path": [3], "look": "grid", "cell": None}}))
+        while (await next_picture(first))[0]["place"]["path"] != [3]:
+            pass
+        first.close()
+        await second.write_message(json.dumps({"want": "here"}))
+        assert (await next_picture(second))[0]["place"]["path"] == []
+
+    asyncio.run(look())
+
+
+def test_only_this_machine_is_served(explorer: Explorer) -> None:
+    port = urlsplit(explorer.address).port
+    with socket.socket() as probe:
+        probe.settimeout(5)
+        with pytest.raises(OSError):
+            probe.connect(("127.0.0.2", port))
+
+
+def test_ctrl_c_ends_it_cleanly(film_file: Path, in_tmp: Path) -> None:
+    with exploring(film_file, cwd=in_tmp) as running:
+
+        async def look_and_end() -> None:
+            tab = await running.connect()
+            await tab.write_message(json.dumps({"want": "here"}))
+            await next_picture(tab)
+            running.process.send_signal(signal.SIGINT)
+            while await asyncio.wait_for(tab.read_message(), 60) is not None:
+                pass  # until the tab learns that the server has gone
+
+        asyncio.run(look_and_end())
+        out, err = running.process.communicate(timeout=60)
+    assert running.process.returncode == 0 and "The explorer has stopped." in out and err == ""
+
+
+def test_a_run_is_marked_in_the_grids_that_the_model_saw(film: World, film_file: Path, in_tmp: Path) -> None:
+    cache = Cache("cache")
+    result = ask(film_file, film.questions[0], vlm=Oracle(film), k=4, cell=48, fit="native", cache=cache)
+    result.save("result.json")
+    result.trace.save("run.jsonl")
+    shown = []
+    for given in (["--result", "result.json"], ["--result", "run.jsonl"], ["--result", "run.jsonl", "--k", "8"]):
+        with exploring(film_file, *given, cwd=in_tmp) as running:
+
+            async def look(running: Explorer = running) -> dict[str, Any]:
+                tab = await running.connect()
+                await tab.write_message(json.dumps({"want": "here"}))
+                return (await next_picture(tab))[0]
+
+            shown.append(asyncio.run(look()))
+    atlas = atlas_of(result.trace, result.sheet.video, cache)
+    assert shown[0] == shown[1] and shown[0]["size"] == list(atlas.reset().view.size)
+    assert [label for _, label in shown[0]["ruler"]["found"]] == [item.label for item in result.evidence] != []
+    assert (shown[0]["k"], shown[2]["k"]) == (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["none.mp4"], "There is no file none.mp4"),
+        (["FILM", "--k", "1"], "at least 2×2 cells"),
+        (["FILM", "--port", "99999"], "A port is a number from 0 (any that is free) to 65535; got 99999"),
+        (["FILM", "--port", "TAKEN"], "cannot be used: Address already in use"),
+        (["FILM", "--result", "none.json"], "none.json cannot be read"),
+        (["FILM", "--result", "other.json"], "The trace is of another video"),
+        (["FILM", "--subtitles", "none.srt"], "There is no file none.srt"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    film_file: Path,
+    answered: Any,
+    in_tmp: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    answered.save("other.json")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        known = {"FILM": str(film_file), "TAKEN": str(taken.getsockname()[1])}
+        assert main(["explore", *(known.get(word, word) for word in arguments), "--no-browser"]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told and told.count("\n") == 1
+
+
+def test_without_tornado_it_says_what_to_install(
+    film_file: Path, in_tmp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "tornado" or "standalone.server" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tornado.httpserver", None)
+    assert main(["explore", str(film_file)]) == 2
+    assert "install it with pip install 'atlaskit[notebook]'" in capsys.readouterr().err
+
+
+def test_a_frame_is_packed_with_its_buffers() -> None:
+    head = b'{"message": {"is": "x"}, "sizes": [2, 0]}'
+    assert packed({"is": "x"}, [b"ab", b""]) == len(head).to_bytes(4, "big") + head + b"ab"

@@ -1,0 +1,85 @@
+"""`--help` describes every argument, and its examples are commands that work."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from support.commands import commands
+from support.loopback import loopback
+
+from atlaskit.__main__ import _parser, main
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.cli.model import joined_words
+
+COMMANDS = commands()
+NEED_EXAMPLES = {name for name in COMMANDS if " " not in name}
+
+
+def examples(command: str) -> list[list[str]]:
+    """Return the examples of a command as the shell would split them."""
+    text = (COMMANDS[command].epilog or "").replace("\\\n", " ")
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("  atlaskit ")]
+
+
+@pytest.mark.parametrize("command", sorted(NEED_EXAMPLES))
+def test_every_command_has_examples_that_are_valid(command: str) -> None:
+    found = examples(command)
+    assert found and all(words[0] == command for words in found)
+    for words in found:
+        assert _parser().parse_args(joined_words(words)).run
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_argument_is_described(command: str) -> None:
+    for action in COMMANDS[command]._actions:
+        if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
+            continue
+        assert action.help and len(action.help) > 8, action
+        is_switch = action.nargs == 0
+        has_value = action.default not in (None, [], "", argparse.SUPPRESS) and not is_switch
+        assert not has_value or "default" in action.help, f"{action.option_strings} does not tell its default"
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_is_printed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([*command.split(), "--help"])
+    assert left.value.code == 0 and f"usage: atlaskit {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [(words, words[2] if words[0] == "view" else words[3]) for name in ("view", "frame") for words in examples(name)],
+    ids=str,
+)
+def test_examples_without_a_model_are_run(film: World, in_tmp: Path, words: list[str], written: str) -> None:
+    shutil.copy(film.video.path, "match.mp4")  # type: ignore[attr-defined]
+    assert main(words) == 0
+    assert min(Image.open(written).size) >= 180
+
+
+def test_examples_of_the_cache_are_run(film: World, in_tmp: Path) -> None:
+    shutil.copy(film.video.path, "match.mp4")  # type: ignore[attr-defined]
+    with loopback() as server:
+        asking = ["ask", "match.mp4", "Who wins?", "--cell", "32", "--calls", "4", "--model", server.url, "loop"]
+        assert main([*asking, "--save", "result.json"]) == 0
+    for words in examples("cache"):
+        assert main(words) == 0, words
+    assert Path("run.zip").is_file()
+
+
+def test_the_example_of_evaluate_is_run(in_tmp: Path) -> None:
+    (words,) = [words for words in examples("evaluate") if "--oracle" in words]
+    assert main([*words, "--set", "cell", "32"]) == 0
+    assert Path("rows.csv").is_file()
+
+
+@pytest.mark.parametrize(("typed", "seconds"), [("1:02:03", 3723.0), ("65", 65.0), ("1m5s", 65.0)])
+def test_times_are_typed_as_people_do(typed: str, seconds: float) -> None:
+    options = _parser().parse_args(["ask", "film.mp4", "What?", "--seconds", typed])
+    assert options.seconds == seconds

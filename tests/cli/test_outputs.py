@@ -1,0 +1,156 @@
+"""What a command writes is checked before anything is opened or paid, and written whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import commands
+
+from atlaskit.__main__ import main
+from atlaskit.caching import files
+from atlaskit.caching.files import check_writable, write_whole
+from atlaskit.cli.outputs import Output
+
+COMMANDS = {
+    "ask": ["ask", "film.mp4", "What?"],
+    "view": ["view", "film.mp4"],
+    "frame": ["frame", "film.mp4", "1"],
+    "transcribe": ["transcribe", "film.mp4", "http://127.0.0.1:9/v1", "tones"],
+    "evaluate": ["evaluate", "atlasworld", "--oracle", "0"],
+    "cache export": ["cache", "export"],
+    "experiments": ["experiments", "--model", "oracle"],
+    "run": ["run", "book.ipynb"],
+}
+"""A command line without its outputs, for each command that writes."""
+
+
+def outputs() -> list[tuple[str, Output]]:
+    return [(name, each) for name, parser in commands().items() for each in parser.get_default("outputs") or ()]
+
+
+def arguments(command: str, output: Output, path: str) -> list[str]:
+    named = [path] if not output.option.startswith("-") else [output.option, path]
+    needed = ["--out", "rows.csv"] if command == "evaluate" and output.option != "--out" else []
+    return [*COMMANDS[command], *named, *needed]
+
+
+@pytest.fixture
+def nothing_runs(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail the test if a video, a cache, a model or a notebook is opened."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise AssertionError("something was opened before the outputs were checked")
+
+    for name in (
+        *("ask.open_video", "ask.Cache", "ask.as_model", "ask.served_model", "ask.ask"),
+        *("view.open_video", "view.Cache", "transcribe.open_video", "transcribe.Cache", "transcribe.transcribe"),
+        *("evaluate.Cache", "evaluate.evaluate", "evaluate.atlasworld", "cache.Cache", "cache.export"),
+        *("experiments.run_all", "experiments.run_notebook"),
+    ):
+        monkeypatch.setattr(f"atlaskit.cli.{name}", fail)
+    (in_tmp / "file").write_text("")
+    for folder in ("folder", *(f"folder{suffix}" for suffix in SUFFIXES)):
+        (in_tmp / folder).mkdir()
+
+
+SUFFIXES = sorted({suffix for _, output in outputs() for suffix in output.suffixes})
+
+
+def test_every_command_that_writes_is_tested() -> None:
+    assert {command for command, _ in outputs()} == COMMANDS.keys()
+
+
+@pytest.mark.parametrize(("command", "output"), outputs(), ids=lambda each: getattr(each, "option", each))
+def test_a_wrong_output_is_told_before_anything_is_opened(
+    nothing_runs: None, capsys: pytest.CaptureFixture[str], command: str, output: Output
+) -> None:
+    if output.suffixes:
+        suffix = output.suffixes[0]
+        wrong = {
+            "out.wrong": f"{output.option} must end in {suffix}",
+            f"folder{suffix}": "is a folder: name a file in it",
+            f"file/out{suffix}": "cannot be written: there is no folder",
+            f"/proc/none/out{suffix}": "cannot be written: ",
+            f"{'x' * 300}{suffix}": "cannot be written: File name too long",
+        }
+        if not output.makes_folder:
+            wrong[f"nowhere/out{suffix}"] = "cannot be written: there is no such folder"
+    else:
+        wrong = {
+            "file": "is a file: name a folder",
+            "file/inner": "there is no folder",
+            "/proc/none": "cannot be written",
+        }
+    for path, sentence in wrong.items():
+        assert main(arguments(command, output, path)) == 2, path
+        told = capsys.readouterr().err
+        assert sentence in told and told.count("\n") == 1 and told.startswith("atlaskit: "), (path, told)
+    assert not list(Path().glob(".atlaskit-*"))
+
+
+@pytest.mark.parametrize(("command", "output"), outputs(), ids=lambda each: getattr(each, "option", each))
+def test_a_good_output_lets_the_command_begin(nothing_runs: None, command: str, output: Output) -> None:
+    """The doubles of the test above do fail once a command begins."""
+    Path("film.mp4").touch()
+    Path("book.ipynb").touch()
+    (Path("cache") / "entries").mkdir(parents=True)
+    (Path("cache") / "entries" / "cache.db").touch()
+    good = f"folder/out{output.suffixes[0]}" if output.suffixes else "new/folder"
+    with pytest.raises(AssertionError, match="something was opened"):
+        main(arguments(command, output, good))
+
+
+def test_the_video_itself_is_no_output(nothing_runs: None, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("film.mp4").write_bytes(b"film")
+    Path("link.mp4").symlink_to("film.mp4")
+    assert main(["ask", "film.mp4", "What?", "--movie", "link.mp4"]) == 2
+    assert "--movie link.mp4 is the video itself" in capsys.readouterr().err
+    assert Path("film.mp4").read_bytes() == b"film"
+
+
+def test_a_read_only_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text("old")
+    monkeypatch.setattr(files.os, "access", lambda path, mode: not (Path(path) == kept and mode == os.W_OK))
+    for attempt in (check_writable, lambda path: write_whole(path, "new")):
+        with pytest.raises(PermissionError, match="it is read-only"):
+            attempt(kept)
+    assert kept.read_text() == "old" and [path.name for path in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, link = tmp_path / "result.json", tmp_path / "link.json"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_whole(link, "new – text")
+    assert link.is_symlink() and file.read_bytes() == "new – text".encode()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", full)
+        with pytest.raises(OSError, match="No space left"):
+            write_whole(file, "newer")
+    assert file.read_text() == "new – text" and len(list(tmp_path.iterdir())) == 2
+    old_mask = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "fresh", b"1")
+    finally:
+        os.umask(old_mask)
+    assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == 0o640, "as any new file"
+
+
+def test_a_device_is_written_as_it_is(in_tmp: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe.json")
+    reader = os.open("pipe.json", os.O_RDONLY | os.O_NONBLOCK)
+    check_writable(Path("pipe.json"))
+    write_whole("pipe.json", "piped")
+    assert os.read(reader, 99) == b"piped" and stat.S_ISFIFO(Path("pipe.json").stat().st_mode)
+    os.close(reader)
