@@ -1,13 +1,16 @@
 // The page of the run table: rows to sort and filter, and below them the run of the opened row.
 const PAGE_ROWS = 50; // shown at once, and added by "show more rows"
 
-// Compares numbers by size and text by the alphabet; missing values are last in both directions.
+const ALPHABET = new Intl.Collator("en", { numeric: true });
+
+// Compares numbers by size and text by the alphabet, numbers before text; missing values are last in
+// both directions. A number and a text are never compared by their characters: 0.25 < 0.3, yet as
+// text it is after it, and the order would have circles.
 function compare(one, other, direction) {
-  const isMissing = (value) => value === null || value === "";
+  const isMissing = (value) => value === null || value === "", isText = (value) => typeof value === "string";
   if (isMissing(one) || isMissing(other)) return isMissing(one) - isMissing(other);
-  const order = typeof one === "string" || typeof other === "string"
-    ? String(one).localeCompare(String(other), "en", { numeric: true }) : one - other;
-  return direction * order;
+  if (isText(one) !== isText(other)) return direction * (isText(one) - isText(other));
+  return direction * (isText(one) ? ALPHABET.compare(one, other) : one - other);
 }
 
 function valueText(value) {
@@ -130,10 +133,10 @@ class Table {
     const label = isOpen ? "close" : "open";
     const open = make(label, "open", `${label} the run of row ${index}`, () => this.open(isOpen ? [] : [index]));
     const comparison = `compare the run of row ${this.opened[0]} with that of row ${index}`;
-    const compare = this.isComparable(index)
+    const second = this.isComparable(index)
       ? make("compare", "compare", comparison, () => this.open([this.opened[0], index])) : null;
     return element("tr", { "aria-current": isOpen ? "true" : null },
-      element("th", { scope: "row" }, open, compare), ...this.rows[index].map((value) => this.value(value)));
+      element("th", { scope: "row" }, open, second), ...this.rows[index].map((value) => this.value(value)));
   }
 
   value(value) {
