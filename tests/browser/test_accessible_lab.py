@@ -1,4 +1,4 @@
-"""Widgets and displays in a real JupyterLab: axe finds nothing grave, light and dark, wide and narrow."""
+"""Widgets and displays in a real JupyterLab: axe, light and dark, wide and narrow; keys alone."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def theme(page: Page, name: str) -> None:
 
 
 def resize(page: Page, size: str) -> None:
-    """Give the window a size, without JupyterLab's side bar, which would take most of a narrow one."""
+    """Give the window a size, without the side bar, which would take most of a narrow one."""
     page.set_viewport_size({"width": SIZES[size]["width"], "height": 2400})  # so that pictures show all
     page.evaluate(
         """async () => {
@@ -164,7 +164,7 @@ def walk_through(page: Page, root: Locator) -> None:
         raise AssertionError("Tab does not lead out of the widget")
     left_out = [control for stop, control in enumerate(controls) if stop not in visited]
     assert not left_out, f"Tab does not reach {left_out}"
-    # From outside, Shift+Tab belongs to JupyterLab: in the editor of the next cell it asks for help.
+    # From outside, Shift+Tab belongs to JupyterLab: in the editor of a cell it asks for help.
     root.evaluate("(root, stop) => root.querySelector(`[data-stop='${stop}']`).focus()", visited[-1])
     page.keyboard.press("Shift+Tab")
     assert root.evaluate(FOCUSED)[0] == visited[-2], "Shift+Tab leads back"
@@ -216,7 +216,7 @@ def test_the_viewer_works_by_keyboard_alone(window: Page, notebooks: Notebooks, 
     expect(heading).to_have_text(re.compile(f"^Step {link.get_attribute('data-step')} "))
     keys.type("abddx")
     assert len(book.cells()) == 3, "JupyterLab's shortcuts for cells work only outside of the widget"
-    book.command("notebook:enter-command-mode")
+    book.page.locator(".jp-NotebookPanel .jp-InputPrompt").first.click()
     keys.press("b")
     assert len(book.cells()) == 4, "and outside they do"
 

@@ -33,7 +33,7 @@ def result(world: World, shared_cache: Cache) -> Result:
 
 @pytest.fixture(scope="module")
 def index(world: World, shared_cache: Cache, result: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results page of a notebook that made figures and a table, of one that failed and of others."""
+    """The results page of a notebook with figures and a table, one that failed, and another."""
     out = tmp_path_factory.mktemp("figures")
     cases = world.cases(drawn=True)[:4]
     given: dict[str, Any] = {"cache": shared_cache, "progress": False, "cell": 48, "k": 4, "budget": Budget(calls=8)}
@@ -82,6 +82,22 @@ def check(page: Page, path: Path) -> None:
     assert not found, report(found)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
     assert not overflowing(page, "body")
+
+
+BAD = """<!doctype html><html lang="en"><title>bad</title><main><h1>Bad</h1><input>
+<p style="color:#ccc;background:#fff">pale</p><div id="wide" style="width:2000px">wide</div>
+<div style="overflow-x:auto"><div style="width:2000px">scrolls</div></div></main></html>"""
+
+
+def test_the_checks_find_what_they_look_for(opened: Callable[..., Page], tmp_path: Path) -> None:
+    (tmp_path / "bad.html").write_text(BAD)
+    page = opened(tmp_path / "bad.html", "light", "narrow")
+    assert {each.rule for each in violations(page)} == {"color-contrast", "label"}
+    assert {each.rule for each in violations(page, "p")} == {"color-contrast"}
+    (found,) = overflowing(page, "main")
+    assert 'id="wide"' in found
+    with pytest.raises(AssertionError, match=r"no element is \.nothing"):
+        violations(page, ".nothing")
 
 
 STATES = [(scheme, size) for scheme in ("light", "dark") for size in SIZES]

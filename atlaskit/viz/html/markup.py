@@ -99,7 +99,7 @@ def fact_table(rows: Iterable[tuple[str, object]]) -> Html:
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """Return a table with a header, and a caption; the first cell of each row is the row's header."""
+    """Return a table with a header; the first cell of each row is the row's header."""
     header = "".join(tag("th", column, scope="col", style=_LEFT) for column in columns)
     body = "".join(_row(row) for row in rows)
     made = _table(caption, f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody>")
