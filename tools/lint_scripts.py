@@ -45,7 +45,7 @@ class Finding:
 def page_scripts() -> dict[str, str]:
     """Return the script of each page, by the name of the page."""
     widgets = {"explorer": False, "viewer": True, "runtable": True}
-    scripts = {name: bridge.script(name, has_panes=has_panes) for name, has_panes in widgets.items()}
+    scripts = {name: bridge.page(name, has_panes=has_panes)[0] for name, has_panes in widgets.items()}
     return {"walk": assets.script(*assets.PAGE), **scripts}
 
 

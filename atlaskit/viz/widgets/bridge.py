@@ -60,21 +60,22 @@ def _widget_class(name: str, has_panes: bool) -> Any:
             "The interactive widgets need anywidget; install it with pip install 'atlaskit[notebook]'."
         ) from error
 
-    style = assets.style(*(("walk",) if has_panes else ()))
-    style += "".join(_text(f"{part}.css") for part in _parts(name, has_panes))
+    script, style = page(name, has_panes=has_panes)
     # anywidget identifies a style by the class name, so two pages must not share one.
-    return type(name.capitalize(), (AnyWidget,), {"_esm": script(name, has_panes=has_panes), "_css": style})
+    return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
 
 
-def script(name: str, *, has_panes: bool = False) -> str:
-    """Return the module of a page, joined from its files; arguments as in `connect`."""
-    shared = assets.script(*(assets.PANES if has_panes else ("dom",)))
-    return shared + "".join(_text(f"{part}.js") for part in _parts(name, has_panes))
+def page(name: str, *, has_panes: bool = False) -> tuple[str, str]:
+    """Return the script and the style of a page.
 
-
-def _parts(name: str, has_panes: bool) -> tuple[str, ...]:
-    """Return the names of the files of this folder that make a page, in order."""
-    return ("page", "channel", name) if has_panes else ("page", name)
+    Args:
+        name: The name of the page.
+        has_panes: Whether it shows the steps of runs.
+    """
+    parts = ("page", "channel", name) if has_panes else ("page", name)
+    script = assets.script(*(assets.PANES if has_panes else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
+    style = assets.style(*(("walk",) if has_panes else ())) + "".join(_text(f"{part}.css") for part in parts)
+    return script, style
 
 
 def show(static: str, make_widget: Callable[[], Any], text: str) -> None:
