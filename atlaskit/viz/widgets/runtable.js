@@ -133,10 +133,10 @@ class Table {
     const label = isOpen ? "close" : "open";
     const open = make(label, "open", `${label} the run of row ${index}`, () => this.open(isOpen ? [] : [index]));
     const comparison = `compare the run of row ${this.opened[0]} with that of row ${index}`;
-    const second = this.isComparable(index)
+    const compare = this.isComparable(index)
       ? make("compare", "compare", comparison, () => this.open([this.opened[0], index])) : null;
     return element("tr", { "aria-current": isOpen ? "true" : null },
-      element("th", { scope: "row" }, open, second), ...this.rows[index].map((value) => this.value(value)));
+      element("th", { scope: "row" }, open, compare), ...this.rows[index].map((value) => this.value(value)));
   }
 
   value(value) {

@@ -8,18 +8,22 @@ import pytest
 from playwright.sync_api import Page
 from support.scripts import PageScripts
 
-PANES = [f"walk/script/{name}.js" for name in ("dom", "filters", "details", "tree", "pane", "beside")]
+from atlaskit.viz.walk import assets
+
+PANES = [f"walk/script/{name}.js" for name in assets.PANES]
 
 
 def step(who: str, round_: int | None = None, **given: Any) -> dict[str, Any]:
     told: dict[str, Any] = {"who": who, "round": round_, "what": "", "does": "", "saw": [], "asked": "", "said": []}
-    return {**told, "memory": [], "touches": [], "path": None, "cost": "", **given}
+    told |= {"memory": [], "touches": [], "path": None, "cost": "", "verb": "", "marks": [], "change": {}, "spans": []}
+    return {**told, "time": [0, 1], **given}
 
 
 ONE = [step("Master", 1), step("Worker 1", 1), step("Worker 1", 1), step("Worker 2", 1), step("Master", 2)]
 OTHER = [step("Master", 1), step("Worker 2", 1), step("Worker 1", 1), step("Master", 2)]
 OPEN = """([one, other]) => {
-  const run = (steps) => ({ count: steps.length, regions: [], evidence: [], notes: [], answer: "", title: "run" });
+  const none = { regions: [], evidence: [], notes: [], settings: [], moments: [], found: [], answer: "", truth: "" };
+  const run = (steps) => ({ ...none, count: steps.length, title: "run", clock: "", k: 0, duration_s: 60 });
   const source = { picture: () => "", look: () => {} };
   globalThis.both = new SideBySide([run(one), run(other)], [source, source]);
   document.body.append(both.box);
@@ -57,7 +61,7 @@ def test_moving_one_run_moves_the_other_unless_they_are_independent(page: Page) 
 
 def test_two_steps_differ_in_what_a_reader_sees(page: Page) -> None:
     plain = step("Worker 1", 1, saw=[[0, "grid", None]], said=[["thought", "a", None]])
-    differ = "([one, other]) => differences(one, other)"
+    differ = "([one, other]) => differences(one, other, COMPARED)"
     assert page.evaluate(differ, [plain, {**plain, "cost": "12 tokens", "saw": [[7, "grid", None]]}]) == []
     changed = {"the images": {"saw": []}, "the action": {"does": "Zoom"}, "the details": {"said": []}}
     for name, change in {**changed, "the memory": {"memory": [["M+ added", "[A]", 3]]}}.items():

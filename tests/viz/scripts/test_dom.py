@@ -62,6 +62,7 @@ STEP = st.fixed_dictionaries(
         "who": st.sampled_from(["Master", "Worker 1", "Worker 10"]),
         "does": st.sampled_from(["Expand", "Zoom"]),
         "touches": st.lists(st.sampled_from(["[A]", "[B]", "finds evidence"]), unique=True),
+        "verb": st.just("acts"),
     }
 )
 FILTER = """([steps, chosen]) => {
