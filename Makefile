@@ -43,9 +43,10 @@ test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with ti
 	@$(BIN)/python -c "from atlaskit.models.serving.install import interpreter; interpreter()"
 	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8 $(SPREAD)
 
-lint: $(VENV)/test ## Check style, types, imports between packages, and that notebooks are stripped
+lint: $(VENV)/test ## Check style, types, page scripts, imports between packages, and that notebooks are stripped
 	@$(TIMED) "style"     $(BIN)/ruff check .
 	@$(TIMED) "format"    $(BIN)/ruff format --check .
+	@$(TIMED) "scripts"   $(BIN)/python tools/lint_scripts.py
 	@$(TIMED) "types"     $(BIN)/mypy
 	@$(TIMED) "imports"   $(BIN)/lint-imports
 	@$(TIMED) "types of nano/learn" $(BIN)/mypy --config-file tools/mypy-learn.ini

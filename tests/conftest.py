@@ -13,6 +13,7 @@ from support.jupyter import browser, lab, notebooks, tab
 from support.loopback import Loop, loopback
 from support.model_doubles import Babbler, Flaky
 from support.paths import TESTS
+from support.scripts import page_scripts
 from support.stand_ins import MASTER_AND_WORKER, run
 
 from atlaskit.agents.budget import Budget
@@ -21,7 +22,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.result import Result
 
-__all__ = ["browser", "lab", "notebooks", "tab"]
+__all__ = ["browser", "lab", "notebooks", "page_scripts", "tab"]
 
 settings.register_profile(
     "atlaskit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -107,10 +107,10 @@ def _section(out: Path, run: NotebookRun) -> str:
     figures = [path for path in files if path.suffix == ".png"]
     figures.sort(key=lambda path: order.index(path.stem) if path.stem in order else len(order))
     given = ", ".join(f"{name} = {value!r}" for name, value in run.parameters.items() if name not in PATHS)
-    told = "".join(f"<dt>{name}</dt><dd>{_text(value)}</dd>" for name, value in _facts(run, tables))
-    facts = f"<dl>{told}<dt>Files</dt><dd>{_links(files)}</dd></dl>"
+    told = {name: _text(value) for name, value in _facts(run, tables)} | {"Files": _links(files)}
+    facts = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in told.items() if value)
     parts = [
-        f'<h2 id="{_text(run.name)}">{_text(run.title)}</h2>{facts}',
+        f'<h2 id="{_text(run.name)}">{_text(run.title)}</h2><dl>{facts}</dl>',
         f'<p class="failed">{_text(run.failure)}</p>' if run.failure else "",
         *(_figure(path, run.captions.get(path.stem, "")) for path in figures),
         *(table_html(path) for path in tables),

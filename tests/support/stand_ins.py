@@ -43,7 +43,7 @@ ALL_HOSTILE = " | ".join(HOSTILE)
 MASTER_AND_WORKER = ("step", "probe", "review", "decision")
 FORTY_CALLS: dict[str, Any] = {"workers": 3, "steps": 5, "budget": Budget(calls=40)}
 TAGS = {"div", "p", "span", "strong", "bdi", "wbr", "table", "caption", "thead", "tbody", "tr", "th", "td", "img"}
-ATTRIBUTES = {"style", "scope", "src", "alt", "width"}
+ATTRIBUTES = {"style", "scope", "src", "alt", "width", "role", "aria-label", "tabindex"}
 VOID = {"img", "wbr"}
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 

@@ -276,3 +276,17 @@ def test_notebooks_get_html_and_text_and_displays_import_neither_ipython_nor_mat
         "assert set(data) == {'text/plain', 'text/html'}, data\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env={"PATH": "", "HOME": str(tmp_path)})
+
+
+def test_a_table_scrolls_by_keys_and_its_words_stay_whole() -> None:
+    made = markup.table("Agents", ("agent", "calls", "what"), [("a", 1_234, "x" * 50), ("b", 2, "short")])
+    assert made.startswith('<div style="overflow-x:auto" role="group" aria-label="Agents" tabindex="0"><table')
+    assert made.count("white-space:nowrap") == 2, "numbers break nowhere"
+    assert "anywhere" not in made and made.count("min-width") == 1, "one column of long text"
+    hostile = markup.table(ALL_HOSTILE, ("agent",), [("a",)])
+    assert not re.search(r"<(?!/?(div|table|caption|thead|tbody|tr|th|td|span|wbr)\b)", hostile)
+
+
+def test_a_timeline_is_legible_in_a_narrow_page() -> None:
+    made = memory.timeline_image([timeline.Lane("a", [(0, 1)])], 10, "A lane.")
+    assert 'tabindex="0"' in made and f"min-width:{timeline.LEGIBLE_PX}px" in made and 'alt="A lane."' in made

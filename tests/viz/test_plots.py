@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 from dataclasses import replace
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
+from PIL import Image
 from support.figures import assert_legible
 from support.model_doubles import ATTACK, Babbler, Spiteful
 from support.stand_ins import FORTY_CALLS, Flat, ScriptedAttackVideo, run
@@ -119,6 +121,22 @@ def test_labels_that_would_overlap_are_merged(result: Result) -> None:
     assert groups == [(sorted(e.timestamp_s for e in result.evidence), groups[0][1])]
     assert sorted(groups[0][1].split()) == sorted(result.evidence.labels)
     assert len(runs._merge_close_labels(labels, min_gap_s=0.0)) == len(result.evidence)
+
+
+def test_a_figure_is_dark_ink_on_opaque_paper_whatever_the_style_of_the_notebook(
+    result: Result, tmp_path: Path
+) -> None:
+    with plt.style.context(["dark_background", {"savefig.transparent": True}]):
+        ax = plots.path(result)
+        png, svg = plots.save(ax, tmp_path, "path")
+        shown = io.BytesIO()
+        ax.figure.savefig(shown, transparent=False, facecolor=ax.figure.get_facecolor())  # as notebooks do
+    for source in (png, shown):
+        picture = Image.open(source).convert("RGBA")
+        assert picture.getpixel((0, 0)) == (255,) * 4 and picture.getextrema()[3] == (255, 255)
+    inks = {text.get_color() for text in (*ax.get_xticklabels(), ax.xaxis.label, ax.title)}
+    assert inks <= {"black", "#000000", "k", plots.style.INK, plots.style.MUTED}, inks
+    assert "fill: #ffffff" in svg.read_text()
 
 
 def test_any_question_is_a_valid_title(result: Result, tmp_path: Path) -> None:

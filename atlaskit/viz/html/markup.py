@@ -29,7 +29,11 @@ _LONG_WORD = re.compile(r"(\S{40})(?=\S)")
 _WHITESPACE = re.compile(r"\s+")
 _TEX = re.compile(r"[$\\]")
 """Begins a formula: notebooks render `$5 or $10` as one, unless each sign has its own element."""
-_LEFT, _RIGHT = (f"text-align:{side};vertical-align:top;padding:2px 8px" for side in ("left", "right"))
+# A word breaks only where it is longer than its column may be; a number never does.
+_LEFT = "text-align:left;vertical-align:top;padding:2px 8px;overflow-wrap:break-word"
+_RIGHT = "text-align:right;vertical-align:top;padding:2px 8px;white-space:nowrap"
+_LONG_CHARS, _LONG = 40, f"{_LEFT};min-width:14em"
+"""A longer text keeps its column from shrinking to one word in a narrow page."""
 _ROW = "border-top:1px solid rgba(128,128,128,0.3)"
 
 
@@ -65,7 +69,13 @@ def paragraph(*inside: object) -> Html:
 
 def card(*parts: str) -> Html:
     """Return the display of one object: its parts, one below the other, without empty ones."""
-    return tag("div", *(each for each in parts if each), style="max-width:60em;overflow-x:auto")
+    return tag("div", *(each for each in parts if each), style="max-width:60em")
+
+
+def scrollable(label: str, *inside: object) -> Html:
+    """Return what may be wider than the page; the arrow keys scroll it once it has the focus."""
+    focusable = {"role": "group", "aria-label": label, "tabindex": 0}
+    return tag("div", *inside, style="overflow-x:auto", **focusable)
 
 
 def guarded(what: str, make: Callable[[], str]) -> Html:
@@ -85,14 +95,15 @@ def guarded(what: str, make: Callable[[], str]) -> Html:
 
 def fact_table(rows: Iterable[tuple[str, object]]) -> Html:
     """Return a table of names and values, without a header."""
-    return _table("", "".join(_row([name, value], aligns_numbers=False) for name, value in rows))
+    return _table("", "".join(_row([name, value], is_fact=True) for name, value in rows))
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
     """Return a table with a header; the first cell of each row is the row's header."""
     header = "".join(tag("th", column, scope="col", style=_LEFT) for column in columns)
     body = "".join(_row(row) for row in rows)
-    return _table(caption, f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody>")
+    made = _table(caption, f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody>")
+    return scrollable(caption or ", ".join(columns), made)
 
 
 def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
@@ -100,12 +111,16 @@ def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
     return guarded("The image", lambda: image(shrink_jpeg(read(), max_width_px), "jpeg", alt, max_width_px))
 
 
-def image(data: bytes, form: str, alt: str, max_width_px: int) -> Html:
-    """Return an `<img>` with its data embedded; `form` is a media subtype, such as png."""
+def image(data: bytes, form: str, alt: str, max_width_px: int, min_width_px: int = 0) -> Html:
+    """Return an `<img>` with its data embedded; `form` is a media subtype, such as png.
+
+    An image with a `min_width_px` is wider than a narrow page, and needs `scrollable` around it.
+    """
     width = min(max_width_px, Image.open(io.BytesIO(data)).width)
     source = f"data:image/{form};base64,{base64.b64encode(data).decode()}"
     alt_text = escape(plain_text(alt, 1_000))
-    return Html(f'<img src="{source}" alt="{alt_text}" width="{width}" style="max-width:100%;height:auto">')
+    style = f"max-width:100%;height:auto{f';min-width:{min_width_px}px' if min_width_px else ''}"
+    return Html(f'<img src="{source}" alt="{alt_text}" width="{width}" style="{style}">')
 
 
 def plain_text(value: object, max_chars: int) -> str:
@@ -143,12 +158,17 @@ def shrink_jpeg(jpeg: bytes, max_width_px: int, max_bytes: int = MAX_IMAGE_BYTES
         size = (max(1, small.width * 3 // 4), max(1, small.height * 3 // 4))
 
 
-def _row(cells: Sequence[object], aligns_numbers: bool = True) -> Html:
+def _row(cells: Sequence[object], is_fact: bool = False) -> Html:
     first, *others = cells
-    data = [
-        tag("td", cell, style=_RIGHT if aligns_numbers and type(cell) in (int, float) else _LEFT) for cell in others
-    ]
+    data = [tag("td", cell, style=_LEFT if is_fact else _style(cell)) for cell in others]
     return tag("tr", tag("th", first, scope="row", style=_LEFT), *data, style=_ROW)
+
+
+def _style(cell: object) -> str:
+    """Return the style of a cell of a table that can be scrolled."""
+    if type(cell) in (int, float):
+        return _RIGHT
+    return _LONG if len(str(cell)) > _LONG_CHARS else _LEFT
 
 
 def _table(caption: str, inside: str) -> Html:

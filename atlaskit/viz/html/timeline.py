@@ -20,6 +20,8 @@ from atlaskit.viz.palette import INK, TICK_LINE
 
 WIDTH_PX = 720
 """Width at which the image is shown; it is drawn at twice that, for dense screens."""
+LEGIBLE_PX = 600
+"""Least width at which its text, 11 pixels at full width, can be read."""
 MAX_TICKS = 8
 _SCALE, _NAME_PX, _LANE_PX, _MARGIN_PX, _FONT_PX = 2, 92, 20, 12, 11
 _TICK_STEPS_S = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 36_000, 86_400)

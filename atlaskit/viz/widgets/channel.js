@@ -19,7 +19,7 @@ class Channel {
   close() {
     this.model.off("msg:custom", this.onMessage);
     this.model.off("comm_live_update", this.onLost);
-    for (const name of [...this.held.keys()]) this.drop(name);
+    for (const name of this.held.keys()) this.drop(name);
   }
 
   open(run) {
@@ -47,7 +47,7 @@ class Channel {
     const missing = wanted.filter(([run, number]) => !this.held.get(nameOf(run, number))?.address);
     if (missing.length) this.model.send({ want: "pictures", wanted: missing });
     const needed = new Set(wanted.map(([run, number]) => nameOf(run, number)));
-    for (const name of [...this.held.keys()]) {
+    for (const name of this.held.keys()) {
       if (this.held.size <= MAX_HELD) break;
       if (!needed.has(name)) this.drop(name);
     }

@@ -6,13 +6,16 @@ const WIDTHS = { question: "wide", choices: "wide", truth: "words", answer: "wor
 // The chosen columns by the columns of the table, so that a cell that runs again keeps them.
 const chosenColumns = (globalThis.atlaskitChosenColumns ??= new Map());
 
-// Compares numbers by size and text by the alphabet; missing values are last in both directions.
+const ALPHABET = new Intl.Collator("en", { numeric: true });
+
+// Compares numbers by size and text by the alphabet, numbers before text; missing values are last in
+// both directions. A number and a text are never compared by their characters: 0.25 < 0.3, yet as
+// text it is after it, and the order would have circles.
 function compare(one, other, direction) {
-  const isMissing = (value) => value === null || value === "";
+  const isMissing = (value) => value === null || value === "", isText = (value) => typeof value === "string";
   if (isMissing(one) || isMissing(other)) return isMissing(one) - isMissing(other);
-  const order = typeof one === "string" || typeof other === "string"
-    ? String(one).localeCompare(String(other), "en", { numeric: true }) : one - other;
-  return direction * order;
+  if (isText(one) !== isText(other)) return direction * (isText(one) - isText(other));
+  return direction * (isText(one) ? ALPHABET.compare(one, other) : one - other);
 }
 
 function valueText(value) {

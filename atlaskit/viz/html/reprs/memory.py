@@ -18,6 +18,7 @@ from atlaskit.viz.html.markup import (
     image,
     jpeg_image,
     paragraph,
+    scrollable,
     table,
     untrusted,
 )
@@ -114,4 +115,5 @@ def no_evidence(why: str = "") -> Html:
 
 def timeline_image(lanes: Sequence[Lane], duration_s: float, alt: str) -> Html:
     """Return lanes over the duration of a video, in seconds, as an image."""
-    return image(timeline.draw_png(lanes, duration_s), "png", alt, timeline.WIDTH_PX)
+    png = timeline.draw_png(lanes, duration_s)
+    return scrollable("Timeline", image(png, "png", alt, timeline.WIDTH_PX, timeline.LEGIBLE_PX))

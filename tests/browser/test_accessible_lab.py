@@ -1,0 +1,260 @@
+"""Widgets and displays in a real JupyterLab: axe, light and dark, wide and narrow; keys alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from support.axe import SIZES, overflowing, violations
+from support.jupyter import SIZE, TIMEOUT_S, Book, Notebooks, Tab
+
+from atlaskit.benchmarks.atlasworld import World
+
+pytestmark = pytest.mark.browser
+
+SETUP = """
+import atlaskit as ak
+from IPython.display import display
+world = ak.benchmarks.atlasworld(5, 600, questions=16, size=(320, 180), directory={world!r})
+cache, video = ak.Cache({folder!r} + "/cache"), world.drawn
+question = next(each for each in world.questions if each.category == "COUNT")
+few = dict(cache=cache, k=4, cell=96, budget=ak.Budget(calls=24))
+result, other = (ak.ask(video, question, vlm=ak.Oracle(world, miss=miss), **few) for miss in (0.2, 0.5))
+cases, each = world.cases(drawn=True)[:3], dict(cache=cache, progress=False, traces={folder!r} + "/traces")
+rows = [ak.evaluate(cases, method, vlm=ak.Oracle, cell=48, k=4, budget=ak.Budget(calls=12), **each)
+        if method == "video-rlm" else ak.evaluate(cases, method, vlm=ak.Oracle, **each)
+        for method in ("video-rlm", "uniform")]
+import pandas as pd
+rows = pd.concat(rows, ignore_index=True)
+"""
+DISPLAYS = """
+atlas = ak.Atlas(video, k=4, cell=96, cache=cache)
+observation = atlas.reset()
+for shown in (video, observation.view, observation, result.sheet, result.dead_zones, result, other.trace, cache):
+    display(shown)
+"""
+LIVE = """
+class Stopping(ak.Oracle):
+    calls = 0
+    def complete(self, request, **options):
+        self.calls += 1
+        if self.calls > 9: raise KeyboardInterrupt
+        return super().complete(request, **options)
+try: ak.ask(video, question, vlm=Stopping(world), show=True, workers=2, k=4, cell=48, cache=ak.Cache(None))
+except KeyboardInterrupt: pass
+"""
+FIGURES = """
+import matplotlib.pyplot as plt
+ak.plots.path(result); plt.show()
+"""
+PARTS = {
+    "explorer": "ak.widgets.GridExplorer(video, result=result, cache=cache)",
+    "viewer": "ak.widgets.TraceViewer(result)",
+    "two": "ak.widgets.TraceViewer(result, other)",
+    "table": "ak.widgets.RunTable(rows, cache=cache)",
+    "displays": DISPLAYS,
+    "live": LIVE,
+    "figures": FIGURES,
+}
+"""Code of the cells after the first one, by a name."""
+NOT_OURS = {("figures", "image-alt")}
+"""JupyterLab gives the images of matplotlib no text, and has no place for one."""
+
+
+@pytest.fixture
+def window(tab: Tab) -> Iterator[Page]:
+    """The page of JupyterLab, which gets its size and theme back."""
+    yield tab.page
+    tab.page.set_viewport_size(SIZE)  # type: ignore[arg-type]
+    theme(tab.page, "JupyterLab Light")
+
+
+def theme(page: Page, name: str) -> None:
+    """Change the theme, and wait until the page has its colours."""
+    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
+    expect(page.locator("body")).to_have_attribute("data-jp-theme-name", name, timeout=TIMEOUT_S * 1000)
+    page.wait_for_function(
+        "(light) => getComputedStyle(document.body).getPropertyValue('--jp-layout-color0').trim() !== '' &&"
+        " document.body.dataset.jpThemeLight === light",
+        arg=str("Light" in name).lower(),
+    )
+
+
+def resize(page: Page, size: str) -> None:
+    """Give the window a size, without the side bar, which would take most of a narrow one."""
+    page.set_viewport_size({"width": SIZES[size]["width"], "height": 2400})  # so that pictures show all
+    page.evaluate(
+        """async () => {
+          const { commands, shell } = window.jupyterapp;
+          if (!shell.leftCollapsed) await commands.execute("application:toggle-left-area");
+        }"""
+    )
+
+
+def ready(book: Book) -> dict[str, Locator]:
+    """Return the outputs by name, once the widgets show their content."""
+    parts = {name: book.output(cell) for cell, name in enumerate(PARTS, start=1)}
+    parts["explorer"].locator(".explorer img").first.wait_for()
+    for name, panes in (("viewer", 1), ("two", 2)):
+        expect(parts[name].locator(".heading")).to_have_count(panes)
+        parts[name].locator(".heading").first.wait_for()
+    table = parts["table"]
+    table.get_by_role("button", name="open the run of row 0", exact=True).click()
+    table.locator(".heading").first.wait_for()
+    table.get_by_role("button", name="tokens", exact=True).click()
+    return parts
+
+
+def test_nothing_in_jupyterlab_bars_anyone(window: Page, notebooks: Notebooks, world: World, tmp_path: Path) -> None:
+    setup = SETUP.format(world=str(world.directory), folder=str(tmp_path))
+    book = notebooks(setup, *PARTS.values())
+    parts = ready(book)
+    faults = list[str]()
+    for size in SIZES:
+        resize(window, size)
+        for scheme in ("Light", "Dark"):
+            theme(window, f"JupyterLab {scheme}")
+            for number, (name, part) in enumerate(parts.items(), start=1):
+                part.scroll_into_view_if_needed()
+                part.screenshot(path=tmp_path / f"{name}-{size}-{scheme}.png".lower(), animations="disabled")
+                place = f".jp-NotebookPanel .jp-Cell:nth-child({number + 1} of .jp-Cell) .jp-Cell-outputArea"
+                found = [each for each in violations(window, place) if (name, each.rule) not in NOT_OURS]
+                faults += [f"{name} {size} {scheme} {each}" for each in found]
+                for inner in ("", " .atlaskit-walk", " .explorer"):  # JupyterLab's own boxes scroll
+                    faults += [f"{name} {size} sticks out: {each}" for each in overflowing(window, place + inner)]
+    assert not faults, "\n".join(faults)
+
+
+CONTROLS = """(root) => {
+  const all = root.querySelectorAll("button, select, input, textarea, summary, a[href], [tabindex='0']");
+  const stops = [root, ...all].filter((each) => each.tabIndex >= 0 && !each.disabled && each.checkVisibility());
+  stops.forEach((each, index) => { each.dataset.stop = index; });
+  return stops.map((each) => `${each.tagName} ${each.getAttribute("aria-label") ?? each.textContent}`.slice(0, 60));
+}"""
+FOCUSED = """(root) => {
+  const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
+  if (!root.contains(at)) return null;
+  const isMarked = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1;
+  const isSeen = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  return [Number(at.dataset.stop ?? -1), isMarked, isSeen, at.outerHTML.slice(0, 120)];
+}"""
+
+
+def walk_through(page: Page, root: Locator) -> None:
+    """Press Tab from the start of a widget to its end, and check that each control is on the way.
+
+    Raises:
+        AssertionError: A control is left out, the focus cannot be seen, or Tab does not lead out.
+    """
+    controls = root.evaluate(CONTROLS)
+    root.evaluate("(root) => { root.tabIndex = Math.max(0, root.tabIndex); root.focus({ focusVisible: true }); }")
+    visited = [0]
+    for _ in range(len(controls) + 5):
+        page.keyboard.press("Tab")
+        focused = root.evaluate(FOCUSED)
+        if focused is None:
+            break
+        stop, is_marked, is_seen, html = focused
+        assert is_marked, f"the focus cannot be seen on {html}"
+        assert is_seen, f"the focus is outside the window on {html}"
+        visited.append(stop)
+    else:
+        raise AssertionError("Tab does not lead out of the widget")
+    left_out = [control for stop, control in enumerate(controls) if stop not in visited]
+    assert not left_out, f"Tab does not reach {left_out}"
+    # From outside, Shift+Tab belongs to JupyterLab: in the editor of a cell it asks for help.
+    root.evaluate("(root, stop) => root.querySelector(`[data-stop='${stop}']`).focus()", visited[-1])
+    page.keyboard.press("Shift+Tab")
+    assert root.evaluate(FOCUSED)[0] == visited[-2], "Shift+Tab leads back"
+
+
+def tab_to(page: Page, root: Locator, control: Locator) -> None:
+    """Press Tab, from the start of a widget, until a control has the focus."""
+    root.evaluate("(root) => root.focus()")
+    for _ in range(200):
+        if control.evaluate("(control) => control === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {control}")
+
+
+def test_the_viewer_works_by_keyboard_alone(window: Page, notebooks: Notebooks, world: World, tmp_path: Path) -> None:
+    book = notebooks(SETUP.format(world=str(world.directory), folder=str(tmp_path)), PARTS["viewer"], PARTS["two"])
+    keys, walker = window.keyboard, book.output(1).locator("section.atlaskit-walk").first
+    heading = walker.locator(".heading")
+    expect(heading).to_have_text(re.compile("^Step 0 "))
+    walk_through(window, walker)
+    both = book.output(2).locator("section.atlaskit-walk").first
+    expect(both.locator(".heading")).to_have_count(2)
+    walk_through(window, both)
+
+    tab_to(window, walker, walker.locator(".next"))
+    keys.press("Enter")
+    expect(heading).to_have_text(re.compile("^Step 1 "))
+    keys.press("Space")
+    expect(heading).to_have_text(re.compile("^Step 2 "))
+    tab_to(window, walker, walker.get_by_role("slider").first)
+    keys.press("ArrowRight")
+    expect(heading).to_have_text(re.compile("^Step 3 "))
+    choice = walker.get_by_role("group", name="Filters").locator("select").first
+    tab_to(window, walker, choice)
+    keys.press("ArrowDown")
+    assert choice.input_value() != "", "an arrow changes the filter and not the step"
+    keys.press("Home")
+    regions = walker.locator("summary").first
+    tab_to(window, walker, regions)
+    was_open = regions.evaluate("(summary) => summary.parentElement.open")
+    keys.press("Enter")
+    assert regions.evaluate("(summary) => summary.parentElement.open") is not was_open
+    keys.press("Space")
+    assert regions.evaluate("(summary) => summary.parentElement.open") is was_open
+    link = walker.locator(".evidence .link").last
+    tab_to(window, walker, link)
+    keys.press("Enter")
+    expect(heading).to_have_text(re.compile(f"^Step {link.get_attribute('data-step')} "))
+    keys.type("abddx")
+    assert len(book.cells()) == 3, "JupyterLab's shortcuts for cells work only outside of the widget"
+    book.page.locator(".jp-NotebookPanel .jp-InputPrompt").first.click()
+    keys.press("b")
+    assert len(book.cells()) == 4, "and outside they do"
+
+
+def test_the_run_table_works_by_keyboard_alone(
+    window: Page, notebooks: Notebooks, world: World, tmp_path: Path
+) -> None:
+    book = notebooks(SETUP.format(world=str(world.directory), folder=str(tmp_path)), PARTS["table"])
+    keys, table = window.keyboard, book.output(1).locator(".runtable")
+    lines = table.locator("tbody tr")
+    expect(lines).to_have_count(6)
+    walk_through(window, table)
+    tab_to(window, table, table.get_by_role("searchbox"))
+    keys.type("no row has these words")
+    expect(lines).to_have_count(0)
+    keys.press("Control+a")
+    keys.press("Delete")
+    expect(lines).to_have_count(6)
+    method = table.get_by_role("combobox", name="method")
+    tab_to(window, table, method)
+    keys.press("ArrowDown")
+    expect(lines).to_have_count(3)
+    keys.press("Home")
+    expect(lines).to_have_count(6)
+    tab_to(window, table, table.get_by_role("button", name="tokens", exact=True))
+    keys.press("Enter")
+    expect(table.get_by_role("columnheader", name="tokens")).to_have_attribute("aria-sort", "ascending")
+    tab_to(window, table, lines.nth(1).get_by_role("button").first)
+    keys.press("Enter")
+    run = book.output(1).locator(".opened .atlaskit-walk")
+    expect(run.locator(".heading")).to_have_count(1)
+    expect(run).to_be_focused()
+    keys.press("ArrowRight")
+    expect(run.locator(".heading")).to_have_text(re.compile("^Step 1 "))
+    walk_through(window, table)
+    tab_to(window, table, table.get_by_role("button", name=re.compile("^close")))
+    keys.press("Enter")
+    expect(run).to_have_count(0)
+    keys.type("abdd")
+    assert len(book.cells()) == 2

@@ -1,0 +1,75 @@
+"""axe-core, which checks pages for what bars people: names, roles, contrast, order, focus.
+
+    assert violations(page, ".atlaskit-walk") == []
+
+A finding of impact "serious" or "critical" fails a test; `GRAVE` are these two. The lighter ones
+are advice, and many of them speak of a whole page, of which a widget is a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Page
+
+GRAVE = ("serious", "critical")
+SIZES = {"wide": {"width": 1100, "height": 900}, "narrow": {"width": 400, "height": 800}}
+"""The windows in which pages are checked."""
+RUN = """async (include) => {
+  const { violations } = await axe.run(include.length ? { include } : document, { resultTypes: ["violations"] });
+  return violations.flatMap(({ id, impact, help, nodes }) => nodes.map((node) => ({
+    id, impact, help, html: node.html.slice(0, 300), target: node.target.join(" "),
+    why: [...node.any, ...node.all, ...node.none].map(({ message }) => message).join("; "),
+  })));
+}"""
+OVERFLOW = """(selector) => [...document.querySelectorAll(selector)].flatMap((root) => {
+  const right = Math.min(root.getBoundingClientRect().right, document.documentElement.clientWidth);
+  const scrolls = (node) => node && node !== root.parentElement &&
+    (!["visible"].includes(getComputedStyle(node).overflowX) || scrolls(node.parentElement));
+  return [...root.querySelectorAll("*")].filter((node) => {
+    const box = node.getBoundingClientRect();
+    return box.width > 0 && box.right > right + 1 && !scrolls(node);
+  }).map((node) => node.outerHTML.slice(0, 160));
+})"""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One element that breaks a rule of axe."""
+
+    impact: str
+    rule: str
+    element: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.impact} {self.rule}: {self.element}\n    {self.why}"
+
+
+def violations(page: Page, *within: str, impacts: Iterable[str] = GRAVE) -> list[Violation]:
+    """Return what axe finds in a page, or only in the elements that match selectors.
+
+    Raises:
+        AssertionError: A selector matches nothing, so nothing would be checked.
+    """
+    for selector in within:
+        assert page.locator(selector).count(), f"no element is {selector}"
+    if not page.evaluate("() => Boolean(window.axe)"):
+        page.evaluate(AXE_SCRIPT)
+    found: list[dict[str, Any]] = page.evaluate(RUN, list(within))
+    made = [Violation(each["impact"], each["id"], f"{each['target']} {each['html']}", each["why"]) for each in found]
+    return [each for each in made if each.impact in tuple(impacts)]
+
+
+def overflowing(page: Page, selector: str) -> list[str]:
+    """Return the elements that stick out of their part of the page to the right, as HTML."""
+    found: list[str] = page.evaluate(OVERFLOW, selector)
+    return found
+
+
+def report(found: Iterable[Violation]) -> str:
+    """Return violations as the text of a failed test."""
+    return "\n" + "\n".join(str(each) for each in found)

@@ -1,0 +1,98 @@
+"""The page's cache of images, and the order of what it requests from the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+from support.scripts import PageScripts
+
+CHANNEL = ("walk/script/dom.js", "widgets/channel.js")
+OPEN = """() => {
+  globalThis.told = [];
+  const note = (name) => (message) => told.push([name, message]);
+  globalThis.channel = new Channel(model, {
+    onHead: note("head"), onSteps: note("steps"), onTrouble: note("trouble"), onStopped: note("stopped") });
+  globalThis.source = channel.source(0);
+  globalThis.revoked = [];
+  URL.revokeObjectURL = (address) => revoked.push(address);
+  globalThis.arrive = (picture, run = 0) =>
+    model.receive({ is: "picture", run, picture }, [new Uint8Array([255, 216])]);
+}"""
+
+
+@pytest.fixture
+def page(page_scripts: PageScripts) -> Page:
+    page = page_scripts(*CHANNEL)
+    page.evaluate(OPEN)
+    return page
+
+
+def requested(page: Page) -> list[list[list[int]]]:
+    """Return the images of each request so far, and forget them."""
+    sent: list[Any] = page.evaluate("() => new Promise((done) => setTimeout(() => done(model.sent.splice(0))))")
+    return [message["wanted"] for message in sent]
+
+
+def test_looks_of_one_moment_are_one_request_with_the_shown_images_first(page: Page) -> None:
+    page.evaluate("() => { source.look([5], [6]); source.look([1, 2], [3]); channel.source(1).look([7], []); }")
+    assert requested(page) == [[[0, 1], [0, 2], [1, 7], [0, 3]]], "only the last look of each run counts"
+
+
+def test_an_image_that_is_held_is_not_requested_again(page: Page) -> None:
+    page.evaluate("() => { source.look([1], [2]); arrive(1); }")
+    assert requested(page) == [[[0, 2]]], "an image that arrives before the request is not in it"
+    page.evaluate("() => source.look([1], [])")
+    assert requested(page) == []
+    assert page.evaluate("() => source.picture(1)").startswith("blob:")
+
+
+def test_a_picture_is_a_promise_until_it_arrives(page: Page) -> None:
+    page.evaluate("() => { globalThis.promised = source.picture(4); globalThis.again = source.picture(4); arrive(4); }")
+    first, second, now = page.evaluate("() => Promise.all([promised, again, source.picture(4)])")
+    assert first == second == now and first.startswith("blob:")
+    page.evaluate("() => arrive(4)")
+    assert page.evaluate("() => source.picture(4)") == first, "a second copy of an image replaces nothing"
+
+
+def test_a_missing_image_tells_its_reason_and_is_requested_again(page: Page) -> None:
+    page.evaluate("() => { globalThis.promised = source.picture(4).catch((why) => `no: ${why}`); }")
+    page.evaluate("() => model.receive({ is: 'missing', run: 0, picture: 4, words: 'The file is gone.' })")
+    assert page.evaluate("() => promised") == "no: The file is gone."
+    page.evaluate("() => source.look([4], [])")
+    assert requested(page) == [[[0, 4]]]
+
+
+def test_only_the_images_shown_last_are_held_and_none_that_is_needed_is_dropped(page: Page) -> None:
+    count = page.evaluate("() => MAX_HELD") + 40
+    page.evaluate(
+        """(count) => {
+          for (let number = 0; number < count; number += 1) { arrive(number); source.picture(number); }
+          source.picture(0); // shown last
+          source.look([1], [2]); // the oldest of all, but needed
+        }""",
+        count,
+    )
+    assert requested(page) == []
+    held = page.evaluate("() => [...channel.held.keys()]")
+    assert len(held) == page.evaluate("() => MAX_HELD") and {"0/0", "0/1", "0/2"} <= set(held)
+    assert held[-2] == f"0/{count - 1}" and page.evaluate("() => revoked.length") == count - len(held)
+    page.evaluate("() => channel.close()")
+    assert page.evaluate("() => [channel.held.size, revoked.length]") == [0, count]
+    page.evaluate("() => arrive(3)")
+    assert page.evaluate("() => channel.held.size") == 0, "a closed channel receives nothing"
+
+
+def test_messages_reach_their_handlers_and_others_are_ignored(page: Page) -> None:
+    page.evaluate(
+        """() => {
+          channel.open(3);
+          for (const is of ["head", "steps", "trouble", "nonsense"]) model.receive({ is, run: 3 });
+          model.lose();
+        }"""
+    )
+    assert page.evaluate("() => model.sent") == [{"want": "run", "run": 3}]
+    told = page.evaluate("() => told")
+    assert [name for name, _ in told] == ["head", "steps", "trouble", "stopped"]
+    assert "run this cell again" in told[-1][1]

@@ -1,0 +1,104 @@
+"""Lint the JavaScript of the pages with oxlint: `python tools/lint_scripts.py`.
+
+The files are joined to one script for each page, and each uses names of those before it. Linted by
+itself, a file seems to use undefined names. So the joined scripts are linted, and the findings are
+told with the file and line that they come from: a name that no file of a page defines is found, as
+are one that two files define and a function that no page uses.
+
+It exits with 1 if there are findings.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from atlaskit.viz.walk import assets
+from atlaskit.viz.widgets import bridge
+
+ROOT = Path(__file__).parents[1]
+OXLINT = Path(sys.executable).with_name("oxlint")
+CONFIG = ROOT / "tools" / "oxlint.json"
+UNUSED = "eslint(no-unused-vars)"
+"""A rule that a name breaks only if it is unused on every page that has its file."""
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """What is wrong at a line of a file; the file is relative to the root of the repository."""
+
+    file: str
+    line: int
+    rule: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.words} [{self.rule}]"
+
+
+def page_scripts() -> dict[str, str]:
+    """Return the script of each page, by the name of the page."""
+    widgets = {"explorer": True, "viewer": True, "runtable": True}
+    scripts = {name: bridge.page(name, has_panes=has_panes)[0] for name, has_panes in widgets.items()}
+    return {"walk": assets.script(*assets.PAGE), **scripts}
+
+
+def script_files() -> dict[str, str]:
+    """Return the text of each JavaScript file of atlaskit, by its path."""
+    files = sorted((ROOT / "atlaskit").rglob("*.js"))
+    return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def lint(scripts: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
+    """Return what oxlint finds in scripts that are joined from files, in order.
+
+    Args:
+        scripts: The joined scripts, by the name of their page.
+        files: The texts that they are joined from, by path.
+    """
+    first_lines = {
+        page: {path: script[: script.index(text)].count("\n") for path, text in files.items() if text in script}
+        for page, script in scripts.items()
+    }
+    pages_of = {path: sum(path in found for found in first_lines.values()) for path in files}
+    counts = dict[Finding, int]()
+    for page, diagnostic in _diagnostics(scripts):
+        finding = _finding(diagnostic, page, first_lines[page])
+        counts[finding] = counts.get(finding, 0) + 1
+    return sorted(
+        finding for finding, count in counts.items() if finding.rule != UNUSED or count >= pages_of[finding.file]
+    )
+
+
+def _diagnostics(scripts: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the name of the page and oxlint's record of each of its findings."""
+    with tempfile.TemporaryDirectory() as folder:
+        for page, script in scripts.items():
+            (Path(folder) / f"{page}.mjs").write_text(script, encoding="utf-8")
+        command = [str(OXLINT), "--config", str(CONFIG), "--format=json", "."]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    try:
+        report = json.loads(done.stdout)
+    except ValueError:
+        raise SystemExit(f"oxlint failed: {done.stdout}{done.stderr}") from None
+    return [(Path(each["filename"]).stem, each) for each in report["diagnostics"]]
+
+
+def _finding(diagnostic: Mapping[str, Any], page: str, first_lines: Mapping[str, int]) -> Finding:
+    """Return a finding in the joined script of a page as one in the file it comes from."""
+    line = diagnostic["labels"][0]["span"]["line"]
+    rule, words = diagnostic.get("code", "syntax"), diagnostic["message"]
+    path = max((path for path, first in first_lines.items() if first < line), key=first_lines.__getitem__, default="")
+    return Finding(path or page, line - first_lines.get(path, 0), rule, words)
+
+
+if __name__ == "__main__":
+    found = lint(page_scripts(), script_files())
+    print(*found, sep="\n", end="\n" if found else "")
+    sys.exit(bool(found))
