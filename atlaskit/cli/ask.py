@@ -125,6 +125,13 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         help=f"spend fewer tokens on the same sight: {', '.join(MEASURES)}, or {ALL} (default none)",
     )
     add_scouts_option(parser)
+    parser.add_argument(
+        "--within",
+        nargs=2,
+        type=seconds_of,
+        metavar=("START", "END"),
+        help="search a part of the video: --within 1:00:00 1:10:00 (default: the whole video)",
+    )
 
 
 def _add_budget_options(parser: argparse.ArgumentParser) -> None:
@@ -201,6 +208,7 @@ def _ask(options: argparse.Namespace) -> int:
         cell=options.cell,
         fit=options.fit,
         sampling=options.sampling,
+        within=options.within,
         schedule=options.schedule,
         second_look=options.second_look,
         votes=options.votes,

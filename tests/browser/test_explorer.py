@@ -251,7 +251,7 @@ def test_the_clipboard_may_be_closed(notebooks: Notebooks, setup: str) -> None:
     explorer = explorer_in(book)
     book.page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
     explorer.get_by_role("button", name="copy time").click()
-    field = explorer.get_by_label("time to copy")
+    field = explorer.get_by_label("text to copy")
     expect(field).to_be_focused()
     assert book.page.evaluate("() => document.getSelection().toString() || document.activeElement.value") == "0:04.687"
     book.page.evaluate("() => { delete navigator.clipboard.writeText; }")

@@ -41,8 +41,8 @@ def test_words_are_gone_through_by_keys_and_are_only_text(notebooks: Notebooks) 
     keys.type("onerror")
     count = explorer.locator(".search .count")
     expect(count).to_have_text("16 lines")
+    expect(explorer.locator(".hits mark").first).to_have_text("onerror")  # "o" alone is in as many lines
     assert "<img src=x onerror=" in explorer.locator(".hits button").first.inner_text()
-    assert explorer.locator(".hits mark").first.inner_text() == "onerror"
     expect(explorer.get_by_role("gridcell").nth(2)).to_have_attribute("aria-label", re.compile("1 line with the words"))
     keys.press("Escape")
     expect(explorer.get_by_role("gridcell").nth(2)).to_be_focused()

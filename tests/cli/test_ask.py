@@ -88,6 +88,15 @@ def test_the_shape_of_cells_is_an_option(film: World, in_tmp: Path) -> None:
             assert json.loads(Path("result.json").read_text())["settings"]["fit"] == fit
 
 
+def test_a_part_of_the_video_is_an_option(film: World, in_tmp: Path) -> None:
+    with loopback() as server:
+        asking = ["ask", str(film_path(film)), "What?", *CHOICES, "--cell", "32", "--calls", "4"]
+        assert main([*asking, "--model", server.url, "loop", "--within", "0:02", "8s", "--save", "result.json"]) == 0
+    result = json.loads(Path("result.json").read_text())
+    assert result["settings"]["within"] == [2.0, 8.0]
+    assert all(2 <= item["timestamp_s"] < 8 for item in result["evidence"])
+
+
 def test_measures_of_thrift_are_options(film: World, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with loopback() as server:
         asking = ["ask", str(film_path(film)), "What?", *CHOICES, "--cell", "32", "--calls", "4"]
@@ -204,6 +213,8 @@ def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
         (["ask", "FILM", "What?", *CHOICES, "--workers", "0"], "workers is a whole number, at least 1"),
         (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "positive whole number"),
         (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
+        (["ask", "FILM", "What?", *CHOICES, "--within", "9", "1:30:00"], "within must be an interval of the video"),
+        (["ask", "FILM", "What?", *CHOICES, "--within", "1:75", "9"], "'1:75' is not a time: write 65"),
         (["ask", "FILM", "What?", *CHOICES, "--movie", "run.avi"], "--movie must end in .mp4 or .gif"),
         (["frame", "FILM", "-1", "f.png"], "is not a time: write 65"),
         (["frame", "FILM", "120", "f.png"], "runs from 0"),

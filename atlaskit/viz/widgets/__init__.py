@@ -11,11 +11,11 @@ from a network, and insert all text of videos, subtitles and models as text, nev
 """
 
 from atlaskit.viz.widgets.explorer import GridExplorer
-from atlaskit.viz.widgets.explorer.ask_panel import attach
+from atlaskit.viz.widgets.explorer.ask_panel import attach as attach  # for `import atlaskit`, not for users
 from atlaskit.viz.widgets.runtable import RunTable
 from atlaskit.viz.widgets.viewer import TraceViewer
 
-__all__ = ["GridExplorer", "RunTable", "TraceViewer", "attach"]
+__all__ = ["GridExplorer", "RunTable", "TraceViewer"]
 
 
 def __dir__() -> list[str]:

@@ -111,7 +111,7 @@ class Table {
   makeColumns() {
     const { columns, shown, pinned } = this.about;
     this.key = JSON.stringify([columns, shown]);
-    this.boxes = columns.map((name) => {
+    this.boxes = columns.map(() => {
       const box = element("input", { type: "checkbox" });
       box.addEventListener("change", () => this.choose(columns.filter((_, column) => this.boxes[column].checked)));
       return box;

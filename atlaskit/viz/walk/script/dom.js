@@ -28,6 +28,14 @@ function offer(select, value, label) {
   if (![...select.options].some((option) => option.value === value)) select.append(element("option", { value }, label));
 }
 
+// Seconds as a clock shows them, cut to a tenth: 1:26.3 or 1:02:03.5.
+function clockText(seconds) {
+  const tenths = Math.floor(seconds * 10 + 1e-6);
+  const [hours, minutes] = [Math.floor(tenths / 36000), Math.floor(tenths / 600) % 60];
+  const rest = `${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
 // Whether a key event belongs to another control, or is a shortcut of the browser.
 const isTaken = (event) =>
   event.altKey || event.ctrlKey || event.metaKey || event.shiftKey ||

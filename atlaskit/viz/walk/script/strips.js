@@ -17,12 +17,6 @@ function bar(from, to, top, height) {
   return `M${from.toFixed(1)} ${top}H${Math.max(to, from + 1.5).toFixed(1)}V${top + height}H${from.toFixed(1)}Z`;
 }
 
-function clockText(seconds) {
-  const whole = Math.floor(seconds), two = (number) => String(number).padStart(2, "0");
-  const hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60;
-  return hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
-}
-
 // A drawing with the names of its lanes beside it, and what its ends mean below.
 function strip(names, drawing, height, ends) {
   const labels = names.map((name) => element("span", {}, name));

@@ -6,14 +6,6 @@ function cssPercent(share) {
   return `${(100 * share).toFixed(3)}%`;
 }
 
-// Seconds as a clock shows them, cut to a tenth: 1:26.3 or 1:02:03.5.
-function clockText(seconds) {
-  const tenths = Math.floor(seconds * 10 + 1e-6);
-  const [hours, minutes] = [Math.floor(tenths / 36000), Math.floor(tenths / 600) % 60];
-  const rest = `${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
-  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
-}
-
 // A mark on the ruler; `from` and `to` are shares of the video.
 function rulerMark([from, to], name) {
   const made = element("span", { class: name });
