@@ -10,6 +10,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from atlaskit import __version__
 from atlaskit.cli.ask import add_ask_command
@@ -51,8 +52,16 @@ def _print_warning(message: Warning | str, *where: object, **more: object) -> No
     print(f"atlaskit: {message}", file=sys.stderr)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, as those of the commands are."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong with the arguments, and exit with status 2."""
+        self.exit(2, f"atlaskit: {message.rstrip('.')}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="atlaskit", description="Ask a vision-language model about long videos by searching contact sheets."
     )
     parser.add_argument("--version", action="version", version=f"atlaskit {__version__}")

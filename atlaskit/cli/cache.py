@@ -46,6 +46,16 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     verify_parser = actions.add_parser("verify", help="read every entry and drop damaged ones")
     verify_parser.set_defaults(run=_verify)
 
+    import_parser = actions.add_parser("import", help="check recordings and merge them into the cache")
+    import_parser.set_defaults(run=_import)
+    import_parser.add_argument("recordings", type=Path, nargs="+", help="recordings (.zip files)")
+
+    add_cache_option(cache_parser)
+    for parser in (stats_parser, verify_parser, _add_prune(actions), _add_export(actions), import_parser):
+        add_cache_option(parser, default=argparse.SUPPRESS)  # --cache may stand before the action too
+
+
+def _add_prune(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
     prune_parser = actions.add_parser(
         "prune",
         help="remove entries of older versions, or images, oldest first",
@@ -66,7 +76,10 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     prune_parser.add_argument(
         "--to", type=float, metavar="MB", help="remove the oldest entries until at most this many megabytes remain"
     )
+    return prune_parser
 
+
+def _add_export(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
     export_parser = actions.add_parser("export", help="pack the entries that runs need into one recording")
     export_parser.set_defaults(run=_export)
     add_output(export_parser, "out", (".zip",), help="the recording to write, .zip")
@@ -86,14 +99,7 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
         help="pack what all runs made since this time need, such as 2026-11-25T18:00 (local time)",
     )
     export_parser.add_argument("--images", action="store_true", help="include images")
-
-    import_parser = actions.add_parser("import", help="check recordings and merge them into the cache")
-    import_parser.set_defaults(run=_import)
-    import_parser.add_argument("recordings", type=Path, nargs="+", help="recordings (.zip files)")
-
-    add_cache_option(cache_parser)
-    for parser in (stats_parser, verify_parser, prune_parser, export_parser, import_parser):
-        add_cache_option(parser, default=argparse.SUPPRESS)  # --cache may stand before the action too
+    return export_parser
 
 
 def add_cache_option(parser: argparse._ActionsContainer, default: Path | str | None = None) -> None:

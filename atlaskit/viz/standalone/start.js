@@ -24,7 +24,7 @@ class Model {
   }
 
   emit(name, ...values) {
-    for (const handler of [...this.handlers[name]]) handler(...values);
+    for (const handler of this.handlers[name]) handler(...values);
   }
 
   send(message) {
