@@ -61,9 +61,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="atlaskit", description="Ask a vision-language model about long videos by searching contact sheets."
+    return _with_commands(
+        _Parser(
+            prog="atlaskit", description="Ask a vision-language model about long videos by searching contact sheets."
+        )
     )
+
+
+def _with_commands(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"atlaskit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
 
