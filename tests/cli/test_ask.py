@@ -214,7 +214,10 @@ def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
         (["ask", "FILM", "What?", *CHOICES, "--calls", "0"], "positive whole number"),
         (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
         (["ask", "FILM", "What?", *CHOICES, "--within", "9", "1:30:00"], "within must be an interval of the video"),
-        (["ask", "FILM", "What?", *CHOICES, "--within", "1:75", "9"], "'1:75' is not a time: write 65, 65.5, 1:05, 1:02:03.5 or 1m5s; see atlaskit ask --help"),
+        (
+            ["ask", "FILM", "What?", *CHOICES, "--within", "1:75", "9"],
+            "'1:75' is not a time: write 65, 65.5, 1:05, 1:02:03.5 or 1m5s; see atlaskit ask --help",
+        ),
         (["ask", "FILM", "What?", *CHOICES, "--movie", "run.avi"], "--movie must end in .mp4 or .gif"),
         (["frame", "FILM", "-1", "f.png"], "is not a time: write 65"),
         (["frame", "FILM", "120", "f.png"], "runs from 0"),

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
+from support.parallel import in_a_thread
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
@@ -178,7 +179,7 @@ def test_only_the_page_itself_may_connect(explorer: Explorer, headers: dict[str,
         await explorer.connect(**{name: value.format(host=explorer.host) for name, value in headers.items()})
 
     with pytest.raises(HTTPClientError, match="403"):
-        asyncio.run(attempt())
+        in_a_thread(lambda: asyncio.run(attempt()))
 
 
 def test_each_tab_is_an_explorer_of_its_own(explorer: Explorer) -> None:
@@ -198,7 +199,7 @@ def test_each_tab_is_an_explorer_of_its_own(explorer: Explorer) -> None:
         await second.write_message(json.dumps({"want": "here"}))
         assert (await next_picture(second))[0]["place"]["path"] == []
 
-    asyncio.run(look())
+    in_a_thread(lambda: asyncio.run(look()))
 
 
 def test_only_this_machine_is_served(explorer: Explorer) -> None:
@@ -220,7 +221,7 @@ def test_ctrl_c_ends_it_cleanly(film_file: Path, in_tmp: Path) -> None:
             while await asyncio.wait_for(tab.read_message(), 60) is not None:
                 pass  # until the tab learns that the server has gone
 
-        asyncio.run(look_and_end())
+        in_a_thread(lambda: asyncio.run(look_and_end()))
         out, err = running.process.communicate(timeout=60)
     assert running.process.returncode == 0 and "The explorer has stopped." in out and err == ""
 
@@ -239,7 +240,7 @@ def test_a_run_is_marked_in_the_grids_that_the_model_saw(film: World, film_file:
                 await tab.write_message(json.dumps({"want": "here"}))
                 return (await next_picture(tab))[0]
 
-            shown.append(asyncio.run(look()))
+            shown.append(in_a_thread(lambda: asyncio.run(look())))
     atlas = atlas_of(result.trace, result.sheet.video, cache)
     assert shown[0] == shown[1] and shown[0]["size"] == list(atlas.reset().view.size)
     assert [label for _, label in shown[0]["ruler"]["found"]] == [item.label for item in result.evidence] != []
@@ -271,7 +272,8 @@ def test_a_mistake_is_one_sentence(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         known = {"FILM": str(film_file), "TAKEN": str(taken.getsockname()[1])}
-        assert main(["explore", *(known.get(word, word) for word in arguments), "--no-browser"]) == 2
+        words = ["explore", *(known.get(word, word) for word in arguments), "--no-browser"]
+        assert in_a_thread(lambda: main(words)) == 2
     told = capsys.readouterr().err
     assert sentence in told and told.count("\n") == 1
 
@@ -282,7 +284,7 @@ def test_without_tornado_it_says_what_to_install(
     for name in [name for name in sys.modules if name.split(".")[0] == "tornado" or "standalone.server" in name]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tornado.httpserver", None)
-    assert main(["explore", str(film_file)]) == 2
+    assert in_a_thread(lambda: main(["explore", str(film_file)])) == 2
     assert "install it with pip install 'atlaskit[notebook]'" in capsys.readouterr().err
 
 

@@ -18,3 +18,8 @@ def run_all(jobs: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
     pool.shutdown(wait=False, cancel_futures=True)
     assert not hanging, f"{len(hanging)} jobs hang, the first is number {min(map(futures.index, hanging))}"
     return [future.result() for future in futures]
+
+
+def in_a_thread(job: Callable[[], Any]) -> Any:
+    """Run a job that starts an event loop; the thread of a test has one once a browser is open."""
+    return run_all([job], 1)[0]

@@ -19,6 +19,7 @@ from mcp.types import CallToolResult, ImageContent, TextContent
 from PIL import Image
 from support.loopback import FaultPlan, loopback
 from support.media import frame_number, make_video
+from support.parallel import in_a_thread
 from support.paths import ROOT
 
 from atlaskit.__main__ import main
@@ -40,7 +41,7 @@ def talk(folder: Path, talking: Callable[[Client], Awaitable[None]], *arguments:
             async with Client(stdio_client(parameters)) as client:
                 await talking(client)
 
-    anyio.run(connected)
+    in_a_thread(lambda: anyio.run(connected))
 
 
 def text_of(result: CallToolResult) -> str:

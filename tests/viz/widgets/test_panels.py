@@ -258,7 +258,7 @@ def test_a_question_is_asked_and_its_evidence_is_marked(world: World, cache: Cac
     result = page.explorer.result
     assert result is not None and page.explorer.results == [result] and len(result.evidence)
     assert (state["phase"], state["run"], state["question"]) == ("answered", 0, asked.text)
-    assert state["words"] == f"Answer: {result.answer}."
+    assert state["words"] == f"Answer: {result.answer_in_words}."
     assert [item["label"] for item in state["evidence"]] == [*result.evidence.labels]
     assert [item["time_s"] for item in state["evidence"]] == [item.timestamp_s for item in result.evidence]
     assert page.explorer.marks.evidence == result.evidence and page.explorer.marks.dead_zones == result.dead_zones
@@ -290,11 +290,11 @@ def test_a_given_result_is_shown_with_the_truth(world: World, shared_cache: Cach
     result = ak.ask(world.drawn, asked, vlm=Oracle(world), cache=shared_cache, cell=48)
     page = FakePage(GridExplorer(world.drawn, result=result, cache=shared_cache))
     state = page.request("here")
-    assert state["phase"] == "answered" and state["words"] == f"Answer: {result.answer}, which is right."
+    assert state["phase"] == "answered" and state["words"] == f"Answer: {result.answer_in_words}, which is right."
     assert page.explorer.result is result
     wrong = replace(result, prediction=(result.prediction + 1) % len(asked.choices))  # type: ignore[operator]
     words = FakePage(GridExplorer(world.drawn, result=wrong, cache=shared_cache)).request("here")["words"]
-    assert words == f"Answer: {wrong.answer}, which is wrong. The truth is: {asked.in_words(asked.answer)}."  # type: ignore[arg-type]
+    assert words == f"Answer: {wrong.answer_in_words}, which is wrong (truth: {wrong.truth_in_words})."
 
 
 def test_without_a_model_nothing_is_asked(cache: Cache) -> None:

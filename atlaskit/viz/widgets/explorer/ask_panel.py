@@ -17,13 +17,14 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
 from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
+from atlaskit.models.stoppable import Stopped
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.html.phrases import counted, span_text
 from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets.channel import Channel
-from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun, Stopped
+from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
 from atlaskit.viz.widgets.explorer.drafts import Draft, variable_of
 
@@ -208,17 +209,12 @@ def attach(ask: Callable[..., Result]) -> None:
 
 def _answered(result: Result) -> dict[str, Any]:
     """Return the answer of a run in words, with the truth where it is known, and its evidence."""
-    question = result.question
     if result.answer is None:
         why = f" {result.failure}" if result.failure else ""
         words = f"The run has no answer; it stopped by {result.stop}.{why}"
     else:
-        truth = (
-            ""
-            if question.answer is None or result.is_right
-            else f" The truth is: {question.in_words(question.answer)}."
-        )
-        words = f"Answer: {result.answer}{verdict(result.is_right)}.{truth}"
+        told = verdict(result.is_right, result.truth_in_words, has_evidence=not result.without_evidence)
+        words = f"Answer: {result.answer_in_words}{told}."
     rests_on = f"Evidence: {result.without_evidence}." if result.without_evidence else ""
     used = result.total
     return {

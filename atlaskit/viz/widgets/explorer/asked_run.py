@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol
 
 from atlaskit.caching.cache import Cache
 from atlaskit.models.named import as_model
-from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
+from atlaskit.models.protocol import Model
+from atlaskit.models.stoppable import StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
@@ -34,32 +34,6 @@ class Ask(Protocol):
         **within: Any,
     ) -> Result:
         """Answer a question; `within=(start_s, end_s)` limits the search to an interval."""
-
-
-class Stopped(Exception):
-    """The person at the page has stopped the run."""
-
-
-@dataclass
-class StoppableModel(ModelWrapper):
-    """A model whose calls in flight end soon after `stop`, by the flag that a run gives them."""
-
-    flags: set[threading.Event] = field(default_factory=set)
-    is_stopped: bool = False
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Answer a request, unless `stop` was called."""
-        if (flag := control.get("cancel")) is not None:
-            self.flags.add(flag)
-        if self.is_stopped:  # after the flag is known, so that `stop` cannot miss it
-            raise Stopped
-        return self.model.complete(request, **control)
-
-    def stop(self) -> None:
-        """Cancel the calls in flight, and begin no more."""
-        self.is_stopped = True
-        for flag in [*self.flags]:
-            flag.set()
 
 
 class AskedRun:
