@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +33,8 @@ IN_FLIGHT = 16
 ARMS: dict[str, dict[str, Any]] = {
     "without": {},
     "salient": {"sampling": "salient"},
-    "words, probe": {"scouts": ("words",), "thrift": ("probe",)},
-    "words, probe, second look": {"scouts": ("words",), "thrift": ("probe",), "second_look": True},
-    "words, probe, stop_below=0.01": {"scouts": ("words",), "thrift": ("probe",), "stop_below": 0.01},
+    "salient, words, probe": {"sampling": "salient", "scouts": ("words",), "thrift": ("probe",)},
+    "all": {"sampling": "salient", "scouts": ("words",), "thrift": ("probe",), "stop_below": 0.01},
 }
 """The searches that are compared. nano is told no hints, and at temperature 0 it has no votes."""
 
@@ -62,17 +61,16 @@ def table(runs: dict[str, pd.DataFrame]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def main(page: Path | None = None, worlds: int = WORLDS, name: str = "development") -> int:
+def main(
+    page: Path | None = None, worlds: int = WORLDS, name: str = "development", arms: Sequence[str] = tuple(ARMS)
+) -> int:
     """Print the table, and write it to a page if one is given."""
     home = MEDIA / "nano"
     cache, chosen = ak.Cache(home / "replies"), seeds(name)[FIRST[name] : FIRST[name] + worlds]
     films = [ak.benchmarks.atlasworld(seed, HOURS_10, questions=QUESTIONS, directory=home) for seed in chosen]
     cases = [case for film in films for case in film.cases()]
     with ak.serve("nano", data_parallel="auto") as vlm:
-        runs = {
-            arm: ak.evaluate(cases, vlm=vlm, parallel=IN_FLIGHT, cache=cache, **options)
-            for arm, options in ARMS.items()
-        }
+        runs = {arm: ak.evaluate(cases, vlm=vlm, parallel=IN_FLIGHT, cache=cache, **ARMS[arm]) for arm in arms}
     publish({f"nano {name}": table(runs)}, page)
     return 0
 
@@ -80,5 +78,6 @@ def main(page: Path | None = None, worlds: int = WORLDS, name: str = "developmen
 if __name__ == "__main__":
     parser = page_and_worlds(__doc__, WORLDS)
     parser.add_argument("--seeds", choices=FIRST, default="development", help="range of the seeds")
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=[*ARMS], help="which searches, without first")
     arguments = parser.parse_args()
-    sys.exit(main(arguments.write, arguments.worlds, arguments.seeds))
+    sys.exit(main(arguments.write, arguments.worlds, arguments.seeds, arguments.arms))
