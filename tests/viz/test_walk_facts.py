@@ -22,7 +22,7 @@ from atlaskit.runs.events import DATA_CLASSES, ActionData, Event, StepData, data
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.findings import FindingSteps
-from atlaskit.viz.walk.marks import ACTED, TRUE, Mark
+from atlaskit.viz.walk.marks import ACTED, CITED, TRUE, Mark
 from atlaskit.viz.walk.phrasing import ACTION_VERBS, STOP_WORDS, action_text
 from atlaskit.viz.walk.pictures import pictures
 from atlaskit.viz.walk.regions import regions
@@ -87,7 +87,7 @@ def test_cited_and_right_frames_of_a_sheet_are_outlined(wrong: Result) -> None:
     (marks,) = found.marks[decision]
     right = [item for item in wrong.evidence if any(a <= item.timestamp_s < b for a, b in wrong.question.positions_s)]
     assert len([mark for mark in marks if mark[5] == TRUE]) == len(right) > 0
-    assert {mark[4] for mark in marks if mark[5] == ACTED} == {"cited"}
+    assert {mark[4] for mark in marks if mark[5] == CITED} == {"cited"}
     assert all(edge >= 0 and edge + side <= 1 for mark in marks for edge, side in (mark[0::2][:2], mark[1:4:2]))
 
 
@@ -181,7 +181,7 @@ def test_workers_stand_side_by_side(wrong: Result) -> None:
         ends: dict[tuple[int, int | None], float] = {}
         assigned = 0.0
         for event, (start, end) in zip(result.trace, times.times, strict=True):
-            assert 0 <= start <= end <= times.end
+            assert 0 <= start <= end <= times.end_of(len(result.trace))
             if event.kind == "assign":
                 assigned = end
             if event.worker is not None:
@@ -199,7 +199,7 @@ def test_workers_stand_side_by_side(wrong: Result) -> None:
     seconds = schedule(open_run(timed(wrong))).times
     total = sum(call.transit.wall_s for call in timed(wrong).calls)
     assert sum(end - start for start, end in seconds) == pytest.approx(total)
-    assert times.end < total, "parallel calls overlap"
+    assert times.end_of(len(wrong.trace)) < total, "parallel calls overlap"
     for other in (replace(timed(wrong), calls=wrong.calls[1:]), timed(wrong).trace):
         assert not schedule(open_run(other)).is_in_seconds, "unless all calls are known, steps stand in order"
 
