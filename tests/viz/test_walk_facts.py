@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,9 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import dead_cells
+from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.runs import replay
@@ -79,6 +82,46 @@ def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) 
                 assert np.abs(cropped(bare, mark) - cropped(whole, own)).mean() < 12, "it frames the cell's own frame"
                 outlined += 1
     assert outlined > 10
+
+
+def test_every_scored_cell_is_listed_and_framed(wrong: Result) -> None:
+    place, probe = next((place, event) for place, event in enumerate(wrong.trace) if event.kind == "probe")
+    for count, told in ((8, "7 (0.1)"), (14, "11 (0.1), and 2 more")):
+        scores = {str(cell): 0.1 for cell in range(count)}
+        event = Event("probe", probe.round, data={**(probe.data or {}), "scores": scores})
+        result = replace(wrong, trace=Trace((*wrong.trace.events[:place], event)))
+        framed = [mark[:2] for mark in pictures(open_run(result)).marks[place][0] if mark[5] == ACTED]
+        assert sorted(framed) == sorted((cell % 4 / 4, cell // 4 / 4) for cell in range(count))
+        summary = next(text for name, text, _ in list(steps(open_run(result)))[place]["said"] if name == "summary")
+        assert summary.startswith(f"scored {count} cells: 0 (0.1), ") and summary.endswith(told)
+
+
+def test_a_picture_that_is_older_than_its_step_says_what_it_does_not_show(wrong: Result, eventful: Result) -> None:
+    root, older = replay.atlas_of(wrong.trace, wrong.sheet.video, wrong.sheet.cache).root, 0
+    for run in (open_run(wrong), open_run(wrong.trace)):
+        for place, (event, step) in enumerate(zip(wrong.trace, steps(run), strict=True)):
+            if event.worker is not None or not (event.data or {}).get("view"):
+                assert step["older"] == ""
+                continue
+            late = dead_cells(root, replay.memory(wrong.trace, upto=place).dead_zones) - set(event["view"]["dead"])
+            assert bool(step["older"]) == bool(late), (place, late)
+            if late:
+                since = [at for at in range(place) if set(late) & ruled_out(wrong, at, root)]
+                assert (
+                    f"ruled out {'cell' if len(late) == 1 else 'cells'} {listed(sorted(late))}, which" in step["older"]
+                )
+                assert [int(number) for number in re.findall(r"\d+", step["older"].split(" ruled")[0])] == since
+                assert event["ahead"], "it was scored while workers explored"
+                older += 1
+    assert older > 2
+    odd = replace(eventful.trace.events[-2], kind="report")
+    assert all(step["older"] == "" for step in steps(open_run(Trace((odd, *wrong.trace.events[1:])))))
+
+
+def ruled_out(result: Result, place: int, root: Grid) -> set[int]:
+    """Return the cells of the root grid that an event rules out."""
+    before, after = (dead_cells(root, replay.memory(result.trace, upto=place + more).dead_zones) for more in (0, 1))
+    return set(after - before)
 
 
 def test_cited_and_right_frames_of_a_sheet_are_outlined(wrong: Result) -> None:

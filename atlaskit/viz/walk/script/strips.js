@@ -72,7 +72,7 @@ class RunStrip {
     const { isInSeconds } = this.run.clock, total = this.total.toLocaleString("en");
     // Without times the ends are steps that exist: parallel steps share a place, so places are not their numbers.
     const ends = isInSeconds ? ["0 s", "seconds of model calls, without the time between them", `${this.end.toFixed(1)} s`]
-      : ["step 0", "steps in their order, parallel ones side by side: no times are known", `step ${this.run.count - 1}`];
+      : ["step 0", "steps in order, parallel ones side by side (no times known)", `step ${this.run.count - 1}`];
     this.box.replaceChildren(...strip([...this.lanes, `${total} tokens`], drawing, height, ends));
     this.mark(this.now);
   }
