@@ -27,8 +27,8 @@ Change = tuple[int, DeadZones]
 def older_than(run: RunSource) -> dict[int, str]:
     """Return what pictures of the Master's do not show yet, in words, by the index of their event.
 
-    There is no entry for a picture that shows all that is ruled out by its step, nor for a worker's:
-    it shows a region of the worker's own.
+    A picture that shows all that is ruled out by its step has an empty text. A worker's has no
+    entry: it shows a region of the worker's own.
     """
     told, changes, before = dict[int, str](), list[Change](), DeadZones()
     try:

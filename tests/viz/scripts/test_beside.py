@@ -94,9 +94,17 @@ def test_the_fields_that_differ_are_told_with_both_texts_and_highlighted(page: P
     ("one", "other", "told"),
     [
         ("yes", "no", ["yes", "no"]),
-        ("dead cells (black): 1, 2, 3", "dead cells (black): 1, 2, 4", ["…3", "…4"]),
+        (
+            "depth 0; dead cells (black): 1",
+            "depth 0; dead cells (black): 7",
+            ["…dead cells (black): 1", "…dead cells (black): 7"],
+        ),
         ("a" * 90, "b", ["a" * 60 + "…", "b"]),
-        ("one two three four five", "one two three four five six", ["…five", "…five six"]),
+        (
+            "one two three four fives",
+            "one two three four five six",
+            ["…two three four fives", "…two three four five six"],
+        ),
     ],
 )
 def test_two_long_texts_are_cut_to_where_they_differ(page: Page, one: str, other: str, told: list[str]) -> None:

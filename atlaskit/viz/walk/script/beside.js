@@ -17,7 +17,7 @@ const COMPARED_IN_REGION = {
   "the details": COMPARED["the details"],
 };
 const MAX_FIELDS = 4; // fields whose texts are told
-const MAX_TEXT = 60, KEPT = 20; // characters of a text that is told, and of its beginning that is alike in both
+const MAX_TEXT = 60, KEPT = 20; // characters of a text that is told, and about as many of those alike before it
 
 function differences(one, other, compared) {
   return Object.keys(compared).filter((name) => fieldsOf(one, other, compared[name]).length);
@@ -36,11 +36,11 @@ function fieldsOf(one, other, [part, fields]) {
   return differing;
 }
 
-// Two texts, cut to where they begin to differ.
+// Two texts, cut to about where they begin to differ.
 function cutAlike(one, other) {
   let alike = 0;
   while (alike < Math.min(one.length, other.length) && one[alike] === other[alike]) alike += 1;
-  const from = alike > KEPT ? one.lastIndexOf(" ", alike - 1) + 1 : 0;
+  const from = alike > KEPT ? one.lastIndexOf(" ", alike - KEPT) + 1 : 0;
   return [one, other].map((text) => {
     const rest = text.slice(from, from + MAX_TEXT);
     return `${from ? "…" : ""}${rest}${from + MAX_TEXT < text.length ? "…" : ""}`;
