@@ -128,7 +128,9 @@ def test_the_missed_moment_leads_to_where_it_was_shown(exported: Page) -> None:
 
 def test_the_axis_of_the_run_leads_to_steps_by_mouse_and_keys(exported: Page, runs: tuple[Result, Result]) -> None:
     steps, axis = data_of(runs[0])["steps"], exported.get_by_role("slider", name="time of the run")
-    expect(axis).to_contain_text("steps in their order: no times are known")
+    ends = axis.locator(".ends span").all_inner_texts()
+    no_times = "steps in order, parallel ones side by side (no times known)"
+    assert ends == ["step 0", no_times, f"step {len(steps) - 1}"], "steps that exist, not places"
     total = sum(step["tokens"] for step in steps)
     lanes = axis.locator(".lanes span").all_inner_texts()
     assert lanes == ["Master", "Worker 0", "Worker 1", "Worker 2", f"{total:,} tokens"]
@@ -228,7 +230,15 @@ def test_two_runs_are_compared_by_region(page: Page, runs: tuple[Result, Result]
         seen.append(step_of(page, 0))
     assert seen == sorted(set(seen)) and len(seen) == 6
     status = page.locator(".beside > .controls .quiet")
-    assert re.search("differ in|did not visit", status.inner_text())
+    assert re.search("differ in|Run 2 did not visit", status.inner_text())
+    told = page.locator(".beside > .told")
+    assert f"{len(only[1])} region{'' if len(only[1]) == 1 else 's'} only in Run 2" in told.inner_text()
+    totals = [f"{sum(step['tokens'] for step in each['steps']):,}" for each in data]
+    assert f"Tokens: {' and '.join(totals)}." in told.inner_text()
+    told.get_by_role("button", name="in both").click()
+    expect(rows).to_have_count(len(visited[0] & visited[1]))
+    assert table.locator("summary").evaluate("(summary) => summary === document.activeElement")
+    expect(table.locator("summary")).to_be_in_viewport()
 
 
 EVALUATION = """import atlaskit as ak
@@ -269,3 +279,31 @@ def test_nothing_is_wider_than_the_page(exported: Page, width: int) -> None:
     for key in ("Home", "End"):
         exported.keyboard.press(key)
         assert exported.locator("#walker").evaluate("(el) => el.scrollWidth <= el.clientWidth + 1")
+    for end in exported.locator(".ends span:not(:nth-child(2))").all():
+        assert end.evaluate("(end) => end.getClientRects().length") == 1, "no time is broken"
+
+
+COVERED = """() => [...document.querySelectorAll(".saw .mark:not(.dead)")].map((mark) => {
+  const box = mark.getBoundingClientRect(), label = mark.querySelector("b")?.getBoundingClientRect();
+  const corner = document.querySelector(".saw .frame").getBoundingClientRect();
+  mark.style.pointerEvents = "auto";
+  const at = (x, y) => document.elementFromPoint(box.left + x * box.width, box.top + y * box.height);
+  const isOver = label && label.left < box.left + 0.45 * box.width && label.top < box.top + 0.15 * box.height;
+  return [mark.contains(at(0.01, 0.02)), mark.contains(at(0.3, 0.1)), Boolean(isOver), mark.contains(at(0.9, 0.9))];
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_number_or_time_in_the_corner_of_a_cell_is_never_covered(
+    exported: Page, runs: tuple[Result, Result], width: int
+) -> None:
+    exported.set_viewport_size({"width": width, "height": 3000})
+    steps, seen = data_of(runs[0])["steps"], set[str]()
+    kinds = {step["does"]: index for index, step in enumerate(steps) if any(step["marks"]) or not step["saw"]}
+    for index in kinds.values():
+        exported.evaluate(f"location.hash = 'step={index}'")
+        expect(exported.locator(".heading")).to_have_text(re.compile(f"^Step {index} "))
+        for corner, plate, is_over, rest in exported.evaluate(COVERED):
+            assert (corner, plate, is_over, rest) == (False, False, False, True), steps[index]["what"]
+        seen |= {str(mark.get_attribute("class")) for mark in exported.locator(".saw .mark").all()}
+    assert {"mark acted", "mark true", "mark cited"} <= seen

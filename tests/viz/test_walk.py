@@ -141,7 +141,8 @@ def test_every_item_of_evidence_links_to_the_step_that_found_it(answered: Result
     for result in (answered, eventful):
         page = read(walk.html(result))
         assert len(page.run["run"]["evidence"]) == len(result.evidence) > 0
-        for item, (text, index) in zip(result.evidence, page.run["run"]["evidence"], strict=True):
+        in_time = sorted(result.evidence, key=lambda item: item.timestamp_s)
+        for item, (text, index) in zip(in_time, page.run["run"]["evidence"], strict=True):
             event = result.trace.events[index]
             assert text.startswith(f"[{item.label}]") and f"[{item.label}]" in page.run["steps"][index]["touches"]
             assert item.timestamp_s in [found["timestamp_s"] for found in event["found"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,9 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import dead_cells
+from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.runs import replay
@@ -22,7 +25,7 @@ from atlaskit.runs.events import DATA_CLASSES, ActionData, Event, StepData, data
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.findings import FindingSteps
-from atlaskit.viz.walk.marks import ACTED, TRUE, Mark
+from atlaskit.viz.walk.marks import ACTED, CITED, TRUE, Mark
 from atlaskit.viz.walk.phrasing import ACTION_VERBS, STOP_WORDS, action_text
 from atlaskit.viz.walk.pictures import pictures
 from atlaskit.viz.walk.regions import regions
@@ -81,13 +84,53 @@ def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) 
     assert outlined > 10
 
 
+def test_every_scored_cell_is_listed_and_framed(wrong: Result) -> None:
+    place, probe = next((place, event) for place, event in enumerate(wrong.trace) if event.kind == "probe")
+    for count, told in ((8, "7 (0.1)"), (14, "11 (0.1), and 2 more")):
+        scores = {str(cell): 0.1 for cell in range(count)}
+        event = Event("probe", probe.round, data={**(probe.data or {}), "scores": scores})
+        result = replace(wrong, trace=Trace((*wrong.trace.events[:place], event)))
+        framed = [mark[:2] for mark in pictures(open_run(result)).marks[place][0] if mark[5] == ACTED]
+        assert sorted(framed) == sorted((cell % 4 / 4, cell // 4 / 4) for cell in range(count))
+        summary = next(text for name, text, _ in list(steps(open_run(result)))[place]["said"] if name == "summary")
+        assert summary.startswith(f"scored {count} cells: 0 (0.1), ") and summary.endswith(told)
+
+
+def test_a_picture_that_is_older_than_its_step_says_what_it_does_not_show(wrong: Result, eventful: Result) -> None:
+    root, older = replay.atlas_of(wrong.trace, wrong.sheet.video, wrong.sheet.cache).root, 0
+    for run in (open_run(wrong), open_run(wrong.trace)):
+        for place, (event, step) in enumerate(zip(wrong.trace, steps(run), strict=True)):
+            if event.worker is not None or not (event.data or {}).get("view"):
+                assert step["older"] == ""
+                continue
+            late = dead_cells(root, replay.memory(wrong.trace, upto=place).dead_zones) - set(event["view"]["dead"])
+            assert bool(step["older"]) == bool(late), (place, late)
+            if late:
+                since = [at for at in range(place) if set(late) & ruled_out(wrong, at, root)]
+                assert (
+                    f"ruled out {'cell' if len(late) == 1 else 'cells'} {listed(sorted(late))}, which" in step["older"]
+                )
+                assert [int(number) for number in re.findall(r"\d+", step["older"].split(" ruled")[0])] == since
+                assert event["ahead"], "it was scored while workers explored"
+                older += 1
+    assert older > 2
+    odd = replace(eventful.trace.events[-2], kind="report")
+    assert all(step["older"] == "" for step in steps(open_run(Trace((odd, *wrong.trace.events[1:])))))
+
+
+def ruled_out(result: Result, place: int, root: Grid) -> set[int]:
+    """Return the cells of the root grid that an event rules out."""
+    before, after = (dead_cells(root, replay.memory(result.trace, upto=place + more).dead_zones) for more in (0, 1))
+    return set(after - before)
+
+
 def test_cited_and_right_frames_of_a_sheet_are_outlined(wrong: Result) -> None:
     found, trace = pictures(open_run(wrong)), wrong.trace
     (decision,) = (place for place, event in enumerate(trace) if event.kind == "decision")
     (marks,) = found.marks[decision]
     right = [item for item in wrong.evidence if any(a <= item.timestamp_s < b for a, b in wrong.question.positions_s)]
     assert len([mark for mark in marks if mark[5] == TRUE]) == len(right) > 0
-    assert {mark[4] for mark in marks if mark[5] == ACTED} == {"cited"}
+    assert {mark[4] for mark in marks if mark[5] == CITED} == {"cited"}
     assert all(edge >= 0 and edge + side <= 1 for mark in marks for edge, side in (mark[0::2][:2], mark[1:4:2]))
 
 
@@ -181,7 +224,7 @@ def test_workers_stand_side_by_side(wrong: Result) -> None:
         ends: dict[tuple[int, int | None], float] = {}
         assigned = 0.0
         for event, (start, end) in zip(result.trace, times.times, strict=True):
-            assert 0 <= start <= end <= times.end
+            assert 0 <= start <= end <= times.end_of(len(result.trace))
             if event.kind == "assign":
                 assigned = end
             if event.worker is not None:
@@ -199,7 +242,7 @@ def test_workers_stand_side_by_side(wrong: Result) -> None:
     seconds = schedule(open_run(timed(wrong))).times
     total = sum(call.transit.wall_s for call in timed(wrong).calls)
     assert sum(end - start for start, end in seconds) == pytest.approx(total)
-    assert times.end < total, "parallel calls overlap"
+    assert times.end_of(len(wrong.trace)) < total, "parallel calls overlap"
     for other in (replace(timed(wrong), calls=wrong.calls[1:]), timed(wrong).trace):
         assert not schedule(open_run(other)).is_in_seconds, "unless all calls are known, steps stand in order"
 

@@ -8,8 +8,8 @@ from typing import Any
 from atlaskit.runs.events import Event
 from atlaskit.viz.html.phrases import MAX_LISTED, counted, span_text, spans_text, value_text
 
-MAX_SCORES = 6
-"""Most scores of a probe that are listed, the highest first."""
+MAX_HINTS = 6
+"""Most hints of a scout that are listed, the highest scores first."""
 
 
 def event_summary(event: Event) -> str:
@@ -24,14 +24,20 @@ def event_summary(event: Event) -> str:
 
 
 def _labels(items: Sequence[Any]) -> str:
-    return ", ".join(f"[{item['label']}]" for item in items[:MAX_LISTED]) or "no evidence"
+    return _listed([f"[{item['label']}]" for item in items]) or "no evidence"
+
+
+def _listed(texts: Sequence[str], between: str = ", ", most: int = MAX_LISTED) -> str:
+    """Return the first texts, and how many more there are."""
+    more = [f"and {len(texts) - most:,} more"] if len(texts) > most else []
+    return between.join([*texts[:most], *more])
 
 
 def _step(data: dict[str, Any]) -> str:
     action = data["action"]
     cells = [action["cell"]] if action.get("cell") is not None else action.get("cells") or []
     direction = f" {action['direction']}" if action.get("direction") else ""
-    of_cells = f" cell {', '.join(map(str, cells[:MAX_LISTED]))}" if cells else ""
+    of_cells = f" cell {_listed(list(map(str, cells)))}" if cells else ""
     if data["problem"]:
         outcome = f"; rejected: {data['problem']}"
     else:
@@ -40,22 +46,22 @@ def _step(data: dict[str, Any]) -> str:
 
 
 def _scout(data: dict[str, Any]) -> str:
-    best = sorted(data["hints"], key=lambda hint: -hint["score"])[:MAX_SCORES]
-    hints = "; ".join(f"cell {hint['cell']} ({hint['score']:.2g}) {hint['reason']}" for hint in best)
+    best = sorted(data["hints"], key=lambda hint: -hint["score"])
+    hints = _listed([f"cell {hint['cell']} ({hint['score']:.2g}) {hint['reason']}" for hint in best], "; ", MAX_HINTS)
     return (
         f"{data['scout']} named {counted(len(data['hints']), 'cell')}: {hints or data['note'] or 'nothing stands out'}"
     )
 
 
 def _probe(data: dict[str, Any]) -> str:
-    best = sorted(data["scores"].items(), key=lambda scored: -scored[1])[:MAX_SCORES]
-    scores = ", ".join(f"{cell} ({score:.2g})" for cell, score in best)
-    return f"scored {counted(len(data['scores']), 'cell')}: {scores}"
+    best = sorted(data["scores"].items(), key=lambda scored: -scored[1])
+    scores = _listed([f"{cell} ({score:.2g})" for cell, score in best])
+    return f"scored {counted(len(best), 'cell')}: {scores}"
 
 
 def _review(data: dict[str, Any]) -> str:
     conclusion = "sufficient" if data["sufficient"] else "continue"
-    erased = f"; erased {', '.join(map(str, data['erased'][:MAX_LISTED]))}" if data["erased"] else ""
+    erased = f"; erased {_listed(list(map(str, data['erased'])))}" if data["erased"] else ""
     return f"{conclusion}{erased}: {data['reasoning']}"
 
 

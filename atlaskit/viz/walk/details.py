@@ -161,7 +161,8 @@ def memory_changes(data: EventData | None, findings: FindingSteps) -> Iterator[R
 def ending_rows(run: RunSource) -> list[Row]:
     """Return how a run ended: answer and truth in words, and the evidence or what it rests on."""
     start = start_of(run.trace)
-    labels = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in run.evidence[:MAX_ROWS])
+    in_time = sorted(run.evidence, key=lambda item: item.timestamp_s)[:MAX_ROWS]
+    labels = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in in_time)
     nothing = "none" if run.answer is None else rests_on(start.settings.get("method") if start else None)
     return [
         ("answer", f"{'none' if run.answer is None else run.answer}{verdict(run.is_right)}", None),

@@ -28,10 +28,11 @@ from atlaskit.viz.walk.regions import grid_of, path_of
 from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.truth import cells_over, moments_of, view_of
 
-ACTED, TRUE, ERASED = "acted", "true", "erased"
-"""Why a cell is outlined: an agent acted on it, it holds the answer, it is erased evidence."""
-MAX_MARKS, MAX_SCORED = 256, 6
-"""Most outlines in one image, and of cells that a probe scored, the highest scores first."""
+ACTED, TRUE, CITED, ERASED = "acted", "true", "cited", "erased"
+"""Why a cell is outlined: an agent acted on it, it holds the answer, the answer cites it, or it is
+erased evidence."""
+MAX_MARKS = 256
+"""Most outlines in one image."""
 
 Mark = tuple[float, float, float, float, str, str]
 """Left, top, width and height as shares of the image; a text in the corner; why it is outlined."""
@@ -87,7 +88,7 @@ class Marker:
                 texts = labels if len(labels) == len(cells) else [word] * len(cells)
                 yield from zip(cells, texts, strict=True)
             case ProbeData(scores=scores):
-                best = sorted(scores.items(), key=lambda scored: -scored[1])[:MAX_SCORED]
+                best = sorted(scores.items(), key=lambda scored: -scored[1])
                 yield from ((int(cell), f"{score:.2g}") for cell, score in best if cell.isdecimal() and len(cell) < 6)
             case ReviewData(queued=paths):
                 yield from dict.fromkeys((path[0], "next") for path in paths if path)
@@ -106,7 +107,7 @@ class Marker:
         if isinstance(data, ReviewData):
             about += [(label, "erased", ERASED) for label in data.erased]
         if isinstance(data, DecisionData | VoteData):
-            about += [(label, "cited", ACTED) for label in dict.fromkeys(labels_cited_by(data.answer))]
+            about += [(label, "cited", CITED) for label in dict.fromkeys(labels_cited_by(data.answer))]
         for label, text, why in about:
             if label in places:
                 left, top = places[label]

@@ -30,10 +30,9 @@ class Schedule:
     is_in_seconds: bool
     """Whether the times are seconds of the calls; otherwise each event lasts 1."""
 
-    @property
-    def end(self) -> float:
-        """The end of the last event to end."""
-        return max((end for _, end in self.times), default=0.0)
+    def end_of(self, count: int) -> float:
+        """Return the end of the last of the first `count` events to end."""
+        return max((end for _, end in self.times[:count]), default=0.0)
 
 
 def schedule(run: RunSource) -> Schedule:

@@ -39,6 +39,7 @@ from atlaskit.viz.walk.details import (
     request_text,
 )
 from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.lateness import older_than
 from atlaskit.viz.walk.phrasing import ACTION_VERBS, action_text, labels_cited_by
 from atlaskit.viz.walk.regions import path_of
 from atlaskit.viz.walk.schedule import schedule
@@ -61,8 +62,8 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
     trace = run.trace
     max_chars = max(MIN_CHARS, min(MAX_CHARS, TOTAL_CHARS // max(1, len(trace))))
     findings, totals = FindingSteps(trace), memory_totals(run)
-    task, times = _search_task(run), schedule(run).times
-    for event, (start, end) in zip(trace.events[:max_steps], times, strict=False):
+    task, times, older = _search_task(run), schedule(run).times, older_than(run)
+    for index, (event, (start, end)) in enumerate(zip(trace.events[:max_steps], times, strict=False)):
         data = data_or_none(event)
         title = plain_text(EVENT_TITLES.get(event.kind, event.kind), 80)
         ending = ending_rows(run) if isinstance(data, StopData) else []
@@ -74,6 +75,7 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
             "time": [round(start, 3), round(end, 3)],
             "tokens": _tokens(data),
             "spans": _rounded(_spans(data)),
+            "older": older.get(index, ""),
             "change": _change(data),
             "touches": _memory_tags(data, findings),
             "asked": plain_text(request_text(data, task), max_chars),

@@ -31,26 +31,27 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
     findings = FindingSteps(run.trace)
     start = start_of(run.trace)
     settings = {} if start is None else start.settings
+    evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
     times, truth = schedule(run), truth_rows(run, findings)
     notes = [f"The last {omitted:,} events are not shown."] if omitted else []
     if run.answer is not None and not run.evidence:
         notes.append(f"Evidence: {rests_on(settings.get('method'))}.")
-    if len(run.evidence) > MAX_EVIDENCE:
-        notes.append(f"The last {len(run.evidence) - MAX_EVIDENCE:,} frames of evidence are not listed.")
+    if len(evidence) > MAX_EVIDENCE:
+        notes.append(f"The last {len(evidence) - MAX_EVIDENCE:,} frames of evidence are not listed.")
     return {
         "count": count,
         "name": plain_text(_name(settings), 200),
         "question": plain_text("" if run.question is None else run.question.text, 2_000),
         "answer": plain_text(_answer(run), 2_000),
         "notes": notes,
-        "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in run.evidence[:MAX_EVIDENCE]],
+        "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]],
         "moments": [list(moment) for moment in moments_of(run)],
         "found": [(text, step if step is not None and step < count else None) for text, step in truth],
         "settings": setting_rows(settings),
         "k": run.k,
         "within": None if run.within is None else list(run.within),
         "scope": f"whole {run.scope}",
-        "clock": {"end": round(times.end, 3), "isInSeconds": times.is_in_seconds},
+        "clock": {"end": round(times.end_of(count), 3), "isInSeconds": times.is_in_seconds},
         "regions": regions(run),
     }
 

@@ -66,3 +66,63 @@ def test_two_steps_differ_in_what_a_reader_sees(page: Page) -> None:
     changed = {"the images": {"saw": []}, "the action": {"does": "Zoom"}, "the details": {"said": []}}
     for name, change in {**changed, "the memory": {"memory": [["M+ added", "[A]", 3]]}}.items():
         assert page.evaluate(differ, [plain, {**plain, **change}]) == [name]
+
+
+def test_the_fields_that_differ_are_told_with_both_texts_and_highlighted(page: Page) -> None:
+    one = step("Worker 1", 1, said=[["summary", "scored 2 cells", None], ["found", "a", 3], ["found", "b", 3]])
+    other = {**one, "round": 2, "said": [["summary", "scored 8 cells", None], ["found", "a", 9], ["<b>", "c", None]]}
+    fields = "([one, other]) => Object.values(COMPARED).flatMap((part) => fieldsOf(one, other, part))"
+    differing = [
+        ["action", "round", 1, 2],
+        ["said", "summary", "scored 2 cells", "scored 8 cells"],
+        ["said", "found", "a; b", "a"],
+        ["said", "<b>", "none", "c"],
+    ]
+    assert [list(map(str, field)) for field in page.evaluate(fields, [one, other])] == [
+        list(map(str, field)) for field in differing
+    ]
+    page.evaluate(OPEN, [[one], [other]])
+    page.evaluate("() => { both.move.select.value = 'step'; both.panes[0].show(0); }")
+    assert page.locator(".fields li").last.inner_text() == "<b>: Run 1 “none”, Run 2 “c”"
+    marked = "(side) => [...both.panes[side].box.querySelectorAll('dt.differs')].map((term) => term.textContent)"
+    assert page.evaluate(marked, 0) == ["summary", "found", "found"] and page.evaluate(marked, 1)[-1] == "<b>"
+    page.evaluate("() => both.tell([])")
+    assert page.evaluate(marked, 0) == [] and page.locator(".fields").last.is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("yes", "no", ["yes", "no"]),
+        (
+            "depth 0; dead cells (black): 1",
+            "depth 0; dead cells (black): 7",
+            ["…dead cells (black): 1", "…dead cells (black): 7"],
+        ),
+        ("a" * 90, "b", ["a" * 60 + "…", "b"]),
+        (
+            "one two three four fives",
+            "one two three four five six",
+            ["…two three four fives", "…two three four five six"],
+        ),
+    ],
+)
+def test_two_long_texts_are_cut_to_where_they_differ(page: Page, one: str, other: str, told: list[str]) -> None:
+    assert page.evaluate("([one, other]) => cutAlike(one, other)", [one, other]) == told
+
+
+def test_a_line_above_two_runs_sums_up_their_regions_and_leads_to_them(page: Page) -> None:
+    regions = [{"path": path, "told": f"cell {path}", "holds": "", "span": None} for path in ([], [1], [2])]
+    one = [step("Master", path=[], tokens=700), step("Worker 0", path=[1], tokens=800)]
+    other = [step("Master", path=[], tokens=5), step("Worker 0", path=[2], tokens=5), step("Worker 1", path=[1])]
+    other[2]["tokens"] = 0
+    page.evaluate(OPEN.replace("regions: []", f"regions: {regions}").replace("None", "null"), [one, other])
+    told = page.locator(".told").last
+    assert told.inner_text() == (
+        "0 regions only in Run 1, 1 region only in Run 2, 2 regions in both. Evidence: 0 and 0 frames. "
+        "Tokens: 1,500 and 10."
+    )
+    assert told.locator("button").all_inner_texts() == ["1 region only in Run 2", "2 regions in both"]
+    told.locator("button").first.click()
+    rows = page.locator("details.compared").last.locator("tbody tr")
+    assert rows.count() == 1 and "cell [2]" in rows.inner_text() and "not visited" in rows.inner_text()

@@ -2,24 +2,49 @@
 const MOVES = [["region", "by region"], ["twin", "by round and agent"], ["step", "step by step"],
   ["", "independently"]];
 
-// What two steps are compared by.
+// What two steps are compared by: the part of a step, and its fields as pairs of [name, text].
 const COMPARED = {
-  "the images": (step) => step.saw.map(([, description]) => description),
-  "the action": (step) => [step.who, step.round, step.does],
-  "the details": (step) => step.said.map(([name, text]) => [name, text]),
-  "the memory": (step) => step.memory.map(([name, text]) => [name, text]),
+  "the images": ["images", (step) => step.saw.map(([, description]) => ["image", description])],
+  "the action": ["action", (step) => [["agent", step.who], ["round", step.round], ["action", step.does]]],
+  "the details": ["said", (step) => step.said],
+  "the memory": ["memory", (step) => step.memory],
 };
 
 // The same for steps about one region, which runs reach in other rounds, with other workers and memory.
 const COMPARED_IN_REGION = {
   "the images": COMPARED["the images"],
-  "the action": (step) => [step.does, step.what],
+  "the action": ["action", (step) => [["action", step.what]]],
   "the details": COMPARED["the details"],
 };
+const MAX_FIELDS = 4; // fields whose texts are told
+const MAX_TEXT = 60, KEPT = 20; // characters of a text that is told, and about as many of those alike before it
 
 function differences(one, other, compared) {
-  const differs = (of) => JSON.stringify(of(one)) !== JSON.stringify(of(other));
-  return Object.keys(compared).filter((name) => differs(compared[name]));
+  return Object.keys(compared).filter((name) => fieldsOf(one, other, compared[name]).length);
+}
+
+// The fields of one part in which two steps differ: [part, name, text of one, text of the other].
+function fieldsOf(one, other, [part, fields]) {
+  const textOf = (step, wanted) =>
+    fields(step).filter(([name]) => name === wanted).map(([, text]) => text).join("; ") || "none";
+  const names = [...new Set([one, other].flatMap((step) => fields(step).map(([name]) => name)))];
+  const differing = [];
+  for (const name of names) {
+    const mine = textOf(one, name), its = textOf(other, name);
+    if (mine !== its) differing.push([part, name, mine, its]);
+  }
+  return differing;
+}
+
+// Two texts, cut to about where they begin to differ.
+function cutAlike(one, other) {
+  let alike = 0;
+  while (alike < Math.min(one.length, other.length) && one[alike] === other[alike]) alike += 1;
+  const from = alike > KEPT ? one.lastIndexOf(" ", alike - KEPT) + 1 : 0;
+  return [one, other].map((text) => {
+    const rest = text.slice(from, from + MAX_TEXT);
+    return `${from ? "…" : ""}${rest}${from + MAX_TEXT < text.length ? "…" : ""}`;
+  });
 }
 
 const isMaster = (step) => !step.who.startsWith("Worker ");
@@ -30,6 +55,7 @@ class SideBySide {
     this.active = 0; // the pane that has the focus
     this.move = chooser("Move together:", MOVES, () => this.follow(0));
     this.status = element("p", { class: "quiet", role: "status" });
+    this.fields = element("ul", { class: "fields", "aria-label": "Fields that differ" });
     const next = button("next difference", { class: "differ" }, () => this.showNextDifference());
     this.panes = runs.map((run, side) =>
       pane(run, sources[side], { title: run.title, onMove: () => this.follow(side) }));
@@ -40,14 +66,16 @@ class SideBySide {
       this.active = Math.max(0, this.panes.findIndex((each) => each.box.contains(event.target)));
     });
     this.box = element("div", { class: "beside" },
+      this.table.told,
       element("div", { class: "controls", role: "group", "aria-label": "Both runs" }, this.move.box, next, this.status),
-      both, this.table.box);
+      this.fields, both, this.table.box);
   }
 
   add(side, more, isLast) {
     this.nameSteps(side, more);
     this.panes[side].add(more, isLast);
     if (isLast) this.table.draw();
+    if (this.panes.every(({ isComplete }) => isComplete)) this.table.sum();
   }
 
   key(event) {
@@ -138,18 +166,32 @@ class SideBySide {
     const now = this.panes.map((each) => each.now());
     const [one, other] = this.panes.map((each, side) => each.steps[now[side]]);
     if (this.isByRegion && one.path && !this.twinInRegion(0, now[0])?.isSame) {
-      this.status.textContent = "The second run did not visit this region: it shows the nearest one around it.";
+      this.status.textContent = "Run 2 did not visit this region: it shows the nearest one around it.";
+      this.tell([]);
       return;
     }
-    const found = differences(one, other, this.compared(one));
+    const compared = this.compared(one), found = differences(one, other, compared);
     this.status.textContent = found.length ? `These steps differ in ${found.join(", ")}.` : "These steps are the same.";
+    this.tell(found.flatMap((name) => fieldsOf(one, other, compared[name])));
+  }
+
+  // Tells the fields that differ with their texts in both runs, and highlights them there.
+  tell(fields) {
+    const lines = fields.slice(0, MAX_FIELDS).map(([, name, ...texts]) => {
+      const [mine, its] = cutAlike(...texts.map(String));
+      return element("li", {}, element("b", {}, name), `: Run 1 “${mine}”, Run 2 “${its}”`);
+    });
+    const more = fields.length - lines.length;
+    this.fields.replaceChildren(...lines, ...(more > 0 ? [element("li", {}, `and ${more} more, highlighted below`)] : []));
+    this.fields.hidden = !fields.length;
+    for (const each of this.panes) each.view.highlight(fields);
   }
 
   compared(step) {
     return this.isByRegion && step.path ? COMPARED_IN_REGION : COMPARED;
   }
 
-  // Whether the second run does not have a step of the first, or has it otherwise.
+  // Whether Run 2 does not have a step of Run 1, or has it otherwise.
   isDifferent(step) {
     const [one, other] = this.panes.map((each) => each.steps);
     const exists = this.isByRegion && one[step].path ? this.twinInRegion(0, step)?.isSame
@@ -157,7 +199,7 @@ class SideBySide {
     return !exists || differences(one[step], other[this.twin(0, step)], this.compared(one[step])).length > 0;
   }
 
-  // Shows the next step of the first run that the second does not have, or has otherwise.
+  // Shows the next step of Run 1 that Run 2 does not have, or has otherwise.
   showNextDifference() {
     for (let step = this.panes[0].now() + 1; step < this.panes[0].steps.length; step += 1) {
       if (this.isDifferent(step)) {
@@ -165,8 +207,8 @@ class SideBySide {
         return;
       }
     }
-    this.status.textContent = "No further step of the first run differs from the second run. Regions that only the " +
-      "second run visited are in the list below.";
+    this.status.textContent = "No further step of Run 1 differs from Run 2. The link above leads to the " +
+      "regions that only Run 2 visited.";
   }
 }
 

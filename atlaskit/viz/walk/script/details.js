@@ -1,5 +1,5 @@
 // What an outline means, by why it is drawn.
-const LEGEND = { acted: "acted on", true: "the answer lies here", erased: "erased" };
+const LEGEND = { acted: "acted on", cited: "cited by the answer", true: "the answer lies here", erased: "erased" };
 
 // Shows one step: its images, and beside them the request, details of the reply, memory and cost.
 class StepView {
@@ -30,7 +30,8 @@ class StepView {
   // The images of a step: what an agent saw; else, and at the end of the run, the map.
   imagesOf(index, step) {
     if (!step) return [];
-    const saw = step.saw.map(([number, text, size], place) => ({ number, text, size, marks: step.marks[place] ?? [] }));
+    const saw = step.saw.map(([number, text, size], place) => ({ number, text, size, marks: step.marks[place] ?? [],
+      sent: `As sent to the model${step.older && !place ? `, ${step.older}` : ""}. ` })); // the grid comes first
     const isLast = index === this.run.count - 1, { sheet, map } = this.run;
     const hasSheet = isLast && Number.isInteger(sheet) && !saw.length;
     if (hasSheet) saw.push({ number: sheet, text: "The evidence at the end of the run.", size: null, marks: [] });
@@ -56,11 +57,11 @@ class StepView {
     this.box.hidden = false;
   }
 
-  figure({ number, text, size, marks, isMap }) {
+  figure({ number, text, size, marks, isMap, sent = "" }) {
     const reasons = new Set(marks.map((mark) => mark[5]));
     const legend = Object.keys(LEGEND).filter((why) => reasons.has(why))
       .map((why) => element("span", { class: `legend ${why}` }, LEGEND[why]));
-    const caption = element("figcaption", {}, `${text} `, ...legend);
+    const caption = element("figcaption", {}, `${text} ${sent}`, ...legend);
     if (number === null) return element("figure", {}, isMap ? outlined(this.map.plain(), marks) : null, caption);
     const image = element("img", { alt: text, ...(size && { width: size[0], height: size[1] }) });
     const figure = element("figure", {}, outlined(image, marks), caption);
@@ -89,9 +90,23 @@ class StepView {
     part.list.replaceChildren(...rows.flatMap(([name, text, step]) => {
       const line = element("dd", {}, text);
       if (step !== null && step < this.count) line.append(" · found in ", this.link(step, `step ${step}`));
-      return [element("dt", {}, name), line];
+      return [element("dt", { "data-field": name }, name), line];
     }));
     part.section.hidden = !rows.length;
+  }
+
+  // Highlights the fields of this step that another step has otherwise; `fields` are pairs of [part, name].
+  highlight(fields) {
+    for (const each of this.box.querySelectorAll(".differs")) each.classList.remove("differs");
+    for (const [part, name] of fields) {
+      const section = this.parts[part]?.section;
+      const terms = section ? [...section.querySelectorAll("dt")].filter((term) => term.dataset.field === name)
+        : part === "images" ? [...this.images.querySelectorAll("figcaption")] : [];
+      for (const term of terms) {
+        term.classList.add("differs");
+        if (term.nextSibling) term.nextSibling.classList.add("differs");
+      }
+    }
   }
 
   fillLine(part, text) {

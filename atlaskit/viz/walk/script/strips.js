@@ -70,10 +70,10 @@ class RunStrip {
       shape("path", { class: "finds", d: finds.join("") })]);
     const drawing = shape("svg", {}, ...bars, this.tokenLine(height), this.cursor);
     const { isInSeconds } = this.run.clock, total = this.total.toLocaleString("en");
-    const unit = isInSeconds ? "seconds of model calls, without the time between them"
-      : "steps in their order: no times are known";
-    this.box.replaceChildren(...strip([...this.lanes, `${total} tokens`], drawing, height,
-      ["0", unit, isInSeconds ? `${this.end.toFixed(1)} s` : `${Math.round(this.end)}`]));
+    // Without times the ends are steps that exist: parallel steps share a place, so places are not their numbers.
+    const ends = isInSeconds ? ["0 s", "seconds of model calls, without the time between them", `${this.end.toFixed(1)} s`]
+      : ["step 0", "steps in order, parallel ones side by side (no times known)", `step ${this.run.count - 1}`];
+    this.box.replaceChildren(...strip([...this.lanes, `${total} tokens`], drawing, height, ends));
     this.mark(this.now);
   }
 
