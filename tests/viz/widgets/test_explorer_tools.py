@@ -22,6 +22,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.view import seconds_of
 from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.notation import stamp
 from atlaskit.environment.render import View
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.playlist import Playlist
@@ -29,7 +30,6 @@ from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer import clips
 from atlaskit.viz.widgets.explorer.clips import LONGEST_S, SHORTEST_S, Clip, make_clip
-from atlaskit.viz.widgets.explorer.describe import stamp
 from atlaskit.viz.widgets.explorer.lanes import MAX_BINS, lanes
 from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, moved
 

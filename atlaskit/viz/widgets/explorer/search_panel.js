@@ -19,7 +19,11 @@ class SearchPanel {
       this.note, this.list);
     this.words.addEventListener("input", () => this.searchSoon());
     this.words.addEventListener("keydown", (event) => event.key === "Enter" && this.step(event.shiftKey ? -1 : 1));
-    this.box.addEventListener("toggle", () => this.box.open && this.search());
+    this.box.addEventListener("toggle", () => {
+      if (!this.box.open) return;
+      if (document.activeElement !== this.words) this.open();
+      this.search();
+    });
     this.update();
   }
 
@@ -57,7 +61,7 @@ class SearchPanel {
   // A line that was found: its time, and its text with the words marked.
   hitButton({ time, parts }, index) {
     const text = parts.map(([part, isMarked]) => (isMarked ? element("mark", {}, part) : part));
-    const made = button("", { "data-hit": index }, () => this.goTo(index));
+    const made = button("", { "data-hit": index }, (event) => this.goTo(index, event));
     made.append(element("span", { class: "time" }, time), " ", element("bdi", {}, ...text));
     return made;
   }
@@ -67,9 +71,9 @@ class SearchPanel {
     if (length) this.goTo(this.at < 0 && by < 0 ? length - 1 : (this.at + by + length) % length);
   }
 
-  goTo(index) {
+  goTo(index, event) {
     this.at = index;
-    this.explorer.goToTime(this.hits[index].time_s);
+    this.explorer.showTime(this.hits[index].time_s, event);
     this.update();
   }
 
