@@ -40,6 +40,8 @@ MAX_ROWS, BATCH, STATIC_ROWS = 20_000, 1_000, 20
 """Most rows in the widget, rows in one message, and most rows in the static picture."""
 MAX_CHARS = 400
 """Characters of one value."""
+MAX_MEANS_CHARS = 1_000
+"""Characters of the line of means."""
 
 
 class RunTable:
@@ -151,7 +153,7 @@ class RunTable:
             words = means_text(rows)
         except (ValueError, TypeError) as error:
             words = f"no accuracy: {reason(error)}"
-        self.widget.send({"is": "means", "ask": number, "words": plain_text(words, MAX_CHARS)})
+        self.widget.send({"is": "means", "ask": number, "words": plain_text(words, MAX_MEANS_CHARS)})
 
     def _send_rows(self) -> None:
         """Send the rows to the page in batches."""

@@ -80,7 +80,7 @@ def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: Cache) -> N
     assert set(reached) == set(range(FRAMES)), "every frame of the video has a cell"
     page = Sent(explorer)
     message, _ = page.ask(want="show", place={"path": [3], "look": "grid", "cell": None})
-    assert [crumb["words"] for crumb in message["crumbs"]] == ["whole video", "0:01.8–0:02.5"]
+    assert [crumb["words"] for crumb in message["crumbs"]] == ["whole video", "0:01.875–0:02.500"]
     assert message["depth"] == "depth 1 of at most 2" and message["k"] == 5
 
 

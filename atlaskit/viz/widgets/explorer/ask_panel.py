@@ -33,8 +33,8 @@ MAX_AGENTS, MAX_EVIDENCE = 16, 60
 """Most agents and evidence frames that are listed."""
 MAX_CHARS = 1_000
 """Characters of one text of a run."""
-MAX_QUESTIONS = 200
-"""Most questions that are offered."""
+MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
+"""Most questions that are offered, and the kinds that the page can ask."""
 STANDS_FOR = {
     "video": "In this line, `video` stands for your video.",
     "vlm": "In this line, `vlm` stands for your model.",
@@ -116,9 +116,10 @@ class AskPanel:
     def _send_questions(self) -> None:
         """Offer the questions of a world if the model can answer no others."""
         vlm = self._explorer.vlm
-        known = vlm.world.questions[:MAX_QUESTIONS] if isinstance(vlm, Oracle) else ()
-        listed = [{"question": question.text, "choices": [*question.choices]} for question in known]
-        self._send({"is": "questions", "questions": listed})
+        known = vlm.world.questions if isinstance(vlm, Oracle) else ()
+        # The page asks with choices or for a text; for a question of another kind, it has no field.
+        listed = [{"question": each.text, "choices": [*each.choices]} for each in known if each.kind in ASKED_KINDS]
+        self._send({"is": "questions", "questions": listed[:MAX_QUESTIONS]})
 
     def _start(self, message: dict[str, Any]) -> None:
         """Start a run, unless one is going on, or the question breaks a rule."""

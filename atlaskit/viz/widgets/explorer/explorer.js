@@ -172,7 +172,7 @@ class Explorer {
       picture: () => this.receiveImage(message, buffers[0]),
       marks: () => this.drawMarks(message),
       drawing: () => clearTimeout(this.replyTimer),
-      lane: () => this.setLane(message.name, message.spans, message.words),
+      lane: () => this.ruler.setLane(message.name, message.spans, message.words),
       clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
       png: () => { saveFile(buffers[0], message.name); this.deliver(`Saved as ${message.name}.`); },
       "no clip": () => this.deliver(message.words),
@@ -193,10 +193,6 @@ class Explorer {
     if (this.isTyped) this.time.refuse();
     this.isTyped = false;
     this.fail(words);
-  }
-
-  setLane(name, spans, words) {
-    this.ruler.setLane(name, spans, words);
   }
 
   async receiveImage(message, jpeg) {

@@ -52,7 +52,7 @@ class SearchPanel {
     this.note.textContent = message.note;
     this.list.replaceChildren(...this.hits.map((hit, index) => element("li", {}, this.hitButton(hit, index))));
     this.hasLane ||= message.lane.length > 0; // a lane that was never needed is not shown
-    if (this.hasLane) this.explorer.setLane("words", message.lane, `lines with the words: ${message.count}`);
+    if (this.hasLane) this.explorer.ruler.setLane("words", message.lane, `lines with the words: ${message.count}`);
     this.markCells();
     this.update();
     return true;
