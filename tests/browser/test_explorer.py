@@ -304,6 +304,8 @@ def test_a_clip_plays_and_pictures_are_saved(notebooks: Notebooks, setup: str, r
         "() => { const v = document.querySelector('.explorer video'); return v.muted && v.loop && v.currentTime > 0; }"
     )
     page.wait_for_function(playing)
+    film, stage = (explorer.locator(part).bounding_box() for part in ("video", ".stage"))
+    assert film and stage and abs(film["width"] - stage["width"]) < 1, "as large as the picture"
     page.keyboard.press("Escape")
     expect(clip).to_be_hidden()
     expect(explorer.get_by_role("gridcell").nth(12)).to_be_focused()

@@ -98,8 +98,8 @@ def test_a_session_from_the_video_to_a_saved_frame(notebooks: Notebooks, film: W
     assert me.explorer.locator(".cell .hit").count() >= 1, "cells with hits are marked"
 
     me.keys.press("q")
-    expect(me.ask.get_by_label("Question", exact=True)).to_be_focused()
-    me.ask.get_by_label("A question that this model can answer").select_option(asked.text)
+    expect(me.ask.get_by_label("Question")).to_be_focused()
+    me.ask.get_by_label("This model can answer only these").select_option(asked.text)
     expect(me.ask.get_by_label("Choices")).to_have_value("\n".join(asked.choices))
     expect(me.ask.get_by_label("Line of code")).to_have_value(
         f"result = ak.ask(video, {asked.text!r}, choices={[*asked.choices]!r}, vlm=oracle, show=True)"

@@ -23,7 +23,7 @@ class AskPanel {
 
   buildDraft() {
     this.known = []; // the only questions that the model can answer, if it is such a model
-    this.offered = chooser("A question that this model can answer:", [["", "choose…"]], (at) => this.fill(at));
+    this.offered = chooser("This model can answer only these:", [["", "choose…"]], (at) => this.fill(at));
     this.offered.box.className = "long";
     this.offered.box.hidden = true;
     this.question = element("textarea", { rows: 2 });
@@ -181,8 +181,10 @@ class AskPanel {
     const drawn = JSON.stringify(items);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
-    this.evidence.replaceChildren(...items.map(({ label, time, time_s: timeS, words }) => element("li", {},
-      button(`[${label}] ${time}`, {}, (event) => this.explorer.showTime(timeS, event)), " ", element("bdi", {}, words))));
+    this.evidence.replaceChildren(...items.map(({ label, time, time_s: timeS, words }) => {
+      const show = button(`[${label}] ${time}`, {}, (event) => this.explorer.showTime(timeS, event));
+      return element("li", {}, show, " ", element("bdi", {}, words));
+    }));
   }
 
   // Says how long a run has lasted, or how it ended.

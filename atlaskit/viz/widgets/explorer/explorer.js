@@ -338,7 +338,8 @@ class Explorer {
 
   // Saves the shown picture, or the frame of the cell that has the focus.
   save(isFrame) {
-    this.order({ want: "png", ...(isFrame ? oneFrame(this.shown, this.focus) : { place: this.shown.place }) }, "Making a PNG…");
+    const what = isFrame ? oneFrame(this.shown, this.focus) : { place: this.shown.place };
+    this.order({ want: "png", ...what }, "Making a PNG…");
   }
 
   copyTime() {
