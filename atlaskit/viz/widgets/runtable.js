@@ -204,6 +204,7 @@ class Table {
 
   redraw() {
     this.maxRows = PAGE_ROWS;
+    this.atRow = null; // Tab leads to the first row of another order
     this.draw();
     this.requestMeans();
   }
