@@ -1,4 +1,4 @@
-"""`clock` and `listed`: how times and lists of cells are written."""
+"""`clock`, `stamp`, `interval` and `listed`: how times and lists of cells are written."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ def clock(time_s: float) -> str:
     hours, minutes = divmod(minutes, 60)
     seconds = f"{tenths // 10:02d}.{tenths % 10}"
     return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
+
+
+def stamp(time_s: float) -> str:
+    """Return a time in seconds with milliseconds, as it can be typed again: 1:02:03.500."""
+    minutes, milliseconds = divmod(math.floor(time_s * 1000 + 1e-3), 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
+    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
+
+
+def interval(start_s: float, end_s: float) -> str:
+    """Return an interval as clock times, with milliseconds if it is shorter than a second."""
+    written = clock if end_s - start_s >= 1 else stamp
+    return f"{written(start_s)}–{written(end_s)}"
 
 
 def listed(cells: Sequence[int]) -> str:

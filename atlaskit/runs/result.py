@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.memory import DeadZones, Scratchpad, label_of
-from atlaskit.environment.notation import clock
+from atlaskit.environment.notation import clock, interval
 from atlaskit.environment.question import Answered, Question, Span, Spans, spans_of
 from atlaskit.environment.render import Sheet
 from atlaskit.errors import InputError, printable, reason
@@ -66,10 +66,13 @@ def searched(settings: Mapping[str, Any], duration_s: float) -> Span:
 def in_words(question: Question, answered: Answered | None) -> str:
     """Return an answer or a truth as every display words it; empty for None.
 
-    A choice has its letter, "B: the red car"; anything else is as `Question.in_words` returns it.
+    A choice has its letter, "B: the red car"; intervals are clock times, "8:08.7–8:16.5"; anything
+    else is as `Question.in_words` returns it.
     """
     if answered is None:
         return ""
+    if spans := spans_of(answered):
+        return ", ".join(interval(*span) for span in spans)
     letter = f"{label_of(answered)}: " if question.kind == "choice" and isinstance(answered, int) else ""
     return f"{letter}{question.in_words(answered)}"
 

@@ -145,7 +145,7 @@ def test_a_saved_run_reads_back_its_intervals(found: Result, recurring: Question
     found.save(tmp_path / "run.json")
     for run in (tmp_path / "run.json", found.trace):
         source = open_run(run)
-        assert source.question == recurring and source.answer == found.answer and source.is_right
+        assert source.question == recurring and source.answer == found.answer_in_words and source.is_right
     (decision,) = found.trace.of("decision")
     assert event_summary(decision).count("–") == 3
     broken = {**(decision.data or {}), "answer": {"intervals": [{"start_s": 1.0}], "reasoning": ""}}
@@ -167,8 +167,8 @@ def test_each_interval_is_drawn(found: Result, recurring: Question) -> None:
         lanes = {lane.name: lane for lane in result_repr._path_lanes(run)}
         assert lanes["answer"].outlined == lanes["ground truth"].filled == found.intervals
     wrong = replace(found, prediction=((1.0, 2.0), (3.0, 4.0)))
-    assert found.answer and found.answer in result_repr.result(wrong), "the correct answer"
-    assert "1.00–2.00 s, 3.00–4.00 s" in str(wrong) and found.answer in str(wrong)
+    assert found.answer_in_words and found.answer_in_words in result_repr.result(wrong), "the correct answer"
+    assert "0:01.0–0:02.0, 0:03.0–0:04.0" in str(wrong) and found.answer_in_words in str(wrong)
 
 
 def test_tables_keep_several_intervals(world: World, recurring: Question, tmp_path: Path) -> None:

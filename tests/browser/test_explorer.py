@@ -227,6 +227,12 @@ def test_frames_and_typed_times(notebooks: Notebooks, setup: str, reference: Gri
     wait_for(explorer, "at 2:30.040, frame 1,801 of 7,200")
     assert field.get_attribute("aria-invalid") is None and explorer.locator(".trouble").inner_text() == ""
     expect(explorer.locator(".stage")).to_be_focused()
+    field.click()
+    selected = "(field) => field.value.slice(field.selectionStart, field.selectionEnd)"
+    assert field.evaluate(selected) == "2:30.04", "what is typed next replaces it"
+    field.click(position={"x": 8, "y": 8})
+    assert field.evaluate(selected) == "", "a second click places the cursor"
+    keys.press("Escape")
     assert book.evaluate("print(len(explorer.place.path))") == "2"
     keys.press("Backspace")
     wait_for(explorer, "2×2 cells of 0.0833 s")  # a grid of single frames
@@ -298,6 +304,8 @@ def test_a_clip_plays_and_pictures_are_saved(notebooks: Notebooks, setup: str, r
         "() => { const v = document.querySelector('.explorer video'); return v.muted && v.loop && v.currentTime > 0; }"
     )
     page.wait_for_function(playing)
+    film, stage = (explorer.locator(part).bounding_box() for part in ("video", ".stage"))
+    assert film and stage and abs(film["width"] - stage["width"]) < 1, "as large as the picture"
     page.keyboard.press("Escape")
     expect(clip).to_be_hidden()
     expect(explorer.get_by_role("gridcell").nth(12)).to_be_focused()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from support.jupyter import Notebooks
+from support.jupyter import SIZE, Notebooks
 from support.paths import TESTS
 
 pytestmark = pytest.mark.browser
@@ -47,6 +47,23 @@ def test_words_are_gone_through_by_keys_and_are_only_text(notebooks: Notebooks) 
     keys.press("Escape")
     expect(explorer.get_by_role("gridcell").nth(2)).to_be_focused()
     assert explorer.get_by_role("searchbox").input_value() == "onerror"
+    book.page.set_viewport_size({"width": 1280, "height": 500})
+    stage, hit = explorer.locator(".stage"), explorer.locator(".hits button").nth(3)
+    hit.focus()  # by a key, the picture is shown and the focus stays
+    expect(stage).not_to_be_in_viewport(ratio=0.5)
+    keys.press("Enter")
+    expect(count).to_have_text("4 of 16 lines")
+    expect(explorer.locator(".caption")).to_contain_text("at full resolution, at 0:03.")
+    expect(explorer.locator(".ruler")).to_be_in_viewport(ratio=0.9)
+    expect(hit).to_be_focused()
+    hit.click()  # by the pointer, the keys are then the picture's
+    expect(stage).to_be_focused()
+    book.page.set_viewport_size(SIZE)  # type: ignore[arg-type]
+    explorer.get_by_role("searchbox").focus()
+    keys.press("Control+a")
+    keys.type("onerror ")
+    expect(count).to_have_text("16 lines")
+    keys.press("Escape")
     for key, expected in (("n", "1 of 16 lines"), ("n", "2 of 16 lines"), ("Shift+N", "1 of 16 lines")):
         keys.press(key)
         expect(count).to_have_text(expected)
@@ -107,3 +124,7 @@ def test_a_page_that_is_opened_again_shows_the_last_run(notebooks: Notebooks) ->
     book.open()
     ask.locator("summary").click()
     expect(ask.locator(".outcome")).to_have_text(words)
+    expect(ask.get_by_label("Question")).to_be_focused()
+    search = book.output(1).locator(".explorer .search")
+    search.locator("summary").click()
+    expect(search.get_by_role("searchbox")).to_be_focused()

@@ -98,14 +98,14 @@ def test_a_session_from_the_video_to_a_saved_frame(notebooks: Notebooks, film: W
     assert me.explorer.locator(".cell .hit").count() >= 1, "cells with hits are marked"
 
     me.keys.press("q")
-    me.keys.insert_text(asked.text)
-    me.keys.press("Tab")
-    me.keys.insert_text("\n".join(asked.choices))
-    me.sees(me.ask, "Line of code")
+    expect(me.ask.get_by_label("Question")).to_be_focused()
+    me.ask.get_by_label("This model can answer only these").select_option(asked.text)
+    expect(me.ask.get_by_label("Choices")).to_have_value("\n".join(asked.choices))
     expect(me.ask.get_by_label("Line of code")).to_have_value(
         f"result = ak.ask(video, {asked.text!r}, choices={[*asked.choices]!r}, vlm=oracle, show=True)"
     )
     me.ask.get_by_role("button", name="Ask", exact=True).click()
+    expect(me.ask.locator(".outcome")).to_be_in_viewport()
     me.sees(me.ask.locator(".outcome"), re.compile(f"Answer: [A-Z]: {re.escape(truth)}\\."))
     evidence = me.ask.locator(".evidence button")
     assert me.explorer.locator(".cell .found").count() >= 1 and evidence.count() >= 1
@@ -118,8 +118,13 @@ def test_a_session_from_the_video_to_a_saved_frame(notebooks: Notebooks, film: W
     me.shoot("6-followed-the-run")
 
     seen = evidence.first.inner_text()
+    evidence.first.scroll_into_view_if_needed()
+    stage = me.explorer.locator(".stage")
+    expect(stage).not_to_be_in_viewport(ratio=0.5)
     evidence.first.click()
     me.sees(me.caption, f"at {seen.split()[1]}")
+    expect(stage).to_be_in_viewport(ratio=0.9)
+    expect(stage).to_be_focused()
     me.shoot("7-saw-the-evidence")
 
     shown = me.explorer.locator(".stage img")

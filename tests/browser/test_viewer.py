@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
-from support.jupyter import Book, Notebooks, difference, shot
+from support.jupyter import SIZE, Book, Notebooks, difference, shot
 from support.stand_ins import with_hostile_text
 
 from atlaskit.agents.budget import Budget
@@ -352,6 +352,7 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     outcome.select_option("failed")
     expect(lines).to_have_count(1)
     expect(table.get_by_role("status")).to_have_text("1 of 10 rows")
+    expect(table.locator(".means")).to_have_text("1 row, chosen by outcome")
     outcome.select_option("")
     table.get_by_role("combobox", name="method").select_option("uniform")
     expect(lines).to_have_count(5)
@@ -373,11 +374,22 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     compare = table.get_by_role("button", name="compare the run of row 1 with")
     expect(compare).to_have_count(1)
     assert compare.get_attribute("data-row") == "6", "the same question, by the other method"
+    outcome.select_option("failed")
+    expect(lines).to_have_count(1)
+    title = book.output(1).locator(".title-bar")
+    expect(title.get_by_role("heading")).to_have_text("Run 1")  # its row is not among those that are shown
+    outcome.select_option("")
     compare.click()
     expect(walker.locator(".pane")).to_have_count(2)
+    expect(title.get_by_role("heading")).to_have_text("Runs 1 and 6 of the table, below as run 1 and run 2")
+    expect(title).to_be_in_viewport()
     assert "video-rlm" in walker.locator(".title").first.inner_text()
     table.get_by_role("button", name="close the run of row 1").click()
     expect(book.output(1).locator(".pane")).to_have_count(0)
+    table.get_by_role("button", name="open the run of row 1", exact=True).click()
+    title.get_by_role("button", name="close run 1").click()
+    expect(book.output(1).locator(".pane")).to_have_count(0)
+    expect(table.get_by_role("button", name="open the run of row 1", exact=True)).to_be_focused()
     table.get_by_role("button", name="open the run of row 9").click()
     expect(book.output(1).locator(".opened .status")).to_contain_text("because its run failed: The server died.")
     book.output(2).get_by_role("button", name="open the run of row 0").click()
@@ -400,8 +412,11 @@ def test_columns_are_chosen_and_what_is_shown_is_downloaded(
     table, keys = opened(), book.page.keyboard
     heads, summary = table.locator("thead th"), table.locator(".means")
     assert [text.strip() for text in heads.all_inner_texts()][:7] == [
-        *("run", "outcome", "score", "question", "choices", "truth", "answer")
+        *("run", "outcome", "score", "question", "truth", "answer", "choices")
     ]
+    book.page.set_viewport_size({"width": 1280, "height": 800})
+    expect(table.get_by_role("columnheader", name="answer")).to_be_in_viewport(ratio=1)
+    book.page.set_viewport_size(SIZE)  # type: ignore[arg-type]
     expect(table.locator("tbody")).to_contain_text("(!) without evidence")
     expect(summary).to_contain_text("; uniform: accuracy")
     scroller = table.locator(".rows")
@@ -419,7 +434,17 @@ def test_columns_are_chosen_and_what_is_shown_is_downloaded(
     table.get_by_role("checkbox", name="kind", exact=True).focus()
     keys.press("Space")
     expect(heads.get_by_role("button", name="kind", exact=True)).to_be_visible()
-    assert "choices" not in heads.all_inner_texts() and table.get_by_role("checkbox", name="score").count() == 0
+    assert "choices" not in heads.all_inner_texts()
+    table.get_by_role("button", name="all", exact=True).click()
+    expect(heads).to_have_count(1 + table.get_by_role("checkbox").count())
+    table.get_by_role("button", name="none", exact=True).click()
+    expect(heads).to_have_text(["run"])
+    for name in ("id", "tokens", "score", "truth", "answer"):
+        table.get_by_role("checkbox", name=name, exact=True).check()
+    expect(menu).to_contain_text("Columns (5 of ")
+    assert [text.strip() for text in heads.all_inner_texts()] == ["run", "score", "truth", "answer", "id", "tokens"]
+    boxes = [table.locator("tbody tr").first.locator("> *").nth(place).bounding_box() for place in (0, 1)]
+    assert boxes[0] and boxes[1] and abs(boxes[0]["x"] + boxes[0]["width"] - boxes[1]["x"]) < 1, "without a gap"
 
     table.get_by_role("combobox", name="method").select_option("uniform")
     expect(summary).to_contain_text("of 5 questions")
@@ -431,14 +456,15 @@ def test_columns_are_chosen_and_what_is_shown_is_downloaded(
         table.get_by_role("button", name="download CSV").click()
     read = pd.read_csv(download.value.path(), keep_default_na=False)
     assert download.value.suggested_filename == "rows.csv"
-    assert list(read.columns) == [text.strip(" ▲▼") for text in heads.all_inner_texts()[1:]]
+    assert list(read.columns) == [text.strip(" ▲▼") for text in heads.all_inner_texts()]
     uniform = rows[rows["method"] == "uniform"].sort_values("tokens", ascending=False, kind="stable")
     for name in ("id", "truth", "answer", "tokens"):
         assert read[name].tolist() == uniform[name].tolist(), name
+    assert read["run"].tolist() == uniform.index.tolist(), "the numbers of the rows"
 
     book.run()
     table = opened()
-    assert "kind" in table.locator("thead th").all_inner_texts(), "the page remembers the columns"
+    expect(table.locator("thead th")).to_have_count(6)  # the page remembers the columns
     table.locator("summary", has_text="Columns").click()
     table.get_by_role("button", name="as at first").click()
     assert "choices" in table.locator("thead th").all_inner_texts()

@@ -29,7 +29,8 @@ def test_a_choice_has_its_letter_and_anything_else_is_as_it_is() -> None:
     many = Question("Which?", tuple(map(str, range(28))))
     assert in_words(many, 25) == "Z: 25" and in_words(many, 27) == "AB: 27"
     assert in_words(Question("How many?", kind="count"), 1) == "1"
-    assert in_words(Question("When?", kind="when"), (1.0, 2.5)) == "1.00–2.50 s"
+    assert in_words(Question("When?", kind="when"), (1.0, 2.5)) == "0:01.0–0:02.5"
+    assert in_words(Question("When?", kind="when"), ((61.0, 61.5), (4.0, 5.0))) == "1:01.000–1:01.500, 0:04.0–0:05.0"
     assert choices_in_words(Question("How many?", kind="count")) == ""
 
 

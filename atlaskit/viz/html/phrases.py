@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from atlaskit.environment.notation import clock
+from atlaskit.environment.notation import clock, interval
 from atlaskit.viz.html.markup import Html, paragraph, tag, untrusted
 
 MAX_LISTED = 12
@@ -42,7 +42,7 @@ def duration_text(seconds: float) -> str:
 
 def span_text(span: Sequence[float]) -> str:
     """Return the interval [start, end), in seconds, as clock times."""
-    return f"{clock(span[0])}–{clock(span[1])}"
+    return interval(span[0], span[1])
 
 
 def value_text(value: Any, longest: int = 300) -> str:

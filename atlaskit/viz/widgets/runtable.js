@@ -3,6 +3,7 @@ const PAGE_ROWS = 50; // shown at once, and added by "show more rows"
 const PAUSE_MS = 150; // after the last change of a filter, before the means are requested
 const NO_KERNEL = "The kernel has stopped: run this cell again.";
 const WIDTHS = { question: "wide", choices: "wide", truth: "words", answer: "words", failure: "words" };
+const ARROWS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
 // The chosen columns by the columns of the table, so that a cell that runs again keeps them.
 const chosenColumns = (globalThis.atlaskitChosenColumns ??= new Map());
 
@@ -24,6 +25,13 @@ function valueText(value) {
   return typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 3 }) : value;
 }
 
+// The place that a key moves to in a line of `count` controls, or null; `less` and `more` are its arrows.
+function moved(key, from, count, less, more) {
+  if (key === "Home") return 0;
+  if (key === "End") return count - 1;
+  return key === less || key === more ? Math.min(Math.max(from + ARROWS[key], 0), count - 1) : null;
+}
+
 class Table {
   constructor(el, model) {
     this.model = model;
@@ -31,6 +39,7 @@ class Table {
     this.order = { column: null, direction: 1 };
     this.maxRows = PAGE_ROWS;
     this.opened = []; // the rows whose runs are shown
+    this.atHead = this.atRow = null; // the column and the row that Tab leads to; the first ones if they are not shown
     this.showStatic = () => {};
     this.asked = 0; // number of the last request for means
     this.below = element("div", { class: "opened" });
@@ -61,6 +70,7 @@ class Table {
     if (message.is === "table" && !this.about) this.build(message);
     if (message.is === "means" && message.ask === this.asked) this.report(message.words);
     if (message.is === "csv") this.save(buffers[0]);
+    if (message.is === "head" && this.toReveal) requestAnimationFrame(() => this.reveal()); // once it is drawn
     if (message.is !== "rows" || message.first !== this.rows.length) return;
     this.rows.push(...message.rows);
     for (const { select, column } of this.filters) {
@@ -80,14 +90,16 @@ class Table {
       this.maxRows += PAGE_ROWS;
       this.draw();
     });
+    this.head.addEventListener("keydown", (event) => this.moveInHead(event));
+    this.body.addEventListener("keydown", (event) => this.moveInRows(event));
+    this.body.addEventListener("focusin", (event) => this.onRowFocus(event));
+    this.scroller = element("div", { class: "rows" }, element("table", {}, element("caption", {}, about.note),
+      element("thead", {}, this.head), this.body));
     this.root.append(
       element("div", { class: "controls", role: "group", "aria-label": "Filters" },
         element("label", {}, "Search: ", this.words), ...this.filters.map(({ box }) => box), this.count),
       element("div", { class: "controls" }, button("download CSV", {}, () => this.requestCsv()), this.menu),
-      this.means,
-      element("div", { class: "rows" }, element("table", {}, element("caption", {}, about.note),
-        element("thead", {}, this.head), this.body)),
-      this.more);
+      this.means, this.scroller, this.more);
     this.root.hidden = false;
     this.choose(chosenColumns.get(this.key) ?? about.shown);
     this.showStatic = hideStaticPicture(this.el);
@@ -107,34 +119,36 @@ class Table {
     this.means = element("p", { class: "means", "aria-live": "polite" });
   }
 
-  // The menu of the columns. Those that are pinned are always shown, so they have no checkbox.
+  // The menu of the columns.
   makeColumns() {
-    const { columns, shown, pinned } = this.about;
+    const { columns, shown } = this.about;
     this.key = JSON.stringify([columns, shown]);
     this.boxes = columns.map(() => {
       const box = element("input", { type: "checkbox" });
       box.addEventListener("change", () => this.choose(columns.filter((_, column) => this.boxes[column].checked)));
       return box;
     });
-    const labels = columns.map((name, column) =>
-      pinned.includes(name) ? null : element("label", {}, this.boxes[column], ` ${name}`));
-    this.menu = element("details", { class: "columns" }, element("summary", {}, "Columns"),
-      element("div", { class: "controls", role: "group", "aria-label": "Columns" }, ...labels,
-        button("as at first", {}, () => this.choose(shown))));
+    const labels = columns.map((name, column) => element("label", {}, this.boxes[column], ` ${name}`));
+    this.chosen = element("summary");
+    this.menu = element("details", { class: "columns" }, this.chosen,
+      element("div", { class: "controls", role: "group", "aria-label": "Columns" },
+        button("none", {}, () => this.choose([])), button("all", {}, () => this.choose(columns)),
+        button("as at first", {}, () => this.choose(shown)), ...labels));
   }
 
   // Shows columns, given by their names, in the table's order.
   choose(names) {
-    const { columns, pinned, shown } = this.about;
+    const { columns, shown } = this.about;
     chosenColumns.set(this.key, names);
     const order = [...shown, ...columns].filter((name, place, all) => all.indexOf(name) === place);
-    this.visible = order.filter((name) => names.includes(name) || pinned.includes(name))
-      .map((name) => columns.indexOf(name));
+    this.visible = order.filter((name) => names.includes(name)).map((name) => columns.indexOf(name));
+    this.chosen.textContent = `Columns (${this.visible.length} of ${columns.length})`;
+    this.root.classList.toggle("no-outcome", !names.includes("outcome")); // the score is then beside the run
     if (!this.visible.includes(this.order.column)) this.order = { column: null, direction: 1 };
     columns.forEach((name, column) => { this.boxes[column].checked = this.visible.includes(column); });
     this.heads = new Map(this.visible.map((column) => [column,
       element("th", { scope: "col", class: this.classOf(column) },
-        button(columns[column], {}, () => this.sort(column)))]));
+        button(columns[column], { "data-column": column }, () => this.sort(column)))]));
     this.head.replaceChildren(element("th", { scope: "col", class: "pin0" }, "run"), ...this.heads.values());
     this.draw();
   }
@@ -153,11 +167,18 @@ class Table {
   requestMeans() {
     if (this.rows.length < this.about.count) return;
     clearTimeout(this.pause);
+    const rows = this.selectRows(), outcome = this.about.columns.indexOf("outcome");
+    if (this.filters.some(({ select, column }) => column === outcome && select.value)) {
+      this.asked += 1; // a reply under way is for other rows
+      const count = `${rows.length.toLocaleString("en")} row${rows.length === 1 ? "" : "s"}`;
+      return this.report(this.isLost ? NO_KERNEL : `${count}, chosen by outcome`); // an accuracy would be 0 or 100 %
+    }
     this.report(this.isLost ? NO_KERNEL : "accuracy: waiting for the kernel…");
     this.pause = setTimeout(() => {
       this.asked += 1;
-      this.model.send({ want: "means", ask: this.asked, rows: this.selectRows() });
+      this.model.send({ want: "means", ask: this.asked, rows });
     }, PAUSE_MS);
+    return null;
   }
 
   // Asks the kernel, which has the whole texts, for what is shown: filters, order and columns.
@@ -183,6 +204,7 @@ class Table {
 
   redraw() {
     this.maxRows = PAGE_ROWS;
+    this.atRow = null; // Tab leads to the first row of another order
     this.draw();
     this.requestMeans();
   }
@@ -211,6 +233,7 @@ class Table {
     this.heads.forEach((head, each) => {
       head.setAttribute("aria-sort", each !== column ? "none" : direction > 0 ? "ascending" : "descending");
     });
+    this.markStops();
     if (focused) this.body.querySelector(`[data-row="${focused.row}"][data-as="${focused.as}"]`)?.focus();
   }
 
@@ -226,6 +249,51 @@ class Table {
     return element("tr", { "aria-current": isOpen ? "true" : null },
       element("th", { scope: "row", class: "pin0" }, element("span", { class: "quiet" }, `${index} `), open, compare),
       ...this.visible.map((column) => this.value(this.rows[index][column], this.classOf(column))));
+  }
+
+  // --- the focus: the heads are one stop of Tab, and so are the rows; arrows move in them
+
+  headButtons() {
+    return [...this.head.querySelectorAll("button")];
+  }
+
+  rowButtons() {
+    return [...this.body.querySelectorAll("[data-as=open]")];
+  }
+
+  markStops() {
+    const mark = (buttons, name, at) => {
+      const isHere = (each) => Number(each.dataset[name]) === at;
+      const stop = buttons.some(isHere) ? at : Number(buttons[0]?.dataset[name]);
+      for (const each of buttons) each.tabIndex = Number(each.dataset[name]) === stop ? 0 : -1;
+    };
+    mark(this.headButtons(), "column", this.atHead);
+    mark([...this.body.querySelectorAll("button")], "row", this.atRow);
+  }
+
+  moveInHead(event) {
+    const buttons = this.headButtons(), at = buttons.indexOf(event.target);
+    const place = moved(event.key, at, buttons.length, "ArrowLeft", "ArrowRight");
+    if (at < 0 || place === null || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    this.atHead = Number(buttons[place].dataset.column);
+    this.markStops();
+    buttons[place].focus();
+  }
+
+  moveInRows(event) {
+    const buttons = this.rowButtons(), at = buttons.findIndex((each) => each.dataset.row === event.target.dataset.row);
+    const place = moved(event.key, at, buttons.length, "ArrowUp", "ArrowDown");
+    if (at < 0 || place === null || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    buttons[place].focus();
+  }
+
+  // A row that keys lead to is shown from its start: question, truth and answer.
+  onRowFocus({ target }) {
+    this.atRow = Number(target.dataset.row);
+    this.markStops();
+    if (target.matches(":focus-visible")) this.scroller.scrollLeft = 0;
   }
 
   value(value, place) {
@@ -247,12 +315,31 @@ class Table {
   open(indices) {
     this.walker?.close();
     this.walker = null;
+    const [last] = this.opened;
     this.opened = indices;
     this.draw();
-    if (!indices.length) return;
+    if (!indices.length) return this.focusRow(last);
+    const name = indices.length > 1 ? `Runs ${indices.join(" and ")}` : `Run ${indices[0]}`;
+    const title = indices.length > 1 ? `${name} of the table, below as run 1 and run 2` : name;
     this.walker = new Walker(this.below, this.model, indices);
+    this.walker.root.prepend(element("div", { class: "title-bar" }, element("h2", {}, title),
+      button("close", { "aria-label": `close ${name.toLowerCase()}` }, () => this.open([]))));
     this.walker.root.setAttribute("aria-label", `run of row ${indices.join(", and of row ")}`);
-    this.walker.root.focus();
+    this.walker.root.focus({ preventScroll: true });
+    this.toReveal = true;
+    return this.below.scrollIntoView({ block: "start" });
+  }
+
+  // The run was empty when it was opened, so there was nothing yet to scroll to.
+  reveal() {
+    this.toReveal = false;
+    if (this.opened.length) this.below.scrollIntoView({ block: "start" });
+  }
+
+  // Back to the row of a run that was closed; to the search if the filters leave it out.
+  focusRow(row) {
+    const found = this.rowButtons().find((each) => Number(each.dataset.row) === row);
+    (found ?? this.words).focus();
   }
 }
 

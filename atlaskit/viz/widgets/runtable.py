@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 REQUIRED_COLUMNS = ("id", "right", "stop")
 PINNED_COLUMNS = ("outcome", "score")
-"""Columns that are always shown, first, and stay in sight when the table is scrolled."""
-WORD_COLUMNS = ("question", "choices", "truth", "answer", "id")
+"""Columns that are first, and stay in sight when the table is scrolled."""
+WORD_COLUMNS = ("question", "truth", "answer", "choices", "id")
 ANSWER_COLUMNS = ("method", "category", "prediction", "stop", "failure")
 SEARCH_COLUMNS = ("calls", "tokens", "rounds", "evidence", "depth", "coverage", "video")
 SHOWN_COLUMNS = PINNED_COLUMNS + WORD_COLUMNS + ANSWER_COLUMNS + SEARCH_COLUMNS
@@ -40,6 +40,8 @@ MAX_ROWS, BATCH, STATIC_ROWS = 20_000, 1_000, 20
 """Most rows in the widget, rows in one message, and most rows in the static picture."""
 MAX_CHARS = 400
 """Characters of one value."""
+MAX_MEANS_CHARS = 1_000
+"""Characters of the line of means."""
 
 
 class RunTable:
@@ -136,7 +138,8 @@ class RunTable:
                 self._means_jobs.submit(lambda _is_latest: self._send_means(number, self._selected(rows)))
             case {"want": "csv", "rows": [*rows], "columns": [*columns]}:
                 chosen = [name for name in columns if name in self._offered]
-                self.widget.send({"is": "csv"}, [csv_bytes(self._selected(rows)[chosen])])
+                numbered = self._selected(rows)[chosen].reset_index(names="run", allow_duplicates=True)
+                self.widget.send({"is": "csv"}, [csv_bytes(numbered)])
             case _:
                 self._channel.receive(message)
 
@@ -150,7 +153,7 @@ class RunTable:
             words = means_text(rows)
         except (ValueError, TypeError) as error:
             words = f"no accuracy: {reason(error)}"
-        self.widget.send({"is": "means", "ask": number, "words": plain_text(words, MAX_CHARS)})
+        self.widget.send({"is": "means", "ask": number, "words": plain_text(words, MAX_MEANS_CHARS)})
 
     def _send_rows(self) -> None:
         """Send the rows to the page in batches."""

@@ -46,7 +46,7 @@ def _mean_text(rows: pd.DataFrame, column: str, name: str) -> str:
     mean = accuracy(rows, column=column).iloc[0]
     shown = f"{name} {_percent(mean['mean'])}"
     if mean["videos"] < 2:
-        return f"{shown} of {questions}, no interval: one video"
+        return f"{shown} of {questions}, no interval: it takes several videos"
     interval = f"95 % interval {100 * mean['low']:.1f}–{_percent(mean['high'])}"
     return f"{shown} ({interval}) of {questions} about {counted(int(mean['videos']), 'video')}"
 

@@ -22,6 +22,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.view import seconds_of
 from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.notation import stamp
 from atlaskit.environment.render import View
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.playlist import Playlist
@@ -29,7 +30,6 @@ from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer import clips
 from atlaskit.viz.widgets.explorer.clips import LONGEST_S, SHORTEST_S, Clip, make_clip
-from atlaskit.viz.widgets.explorer.describe import stamp
 from atlaskit.viz.widgets.explorer.lanes import MAX_BINS, lanes
 from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, moved
 
@@ -80,7 +80,7 @@ def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: Cache) -> N
     assert set(reached) == set(range(FRAMES)), "every frame of the video has a cell"
     page = Sent(explorer)
     message, _ = page.ask(want="show", place={"path": [3], "look": "grid", "cell": None})
-    assert [crumb["words"] for crumb in message["crumbs"]] == ["whole video", "0:01.8–0:02.5"]
+    assert [crumb["words"] for crumb in message["crumbs"]] == ["whole video", "0:01.875–0:02.500"]
     assert message["depth"] == "depth 1 of at most 2" and message["k"] == 5
 
 

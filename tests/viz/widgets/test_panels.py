@@ -30,7 +30,7 @@ from atlaskit.video.video import Video
 from atlaskit.viz.live import thread
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer import search_panel
-from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
+from atlaskit.viz.widgets.explorer.ask_panel import STANDS_FOR, AskPanel
 from atlaskit.viz.widgets.explorer.drafts import Draft
 from atlaskit.viz.widgets.explorer.search_panel import LANE_MARKS, MAX_CHARS, MAX_HITS, NO_SUBTITLES, SearchPanel
 
@@ -219,8 +219,18 @@ def test_the_line_names_the_notebooks_variables(cache: Cache, monkeypatch: pytes
     page.explorer.vlm = vlm  # type: ignore[assignment]
     Shell.user_ns = {"_": page.explorer, "look": page.explorer, "mine": vlm}
     assert page.request("line", **draft)["line"] == "result = ak.ask(look.atlas.video, 'Who?', vlm=mine, show=True)"
+    Shell.user_ns = {"look": page.explorer, "_": vlm}
+    sent = page.request("line", **draft)
+    assert sent["line"] == "result = ak.ask(look.atlas.video, 'Who?', vlm=look.vlm, show=True)" and sent["note"] == ""
     Shell.user_ns = {"match": page.explorer.atlas.video}
-    assert page.request("line", **draft)["line"] == "result = ak.ask(match, 'Who?', vlm=vlm, show=True)"
+    sent = page.request("line", **draft)
+    assert sent["line"] == "result = ak.ask(match, 'Who?', vlm=vlm, show=True)"
+    assert sent["note"] == STANDS_FOR["vlm"], "a name that the notebook does not have is explained"
+    page.explorer.vlm, Shell.user_ns = None, {"look": page.explorer, "none": None}
+    sent = page.request("line", **draft)
+    assert sent["line"].endswith("(look.atlas.video, 'Who?', vlm=vlm, show=True)") and sent["note"] == STANDS_FOR["vlm"]
+    Shell.user_ns = {}
+    assert page.request("line", **draft)["note"] == f"{STANDS_FOR['video']} {STANDS_FOR['vlm']}"
 
 
 @pytest.mark.parametrize(
@@ -246,6 +256,20 @@ def test_a_wrong_question_gets_a_sentence_and_starts_no_run(cache: Cache, messag
 def test_blank_choices_are_left_out() -> None:
     draft = Draft.from_json({"question": " Who? ", "choices": [" A ", "  ", "B"], "within": None}, 16.0)
     assert draft == Draft("Who?", ("A", "B"))
+
+
+def test_the_questions_of_a_world_are_offered_where_no_others_can_be_answered(world: World, cache: Cache) -> None:
+    page = FakePage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
+    page.request("here")
+    (offered,) = [message["questions"] for message in page.of("ask") if message["is"] == "questions"]
+    askable = [question for question in world.questions if question.kind in ("choice", "open")]
+    assert [(each["question"], tuple(each["choices"])) for each in offered] == [(q.text, q.choices) for q in askable]
+    assert 0 < len(offered) < len(world.questions), "the page cannot ask for an interval"
+    assert page.ask(offered[-1]["question"], offered[-1]["choices"])["phase"] == "answered"
+    for vlm in (None, "nano", Spiteful()):
+        page.explorer.vlm = vlm
+        page.request("here")
+        assert [message for message in page.of("ask") if message["is"] == "questions"][-1]["questions"] == []
 
 
 # --- a run

@@ -353,7 +353,7 @@ def test_the_menu_offers_every_column_and_shows_words_instead_of_indices(rows: p
     table = RunTable(rows)
     head, sent = sent_table(table)
     assert head["shown"] == list(table.columns) and head["pinned"] == ["outcome", "score"]
-    assert head["shown"][:7] == ["outcome", "score", "question", "choices", "truth", "answer", "id"]
+    assert head["shown"][:7] == ["outcome", "score", "question", "truth", "answer", "choices", "id"]
     assert "prediction" not in head["shown"] and {"prediction", "seconds", "kind"} <= set(head["columns"])
     assert not {"trace", "right"} & set(head["columns"])
     assert sent["truth"].tolist() == rows["truth"].tolist() and sent["choices"].tolist() == rows["choices"].tolist()
@@ -393,7 +393,7 @@ def test_the_line_of_means_is_that_of_the_statistics(rows: pd.DataFrame) -> None
     assert means(table, everything).startswith("video-rlm: accuracy 75.0 %")
     assert means(table, everything).endswith(f"; uniform: {expected}")
     assert f"All rows: {means(table, everything)}." in checked_html(table).text
-    assert means(table, [0]) == "accuracy 100.0 % of 1 question, no interval: one video"
+    assert means(table, [0]) == "accuracy 100.0 % of 1 question, no interval: it takes several videos"
     assert means(table, []) == "no rows, so no accuracy"
     assert means(table, [99, -1, True, "0", None, 1.0]) == "no rows, so no accuracy", "no such index"
     assert means(RunTable(videos.assign(score=0.3)), [4, 5]).startswith("mean score 30.0 % (95 % interval")
@@ -412,7 +412,8 @@ def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) 
     columns = ["tokens", "question", "=1+1", "trace", "none", 3]
     table._receive({"want": "csv", "rows": [7, 0, 1, 2, 3, 4, 5, 6, 99], "columns": columns})
     read = pd.read_csv(io.BytesIO(sent[0]))
-    assert list(read.columns) == ["tokens", "question", "'=1+1"] and read["'=1+1"][0] == "x" * 900, "whole texts"
+    assert list(read.columns) == ["run", "tokens", "question", "'=1+1"] and read["'=1+1"][0] == "x" * 900, "whole texts"
+    assert read["run"].tolist() == [7, 0, 1, 2, 3, 4, 5, 6], "the numbers by which the page names the runs"
     assert read["tokens"].tolist() == [hostile["tokens"][n] for n in (7, 0, 1, 2, 3, 4, 5, 6)], "numbers as they are"
     assert read["question"].tolist() == [texts[7], *(f"'{text}" for text in texts[:7])]
     assert sent[0].startswith(b"\xef\xbb\xbf"), "spreadsheets know UTF-8 by this mark"

@@ -12,25 +12,36 @@ class AskPanel {
     this.box = element("details", { class: "panel ask" }, element("summary", {}, "Ask about this region (Q)"),
       ...this.draftParts, this.run);
     this.steps = element("div", { class: "atlaskit-steps" }); // outside of the explorer, whose style and keys it has not
-    this.box.addEventListener("toggle", () => this.box.open && this.writeLine());
+    this.box.addEventListener("toggle", () => {
+      if (!this.box.open) return;
+      if (document.activeElement !== this.question) this.open();
+      this.writeLine();
+    });
     this.draw({ phase: "idle", hint: "" });
     explorer.send({ panel: "ask", want: "here" });
   }
 
   buildDraft() {
+    this.known = []; // the only questions that the model can answer, if it is such a model
+    this.offered = chooser("This model can answer only these:", [["", "choose…"]], (at) => this.fill(at));
+    this.offered.box.className = "long";
+    this.offered.box.hidden = true;
     this.question = element("textarea", { rows: 2 });
     this.choices = element("textarea", { rows: 3 });
     this.within = element("input", { type: "checkbox" });
     this.region = element("span");
     this.line = element("textarea", { rows: 2, readonly: true, spellcheck: "false" });
     this.copied = element("span", { role: "status" });
+    this.note = element("p", { class: "note" });
     const copy = button("copy the line", {}, () => copyText(this.line.value, this.copied));
     this.draftParts = [
+      this.offered.box,
       element("label", { class: "long" }, "Question", this.question),
       element("label", { class: "long" }, "Choices, one a line (optional)", this.choices),
       element("label", {}, this.within, " only this region ", this.region),
       element("div", { class: "fields" }, element("label", { class: "grow" }, "Line of code", this.line), copy,
         this.copied),
+      this.note,
     ];
     for (const field of [this.question, this.choices]) field.addEventListener("input", () => this.writeLineSoon());
     this.within.addEventListener("change", () => {
@@ -54,6 +65,21 @@ class AskPanel {
     this.run = element("div", {}, element("div", { class: "fields" }, this.ask, this.stop), this.hint, this.problem,
       element("div", { class: "run" }, this.asked, this.outcome, this.reasoning, this.evidence, this.counts,
         this.agents, this.toSteps));
+  }
+
+  // Offers the only questions that the model can answer.
+  offerQuestions(known) {
+    this.known = known;
+    this.offered.box.hidden = !known.length;
+    known.forEach(({ question }, at) => offer(this.offered.select, String(at), question));
+  }
+
+  fill(at) {
+    if (!at) return;
+    const { question, choices } = this.known[at];
+    this.question.value = question;
+    this.choices.value = choices.join("\n");
+    this.writeLine();
   }
 
   open() {
@@ -87,6 +113,7 @@ class AskPanel {
 
   start() {
     this.problem.textContent = "";
+    this.toReveal = true;
     this.explorer.send({ panel: "ask", want: "ask", ...this.draft() });
   }
 
@@ -102,10 +129,27 @@ class AskPanel {
   receive(message, buffers) {
     if (message.panel === "steps") this.onSteps?.(message, buffers);
     else if (message.panel !== "ask") return false;
-    else if (message.is === "line") this.line.value = message.line;
-    else if (message.is === "problem") this.problem.textContent = message.words;
+    else if (message.is === "line") this.showLine(message);
+    else if (message.is === "questions") this.offerQuestions(message.questions);
+    else if (message.is === "problem") this.refuse(message.words);
     else this.draw(message);
     return true;
+  }
+
+  showLine({ line, note }) {
+    this.line.value = line;
+    this.note.textContent = note;
+  }
+
+  refuse(words) {
+    this.problem.textContent = words;
+    this.reveal(this.problem);
+  }
+
+  // Scrolls what became of "Ask" into view, once.
+  reveal(part) {
+    if (this.toReveal) part.scrollIntoView({ block: "nearest" });
+    this.toReveal = false;
   }
 
   draw(state) {
@@ -125,6 +169,7 @@ class AskPanel {
     if (state.run !== this.state.run) this.closeSteps();
     this.state = state;
     this.count(isRunning ? state.seconds : null);
+    if (state.phase !== "idle") this.reveal(this.outcome);
   }
 
   agent([name, where, does]) {
@@ -136,8 +181,10 @@ class AskPanel {
     const drawn = JSON.stringify(items);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
-    this.evidence.replaceChildren(...items.map(({ label, time, time_s: timeS, words }) => element("li", {},
-      button(`[${label}] ${time}`, {}, () => this.explorer.goToTime(timeS)), " ", element("bdi", {}, words))));
+    this.evidence.replaceChildren(...items.map(({ label, time, time_s: timeS, words }) => {
+      const show = button(`[${label}] ${time}`, {}, (event) => this.explorer.showTime(timeS, event));
+      return element("li", {}, show, " ", element("bdi", {}, words));
+    }));
   }
 
   // Says how long a run has lasted, or how it ended.

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
+from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
@@ -26,12 +27,19 @@ from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
-from atlaskit.viz.widgets.explorer.drafts import Draft, variable_of
+from atlaskit.viz.widgets.explorer.drafts import Draft, expression_of
 
 MAX_AGENTS, MAX_EVIDENCE = 16, 60
 """Most agents and evidence frames that are listed."""
 MAX_CHARS = 1_000
 """Characters of one text of a run."""
+MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
+"""Most questions that are offered, and the kinds that the page can ask."""
+STANDS_FOR = {
+    "video": "In this line, `video` stands for your video.",
+    "vlm": "In this line, `vlm` stands for your model.",
+}
+"""What is said beside the line about a name that the notebook does not have."""
 NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
 
 
@@ -77,6 +85,7 @@ class AskPanel:
             return False
         match message.get("want"):
             case "here":
+                self._send_questions()
                 self._send_state()
             case "line":
                 self._send_line(message)
@@ -97,16 +106,20 @@ class AskPanel:
             draft = Draft.from_json(message, self._explorer.atlas.video.duration_s)
         except InputError as error:
             return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
-        return self._send({"is": "line", "line": draft.line(self._video_name(), self._vlm_name())})
+        explorer = self._explorer
+        video = expression_of(explorer.atlas.video, explorer, "atlas.video")
+        vlm = repr(explorer.vlm) if isinstance(explorer.vlm, str) else expression_of(explorer.vlm, explorer, "vlm")
+        unknown = [*(["video"] if video is None else []), *(["vlm"] if vlm is None else [])]
+        line = draft.line(video or "video", vlm or "vlm")
+        return self._send({"is": "line", "line": line, "note": " ".join(STANDS_FOR[name] for name in unknown)})
 
-    def _video_name(self) -> str:
-        """Return the expression that a notebook has for the video."""
-        explorer = variable_of(self._explorer)
-        return variable_of(self._explorer.atlas.video) or (f"{explorer}.atlas.video" if explorer else "video")
-
-    def _vlm_name(self) -> str:
+    def _send_questions(self) -> None:
+        """Offer the questions of a world if the model can answer no others."""
         vlm = self._explorer.vlm
-        return repr(vlm) if isinstance(vlm, str) else variable_of(vlm) or "vlm"
+        known = vlm.world.questions if isinstance(vlm, Oracle) else ()
+        # The page asks with choices or for a text; for a question of another kind, it has no field.
+        listed = [{"question": each.text, "choices": [*each.choices]} for each in known if each.kind in ASKED_KINDS]
+        self._send({"is": "questions", "questions": listed[:MAX_QUESTIONS]})
 
     def _start(self, message: dict[str, Any]) -> None:
         """Start a run, unless one is going on, or the question breaks a rule."""

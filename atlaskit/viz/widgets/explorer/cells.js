@@ -25,3 +25,16 @@ function cellElement(cell, index, focus) {
     cell.found.length ? element("span", { class: "found" }, labels) : null,
     cell.dead === 1 ? element("span", { class: "out", "aria-hidden": "true" }, "×") : null);
 }
+
+// The cell that has the focus first when a place follows another: on the way back, the one that was opened.
+function firstFocus({ path, look, cell }, to) {
+  if (to.look !== "grid") return 0;
+  if (look !== "grid" && path.length === to.path.length) return cell;
+  return path.length > to.path.length ? path[to.path.length] : 0;
+}
+
+// One frame, as a request names it: the shown one, or that of the cell that has the focus.
+function oneFrame({ place, cells }, focus) {
+  if (place.look === "frame") return { place };
+  return place.look === "grid" ? { place: { ...place, look: "frame", cell: focus } } : { time_s: cells[focus].time_s };
+}

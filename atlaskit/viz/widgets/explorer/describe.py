@@ -4,7 +4,6 @@ JSON.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.notation import clock
+from atlaskit.environment.notation import clock, stamp
 from atlaskit.environment.render import View
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
@@ -63,14 +62,6 @@ def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
         "time_s": shown.time_s,
         "ruler": _ruler(atlas.video.duration_s, shown, marks),
     }
-
-
-def stamp(time_s: float) -> str:
-    """Return a time in seconds with milliseconds, as it can be typed again: 1:02:03.500."""
-    minutes, milliseconds = divmod(math.floor(time_s * 1000 + 1e-3), 60_000)
-    hours, minutes = divmod(minutes, 60)
-    seconds = f"{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
-    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
 
 
 def _crumbs(root: Grid, location: Location) -> list[dict[str, Any]]:

@@ -75,6 +75,20 @@ def variable_of(value: object) -> str | None:
     return next((name for name, held in variables.items() if held is value and not name.startswith("_")), None)
 
 
+def expression_of(value: object, holder: object, attribute: str) -> str | None:
+    """Return the notebook's expression for an object; None if there is none.
+
+    Args:
+        value: The object.
+        holder: What holds the object too, and may have a name where the object has none.
+        attribute: Where it holds it.
+    """
+    if value is None:
+        return None
+    name, holder_name = variable_of(value), variable_of(holder)
+    return name or (f"{holder_name}.{attribute}" if holder_name else None)
+
+
 def _checked_span(within: list[Any], duration_s: float) -> Span:
     """Return an interval in whole milliseconds, cut to the video."""
     if all(type(time_s) in (int, float) and math.isfinite(time_s) for time_s in within):

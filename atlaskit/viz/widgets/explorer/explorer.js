@@ -107,6 +107,19 @@ class Explorer {
     this.request({ want: "time", time_s: seconds });
   }
 
+  // Goes to a time for a panel, which is below the picture: the picture is scrolled into view. After a click of the
+  // pointer, the keys are the picture's; after a key, the focus stays, so that Tab leads on in the panel.
+  showTime(seconds, event) {
+    this.toReveal = true;
+    this.goToTime(seconds);
+    if (event?.detail) this.focusStage({ preventScroll: true });
+  }
+
+  reveal() {
+    if (this.toReveal) for (const part of [this.stage, this.ruler.box]) part.scrollIntoView({ block: "nearest" });
+    this.toReveal = false;
+  }
+
   goToTyped(text) {
     this.isTyped = true;
     this.request({ want: "time", text });
@@ -159,7 +172,7 @@ class Explorer {
       picture: () => this.receiveImage(message, buffers[0]),
       marks: () => this.drawMarks(message),
       drawing: () => clearTimeout(this.replyTimer),
-      lane: () => this.setLane(message.name, message.spans, message.words),
+      lane: () => this.ruler.setLane(message.name, message.spans, message.words),
       clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
       png: () => { saveFile(buffers[0], message.name); this.deliver(`Saved as ${message.name}.`); },
       "no clip": () => this.deliver(message.words),
@@ -182,10 +195,6 @@ class Explorer {
     this.fail(words);
   }
 
-  setLane(name, spans, words) {
-    this.ruler.setLane(name, spans, words);
-  }
-
   async receiveImage(message, jpeg) {
     const number = ++this.received;
     const source = URL.createObjectURL(new Blob([jpeg], { type: "image/jpeg" }));
@@ -196,6 +205,7 @@ class Explorer {
     this.picture = next;
     this.draw(message);
     last.replaceWith(next);
+    this.reveal();
     URL.revokeObjectURL(last.src);
     if (this.root.hidden) this.appear();
   }
@@ -216,7 +226,7 @@ class Explorer {
     clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = message.note;
-    this.focus = this.firstFocus(message);
+    this.focus = firstFocus(this.shown?.place ?? message.place, message.place);
     this.shown = message;
     this.caption.textContent = message.words;
     this.facts.textContent = `${message.depth} · ${message.resolution}`;
@@ -241,16 +251,8 @@ class Explorer {
     for (const panel of this.panels) panel.onShown(message);
   }
 
-  focusStage() {
-    (this.cell(this.focus) ?? this.stage).focus();
-  }
-
-  // The cell that has the focus first: on the way back, the one that was opened.
-  firstFocus(message) {
-    const { path, look, cell } = this.shown?.place ?? message.place;
-    if (message.place.look !== "grid") return 0;
-    if (look !== "grid" && path.length === message.place.path.length) return cell;
-    return path.length > message.place.path.length ? path[message.place.path.length] : 0;
+  focusStage(how) {
+    (this.cell(this.focus) ?? this.stage).focus(how);
   }
 
   crumb({ path, words }) {
@@ -286,6 +288,7 @@ class Explorer {
     clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = words;
+    this.reveal();
   }
 
   // --- from the user
@@ -329,20 +332,14 @@ class Explorer {
     this.onRest(event);
   }
 
-  // One frame, as a request names it: the shown one, or that of the cell that has the focus.
-  oneFrame() {
-    const { place: { path, look }, cells } = this.shown;
-    if (look === "frame") return { place: this.shown.place };
-    return look === "grid" ? { place: { path, look: "frame", cell: this.focus } } : { time_s: cells[this.focus].time_s };
-  }
-
   play() {
-    this.order({ want: "clip", ...this.oneFrame() }, "Making a clip…");
+    this.order({ want: "clip", ...oneFrame(this.shown, this.focus) }, "Making a clip…");
   }
 
   // Saves the shown picture, or the frame of the cell that has the focus.
   save(isFrame) {
-    this.order({ want: "png", ...(isFrame ? this.oneFrame() : { place: this.shown.place }) }, "Making a PNG…");
+    const what = isFrame ? oneFrame(this.shown, this.focus) : { place: this.shown.place };
+    this.order({ want: "png", ...what }, "Making a PNG…");
   }
 
   copyTime() {

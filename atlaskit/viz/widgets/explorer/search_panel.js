@@ -19,7 +19,11 @@ class SearchPanel {
       this.note, this.list);
     this.words.addEventListener("input", () => this.searchSoon());
     this.words.addEventListener("keydown", (event) => event.key === "Enter" && this.step(event.shiftKey ? -1 : 1));
-    this.box.addEventListener("toggle", () => this.box.open && this.search());
+    this.box.addEventListener("toggle", () => {
+      if (!this.box.open) return;
+      if (document.activeElement !== this.words) this.open();
+      this.search();
+    });
     this.update();
   }
 
@@ -48,7 +52,7 @@ class SearchPanel {
     this.note.textContent = message.note;
     this.list.replaceChildren(...this.hits.map((hit, index) => element("li", {}, this.hitButton(hit, index))));
     this.hasLane ||= message.lane.length > 0; // a lane that was never needed is not shown
-    if (this.hasLane) this.explorer.setLane("words", message.lane, `lines with the words: ${message.count}`);
+    if (this.hasLane) this.explorer.ruler.setLane("words", message.lane, `lines with the words: ${message.count}`);
     this.markCells();
     this.update();
     return true;
@@ -57,7 +61,7 @@ class SearchPanel {
   // A line that was found: its time, and its text with the words marked.
   hitButton({ time, parts }, index) {
     const text = parts.map(([part, isMarked]) => (isMarked ? element("mark", {}, part) : part));
-    const made = button("", { "data-hit": index }, () => this.goTo(index));
+    const made = button("", { "data-hit": index }, (event) => this.goTo(index, event));
     made.append(element("span", { class: "time" }, time), " ", element("bdi", {}, ...text));
     return made;
   }
@@ -67,9 +71,9 @@ class SearchPanel {
     if (length) this.goTo(this.at < 0 && by < 0 ? length - 1 : (this.at + by + length) % length);
   }
 
-  goTo(index) {
+  goTo(index, event) {
     this.at = index;
-    this.explorer.goToTime(this.hits[index].time_s);
+    this.explorer.showTime(this.hits[index].time_s, event);
     this.update();
   }
 
