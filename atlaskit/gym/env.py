@@ -211,16 +211,12 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     def _act(self, action: Any) -> str:
         """Take an action; return why it was illegal, or ""."""
         if not is_in(self.action_space, action):
-            return self._refuse(f"{action!r:.80} is not in the action space, {self.action_space}.")
+            return self.episode.refuse(f"{action!r:.80} is not in the action space, {self.action_space}.")
         chosen = self.decode(action)
         kind, answer = KINDS[chosen["kind"]], chosen["answer"]
         if kind == "finished" and answer >= self._n_possible_answers:
-            return self._refuse(f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}.")
+            return self.episode.refuse(f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}.")
         return self.episode.take(ACTIONS[kind](chosen["cell"]), answer)
-
-    def _refuse(self, problem: str) -> str:
-        self.episode.refuse(problem)
-        return problem
 
     def _pixels(self) -> Pixels:
         view = self.observation.view

@@ -22,7 +22,7 @@ from atlaskit.environment.scoring import merged
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.gym.actions import ACTIONS, CELL_KINDS, legal_moves
 from atlaskit.gym.tasks import VideoQuestion, draw_task
-from atlaskit.gym.words import TASK, moves_words, observation_words, question_words
+from atlaskit.gym.words import moves_words, observation_words, question_words
 
 MOST_ANSWERS = 10_000
 """The most choices, and the largest count, that a drawn question may need: any."""
@@ -133,7 +133,7 @@ class AtlasEpisode:
         cell: int = 160,
         **look: Any,
     ) -> AtlasEpisode:
-        """Return an episode on an AtlasWorld and one of its questions, which depend on the seed alone.
+        """Return an episode on an AtlasWorld and one of its questions, both drawn from the seed.
 
         Args:
             seed: The seed. The latest worlds and their frames stay in memory, so a group of
@@ -167,7 +167,6 @@ class AtlasEpisode:
         moves, others = legal_moves(self.observation), self._endings()
         names = list(dict.fromkeys([*(str(ending["action"]) for ending in others), "answer"]))
         words += [
-            *([TASK] if self.steps == 0 else []),
             question_words(self.question),
             observation_words(self.observation, self.max_steps - self.steps),
             moves_words(moves, names),
@@ -187,8 +186,9 @@ class AtlasEpisode:
         try:
             chosen = as_move(action) if isinstance(action, Mapping) else action
         except IllegalAction as error:
-            return self.refuse(str(error))
-        self.take(chosen)
+            self.refuse(str(error))
+        else:
+            self.take(chosen)
         return self.observe()
 
     def answer(self, prediction: Any) -> Turn:
@@ -205,23 +205,24 @@ class AtlasEpisode:
                 raise InputError("An answer needs a value.")
             self.question.score(prediction)
         except InputError as error:
-            return self.refuse(str(error))
+            self.refuse(str(error))
+            return self.observe()
         self._count()
         self._given, self._has_answered = _as_tuples(prediction), True
         self.state = replace(self.state, finished=True)
         self._look()
         return self.observe()
 
-    def refuse(self, problem: str) -> Turn:
-        """Count a step with an action that could not be read; the next turn says why.
+    def refuse(self, problem: str) -> str:
+        """Count a step with an action that could not be read; return the problem.
 
         Args:
-            problem: What was wrong, as one sentence for the model.
+            problem: What was wrong, as one sentence for the model; the next turn begins with it.
         """
         if not self.is_over:
             self._count(problem)
             self._look()
-        return self.observe()
+        return problem
 
     def take(self, action: Action, answer: Answered | None = None) -> str:
         """Take an action without describing the next turn; return why it was illegal, or "".
@@ -270,7 +271,7 @@ class AtlasEpisode:
         """Return how the episode has gone so far."""
         times_s = [item.timestamp_s for item in self.state.scratchpad]
         shown, kept = self.question.evidence_s, len(times_s)
-        in_place = sum(any(map(lambda span: _holds(span, time_s), shown)) for time_s in times_s)
+        in_place = sum(any(_holds(span, time_s) for span in shown) for time_s in times_s)
         reached = sum(any(_holds(span, time_s) for time_s in times_s) for span in shown)
         return Measures(
             score=self.score,
@@ -306,7 +307,7 @@ class AtlasEpisode:
 
 
 def as_move(action: Mapping[str, Any]) -> Action:
-    """Return the action that a dictionary names. It may come from a model: nothing in it is trusted.
+    """Return the action that a dictionary names, which may come from a model.
 
     Raises:
         IllegalAction: It names no action, or no cell where one is needed.
