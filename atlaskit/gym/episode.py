@@ -201,9 +201,7 @@ class AtlasEpisode:
         if self.is_over:
             return self.observe()
         try:
-            if prediction is None:
-                raise InputError("An answer needs a value.")
-            self.question.score(prediction)
+            self._check(prediction)
         except InputError as error:
             self.refuse(str(error))
             return self.observe()
@@ -291,6 +289,14 @@ class AtlasEpisode:
         elif state.finished and answer is None and self.question.kind != "when":
             raise IllegalAction("Nothing is queued, so only an answer ends the search: use the action answer.")
         self.state, self._given = state, answer if state.finished else None
+
+    def _check(self, prediction: Any) -> None:
+        """Raise InputError for a prediction that does not fit the question."""
+        if prediction is None:
+            raise InputError("An answer needs a value.")
+        self.question.score(prediction)
+        if self.question.kind == "choice" and isinstance(prediction, str) and prediction not in self.question.choices:
+            raise InputError(f"{prediction!r:.80} is the text of no choice.")
 
     def _count(self, problem: str = "") -> None:
         self.steps, self.problem = self.steps + 1, problem

@@ -11,7 +11,7 @@ methods to the model as tools, and asks `get_reward` at the end. This module run
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from atlaskit.errors import InputError
 from atlaskit.gym.episode import AtlasEpisode, Turn
@@ -30,13 +30,13 @@ SYSTEM = f"{TASK} Use one tool in each turn; when you know the answer, use the t
 class AtlasTools:
     """An `AtlasEpisode` whose actions are tools of a model that TRL trains.
 
-    A subclass changes the worlds and the reward by its class attributes:
+    A subclass changes the worlds and the reward by `settings`, and the videos by `_begin`:
 
         class Short(AtlasTools):
             settings = {"duration_s": 120.0, "max_steps": 6, "step_cost": 0.02}
     """
 
-    settings: dict[str, Any] = {"max_steps": 12, "step_cost": 0.01}
+    settings: ClassVar[dict[str, Any]] = {"max_steps": 12, "step_cost": 0.01}
     """Arguments of `AtlasEpisode.drawn` other than the seed."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ except ModuleNotFoundError as error:
 
 from atlaskit.environment.image import IMAGE_QUALITY, to_jpeg
 from atlaskit.environment.mdp import Traversal
-from atlaskit.gym.episode import AtlasEpisode, Turn
+from atlaskit.gym.episode import AtlasEpisode, Measures, Turn
 from atlaskit.gym.words import task_words
 
 __all__ = ["AtlasData", "AtlasSearchConfig", "AtlasSearchEnv", "AtlasTask", "AtlasTaskset", "AtlasTasksetConfig"]
@@ -70,7 +70,7 @@ class AtlasTask(vf.Task[AtlasData, vf.State, vf.TaskConfig]):
     @vf.reward
     async def reward(self, trace: vf.Trace) -> float:
         """Return the score of the answer minus the cost of the steps."""
-        return float(trace.info[MEASURES]["reward"]) if MEASURES in trace.info else 0.0
+        return Measures(**trace.info[MEASURES]).reward if MEASURES in trace.info else 0.0
 
     @vf.metric
     async def measures(self, trace: vf.Trace) -> dict[str, float]:
@@ -101,7 +101,7 @@ class AtlasSearchEnv(vf.Env[AtlasSearchConfig]):
 
     async def run(self, task: AtlasTask, agents: vf.Agents) -> None:
         """Play one episode, and leave its measures in the trace before the task scores it."""
-        # In a thread: a world is drawn and frames are rendered, while other episodes wait for models.
+        # In threads: worlds are drawn and frames rendered, while other episodes wait for the model.
         episode = await asyncio.to_thread(begin, task.data)
         turn = await asyncio.to_thread(episode.observe)
         async with agents.player.interaction(task) as interaction:
@@ -110,8 +110,7 @@ class AtlasSearchEnv(vf.Env[AtlasSearchConfig]):
                 if segment.terminated:
                     break
                 turn = await asyncio.to_thread(reply_to, episode, segment.last_reply)
-            measures = episode.measures()
-            interaction.trace.info[MEASURES] = {"reward": measures.reward, **asdict(measures)}
+            interaction.trace.info[MEASURES] = asdict(episode.measures())
 
 
 def begin(data: AtlasData) -> AtlasEpisode:

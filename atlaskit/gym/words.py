@@ -36,7 +36,7 @@ ACTIONS_IN_WORDS = {
     "investigate_before": "see the moments just before a cell",
     "investigate_after": "see the moments just after a cell",
     "add_to_scratchpad": "keep the frame of a cell as evidence for the answer",
-    "finished": "go on to the stretch queued first; if none is, end, with the evidence as the answer",
+    "finished": "go on to the next queued stretch; with none queued, end, with the evidence as the answer",
     "answer": "answer the question, which ends the search",
 }
 """What each action does, by its name."""
