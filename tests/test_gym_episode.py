@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.paths import ROOT
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
@@ -195,6 +197,8 @@ def test_a_group_of_attempts_shares_a_world() -> None:
     assert one.question != third.question
     one.act(Expand(0))
     assert other.steps == 0
+    asked = [AtlasEpisode.drawn(5, question=number, duration_s=60, k=2, cell=32) for number in (0, 1, 24)]
+    assert asked[0].question == asked[2].question != asked[1].question  # this world has 24
 
 
 def test_the_environment_and_the_episode_have_the_same_rules(world: World, shared_cache: Cache) -> None:
@@ -225,6 +229,12 @@ def test_wrong_arguments_raise_input_errors(world: World, shared_cache: Cache) -
     with pytest.raises(InputError, match="not known, so there is no reward"):
         episode_of(world, shared_cache, Question("Which?", ("a", "b")))
     assert "0 of 32 steps" in repr(episode_of(world, shared_cache))
+
+
+def test_the_code_in_the_docs_runs(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = (ROOT / "docs/rl-recipes.md").read_text().split("```python\n")[1].split("```")[0]
+    exec(sample, {"__name__": "sample"})
+    assert capsys.readouterr().out.startswith("That was not possible: Zoom cannot take cell 99 here;")
 
 
 class Short(AtlasTools):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
@@ -21,11 +22,7 @@ from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.gym.actions import ACTIONS, CELL_KINDS, legal_moves
-from atlaskit.gym.tasks import VideoQuestion, draw_task
 from atlaskit.gym.words import moves_words, observation_words, question_words
-
-MOST_ANSWERS = 10_000
-"""The most choices, and the largest count, that a drawn question may need: any."""
 
 
 class Turn(NamedTuple):
@@ -126,19 +123,25 @@ class AtlasEpisode:
         cls,
         seed: int,
         *,
+        question: int | None = None,
         duration_s: float = 600.0,
+        size: tuple[int, int] = (320, 180),
         max_steps: int = 32,
         step_cost: float = 0.0,
         k: int = 4,
         cell: int = 160,
         **look: Any,
     ) -> AtlasEpisode:
-        """Return an episode on an AtlasWorld and one of its questions, both drawn from the seed.
+        """Return an episode on one question of an AtlasWorld.
 
         Args:
-            seed: The seed. The latest worlds and their frames stay in memory, so a group of
-                attempts pays for its world once.
+            seed: The world's seed; `ak.benchmarks.seeds("development")` are for training. The
+                latest worlds and their frames stay in memory, so a group of attempts pays for its
+                world once.
+            question: Which of the world's questions, by its number, counted round. None: one drawn
+                from the seed.
             duration_s: Duration of the world in seconds.
+            size: Width and height of the world's frames in pixels.
             max_steps: See `AtlasEpisode`.
             step_cost: See `AtlasEpisode`.
             k: A grid has k×k cells.
@@ -148,8 +151,11 @@ class AtlasEpisode:
         Raises:
             InputError: An argument breaks a rule.
         """
-        (video, question), cache = _drawn(seed, duration_s)
-        return cls(Atlas(video, k=k, cell=cell, cache=cache, **look), question, max_steps, step_cost)
+        world, cache = _drawn(seed, duration_s, size)
+        if question is None:
+            question = int(np.random.default_rng(seed).integers(len(world.questions)))
+        chosen = world.questions[question % len(world.questions)]
+        return cls(Atlas(world.drawn, k=k, cell=cell, cache=cache, **look), chosen, max_steps, step_cost)
 
     def __repr__(self) -> str:
         return f"<episode on {self.question!r}: {self.steps} of {self.max_steps} steps>"
@@ -336,9 +342,9 @@ def as_move(action: Mapping[str, Any]) -> Action:
 
 
 @lru_cache(maxsize=4)
-def _drawn(seed: int, duration_s: float) -> tuple[VideoQuestion, Cache]:
-    """Return the task of a seed and a cache in memory, which a group of attempts shares."""
-    return draw_task(np.random.default_rng(seed), duration_s, MOST_ANSWERS), Cache(None)
+def _drawn(seed: int, duration_s: float, size: tuple[int, int]) -> tuple[World, Cache]:
+    """Return a world and a cache in memory, which a group of attempts shares."""
+    return atlasworld(seed, duration_s, size=size), Cache(None)
 
 
 def _holds(span: Span, time_s: float) -> bool:

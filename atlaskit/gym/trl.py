@@ -42,14 +42,14 @@ class AtlasTools:
     def __init__(self) -> None:
         self._episode: AtlasEpisode | None = None
 
-    def reset(self, seed: int = 0, **row: Any) -> list[Part]:
-        """Begin the episode of a seed; return what the model sees first.
+    def reset(self, **row: Any) -> list[Part]:
+        """Begin the episode of a row; return what the model sees first.
 
         Args:
-            seed: A column of the data set: rows of one group have the same seed, so the same world.
-            row: The other columns of the row, which are ignored.
+            row: The columns of the row. `seed` is the world's seed, and `question`, if there is
+                such a column, the number of its question.
         """
-        self._episode = self._begin(int(seed), row)
+        self._episode = self._begin(row)
         return as_parts(self._episode.observe())
 
     def get_reward(self) -> float:
@@ -162,9 +162,9 @@ class AtlasTools:
         """
         return self._act("finished")
 
-    def _begin(self, seed: int, row: dict[str, Any]) -> AtlasEpisode:
+    def _begin(self, row: dict[str, Any]) -> AtlasEpisode:
         """Return the episode of a row; override it to train on videos and questions of your own."""
-        return AtlasEpisode.drawn(seed, **self.settings)
+        return AtlasEpisode.drawn(row["seed"], question=row.get("question"), **self.settings)
 
     def _act(self, kind: str, cell: int | None = None, **more: Any) -> list[Part]:
         named = {} if cell is None else {"cell": cell}
@@ -187,7 +187,7 @@ def train_rows(seeds: Iterable[int]) -> Dataset:
     """Return a data set of TRL: one row for each seed, whose prompt `AtlasTools.reset` completes.
 
     Args:
-        seeds: Seeds of the worlds.
+        seeds: Seeds of the worlds, such as `ak.benchmarks.seeds("development")[:2000]`.
 
     Raises:
         ImportError: TRL's data sets are not installed.

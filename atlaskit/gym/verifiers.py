@@ -21,6 +21,7 @@ except ModuleNotFoundError as error:
         "atlaskit.gym.verifiers needs verifiers, which is not installed: pip install 'atlaskit[verifiers]'."
     ) from error
 
+from atlaskit.benchmarks.atlasworld.seeds import DEVELOPMENT
 from atlaskit.environment.image import IMAGE_QUALITY, to_jpeg
 from atlaskit.environment.mdp import Traversal
 from atlaskit.gym.episode import AtlasEpisode, Measures, Turn
@@ -45,7 +46,7 @@ class AtlasTasksetConfig(vf.TasksetConfig):
 
     n_seeds: int = 1000
     """Tasks in the set: the worlds of seeds `first_seed`, `first_seed` + 1, …"""
-    first_seed: int = 0
+    first_seed: int = DEVELOPMENT[0]
     duration_s: float = 600.0
     """Duration of a world in seconds."""
     max_steps: int = 12

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -77,3 +80,29 @@ def test_a_trainer_steps_on_searches_with_images(
     assert step["rewards/Short/mean"] == pytest.approx(0.47) and step["grad_norm"] > 0
     changed = {name for name, weights in model.named_parameters() if not torch.equal(weights, before[name])}
     assert any("visual" in name for name in changed) and any("language_model" in name for name in changed)
+
+
+def test_the_recipe_is_a_program_that_the_installed_trl_accepts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    recipe = (Path(__file__).parents[2] / "docs/rl-recipes.md").read_text().split("```python\n# train.py\n")[1]
+    code = recipe.split("```")[0].replace("bf16=True", "use_cpu=True, bf16=False")
+    given: dict[str, Any] = {}
+
+    class Trainer:
+        """In the place of GRPOTrainer, which would download the model."""
+
+        def __init__(self, model: str, **arguments: Any) -> None:
+            given.update(arguments, model=model)
+
+        def train(self) -> None:
+            given["has_trained"] = True
+
+    monkeypatch.setattr("trl.GRPOTrainer", Trainer)
+    monkeypatch.setitem(sys.modules, "peft", SimpleNamespace(LoraConfig=dict))
+    monkeypatch.chdir(tmp_path)
+    exec(code, {"__name__": "train"})
+    accepted = inspect.signature(GRPOTrainer.__init__).parameters
+    assert given.pop("has_trained") and set(given) <= set(accepted)
+    assert len(given["train_dataset"]) == 2_000 and given["args"].use_vllm
+    assert given["environment_factory"]().reset(**given["train_dataset"][0])[0]["type"] == "image"
