@@ -69,7 +69,7 @@ def test_looking_closer_and_back(world: World, shared_cache: Cache) -> None:
     assert not np.array_equal(root, opened.image)
     assert np.array_equal(root, episode.act({"action": "backtrack"}).image)
     kept = episode.act({"action": "add_to_scratchpad", "cell": 2, "description": 'a "kite"\n', "confidence": 0.5})
-    assert "Evidence kept:\n  [A] " in kept.words and "\\n" not in kept.words
+    assert "Evidence kept:\n  [A] " in kept.words and r': "a \"kite\"\n"' in kept.words  # as JSON: one row
     assert episode.state.scratchpad.items[0].confidence == 0.5
 
 
@@ -115,6 +115,17 @@ def test_no_reply_of_a_model_raises(world: World, shared_cache: Cache, replies: 
             episode.answer(reply)
         json.dumps(episode.observe().actions)
     assert episode.steps <= 5 and 0 <= episode.score <= 1
+
+
+def test_an_error_quotes_no_more_than_a_little(world: World, shared_cache: Cache) -> None:
+    episode = episode_of(world, shared_cache)
+    for action in (
+        {"action": "answer", "answer": ["x" * 9_000]},
+        {"action": "x" * 9_000},
+        {"action": "zoom", "cell": [1] * 9_000},
+    ):
+        first, *_ = episode.act(action).words.splitlines()
+        assert first.startswith("That was not possible: ") and len(first) < 700
 
 
 def test_the_reward_is_the_score_minus_the_cost_of_the_steps(world: World, shared_cache: Cache) -> None:

@@ -20,9 +20,12 @@ from atlaskit.environment.mdp import State
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
-from atlaskit.errors import IllegalAction, InputError
+from atlaskit.errors import IllegalAction, InputError, printable
 from atlaskit.gym.actions import ACTIONS, CELL_KINDS, legal_moves
 from atlaskit.gym.words import moves_words, observation_words, question_words
+
+LONGEST_PROBLEM = 600
+"""Characters of an error that a turn tells: it may quote what a model wrote."""
 
 
 class Turn(NamedTuple):
@@ -166,7 +169,7 @@ class AtlasEpisode:
 
     def observe(self) -> Turn:
         """Return what the agent sees, is told and may do now."""
-        words = [f"That was not possible: {self.problem}"] if self.problem else []
+        words = [f"That was not possible: {printable(self.problem, LONGEST_PROBLEM)}"] if self.problem else []
         image = (self.observation.looking_at or self.observation.view).image
         if self.is_over:
             return Turn(image, "\n".join([*words, "The episode is over."]), [])

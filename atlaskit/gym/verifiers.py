@@ -11,7 +11,9 @@ import asyncio
 import base64
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 try:
@@ -37,6 +39,8 @@ REPLY = (
 """How a model acts."""
 SETTINGS = ("duration_s", "max_steps", "step_cost", "k", "cell", "traversal")
 """The fields of `AtlasTasksetConfig` that are arguments of `AtlasEpisode.drawn`."""
+MOST_BRACES = 20
+"""How many braces of a reply are tried as the beginning of an action."""
 MEASURES = "atlaskit"
 """Where a trace's `info` keeps the measures of its episode."""
 
@@ -120,13 +124,22 @@ def begin(data: AtlasData) -> AtlasEpisode:
 
 
 def reply_to(episode: AtlasEpisode, reply: str) -> Turn:
-    """Take the action in a model's reply, the first JSON object in it; return the next turn."""
-    try:
-        action = json.JSONDecoder().raw_decode(reply, reply.index("{"))[0]
-    except (ValueError, RecursionError):
-        episode.refuse(f"The reply has no JSON object. {REPLY}")
-        return episode.observe()
-    return episode.act(action)
+    """Take the action in a model's reply; return the next turn."""
+    action = action_in(reply)
+    if action is not None:
+        return episode.act(action)
+    episode.refuse(f"The reply has no JSON object. {REPLY}")
+    return episode.observe()
+
+
+def action_in(reply: str) -> dict[str, Any] | None:
+    """Return the first JSON object in a reply; None if there is none."""
+    for start in islice((index for index, sign in enumerate(reply) if sign == "{"), MOST_BRACES):
+        with suppress(ValueError, RecursionError):  # no JSON begins here
+            found: dict[str, Any] = json.JSONDecoder().raw_decode(reply, start)[0]
+            repr(found)  # what is nested too deeply to be quoted in an error is no action either
+            return found
+    return None
 
 
 def as_message(turn: Turn) -> vf.UserMessage:

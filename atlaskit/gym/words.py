@@ -13,7 +13,6 @@ from atlaskit.environment.mdp import State, Traversal
 from atlaskit.environment.notation import clock, listed
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Kind, Question
-from atlaskit.errors import printable
 
 MOST_LINES = 60
 """Subtitle lines that one observation lists."""
@@ -117,4 +116,5 @@ def _described(description: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(printable(text, LONGEST_TEXT), ensure_ascii=False)
+    cut = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+    return json.dumps(cut, ensure_ascii=False)

@@ -21,7 +21,7 @@ from PIL import Image
 from verifiers.v1.utils.loaders import load_environment
 
 from atlaskit.gym import AtlasEpisode
-from atlaskit.gym.verifiers import AtlasSearchConfig, AtlasSearchEnv
+from atlaskit.gym.verifiers import AtlasSearchConfig, AtlasSearchEnv, action_in
 
 pytestmark = pytest.mark.rl
 Messages = list[dict[str, Any]]
@@ -100,7 +100,7 @@ def test_replies_are_actions_and_the_trace_is_scored(task_set: str) -> None:
         [
             '{"action": "add_to_scratchpad", "cell": 0, "description": "a city"}',
             "I cannot tell.",
-            'Closer: {"action": "zoom", "cell": 2}.',
+            'Closer {as said}: {"action": "zoom", "cell": 2}.',
             json.dumps({"action": "answer", "answer": truth}),
         ]
     )
@@ -118,6 +118,11 @@ def test_replies_are_actions_and_the_trace_is_scored(task_set: str) -> None:
     told = [part["text"] for part in asked[-1][-3]["content"] if part["type"] == "text"]
     assert told[0].startswith("That was not possible: The reply has no JSON object.")
     assert images_in(asked[0])[0].size == (128, 128)
+
+
+@pytest.mark.parametrize("reply", ["", "{", "{{{", '{"action": ' * 3000, "{" * 100_000, '{"a": ' + "[" * 100_000])
+def test_a_reply_without_an_object_is_no_action(reply: str) -> None:
+    assert action_in(reply) is None
 
 
 def test_a_random_model_plays_to_the_last_step(task_set: str, tiny_qwen: tuple[Any, Any]) -> None:
