@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.paths import ROOT
 
+import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import AddToScratchpad, Claim, Expand, Finished
@@ -240,6 +242,14 @@ def test_wrong_arguments_raise_input_errors(world: World, shared_cache: Cache) -
     with pytest.raises(InputError, match="not known, so there is no reward"):
         episode_of(world, shared_cache, Question("Which?", ("a", "b")))
     assert "0 of 32 steps" in repr(episode_of(world, shared_cache))
+
+
+def test_the_example_of_the_episode_runs(world: World, in_tmp: Path) -> None:
+    names = {"AtlasEpisode": AtlasEpisode, "ak": ak, "video": world.drawn, "question": of_kind(world, "choice")}
+    example = doctest.DocTestParser().get_doctest(str(AtlasEpisode.__doc__), names, "AtlasEpisode", None, None)
+    report: list[str] = []
+    failed, tried = doctest.DocTestRunner(verbose=False).run(example, out=report.append)
+    assert tried == 6 and not failed, "".join(report)
 
 
 def test_the_code_in_the_docs_runs(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
