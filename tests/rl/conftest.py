@@ -18,7 +18,7 @@ from atlaskit.models.serving.vision import image_processing
 IS_INSTALLED = all(map(find_spec, ("torch", "trl", "verifiers")))
 collect_ignore_glob = [] if IS_INSTALLED else ["test_*.py"]
 
-sys.path.insert(0, str(SUPPORT))  # `families`, which imports PyTorch
+sys.path.append(str(SUPPORT))  # `families`; at the end, since `support` has a `datasets` too
 if IS_INSTALLED and (folder := image_processing(sys.executable)):
     sys.path.append(str(folder))
 
