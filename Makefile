@@ -19,12 +19,13 @@ COVER   ?=
 YES     ?=
 VENV    := .venv
 BIN     := $(VENV)/bin
+RL      := .venv-rl
 TIMED   := bash tools/timed
 INSTALL := $(BIN)/python tools/install
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-server lint experiments recordings lab serve bench nano docs clean clean-all
+.PHONY: help demo test test-server test-rl lint experiments recordings lab serve bench nano docs clean clean-all
 
 help: ## List the targets
 	@echo "atlaskit: ask a vision-language model about long videos. Targets:"
@@ -36,12 +37,15 @@ demo: $(VENV)/notebook ## Run the quickstart notebook on nano, served by vLLM; M
 	@echo "Open $(CURDIR)/figures/01_quickstart.html"
 
 test: $(VENV)/test ## Run the tests in parallel, on up to four cores; JOBS=1 for one process, COVER=1 for coverage
-	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
+	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server and not rl" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
 
 test-server: export FAMILIES := $(FAMILIES)
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with tiny models that they create; FAMILIES=all for all families
 	@$(BIN)/python -c "from atlaskit.models.serving.install import interpreter; interpreter()"
 	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8 $(SPREAD)
+
+test-rl: $(RL)/test ## Run the tests with TRL and verifiers on a tiny model, in an environment of their own (2 GB)
+	@$(TIMED) "tests with TRL and verifiers" $(RL)/bin/python -m pytest tests/rl -m rl --confcutdir=tests/rl --durations=8
 
 lint: $(VENV)/test ## Check style, types, page scripts, imports between packages, and that notebooks are stripped
 	@$(TIMED) "style"     $(BIN)/ruff check .
@@ -80,7 +84,7 @@ docs: $(VENV)/docs ## Build the documentation into site/; open site/index.html, 
 	@echo "Documentation: $(CURDIR)/site/index.html"
 
 clean: ## Remove .venv, the figures and the built documentation; the cache and the recordings stay
-	rm -rf .venv .venv-serve .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist site *.egg-info
+	rm -rf .venv .venv-serve .venv-rl .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find figures -mindepth 1 ! -name README.md -delete
 
@@ -102,6 +106,10 @@ $(VENV)/notebook: pyproject.toml | $(BIN)/python
 
 $(VENV)/test: pyproject.toml $(VENV)/notebook
 	@$(INSTALL) "the test tools" -e '.[notebook,test]'
+	@touch $@
+
+$(RL)/test: pyproject.toml tools/install_rl.py $(VENV)/test
+	@$(BIN)/python tools/install_rl.py "$(RL)"
 	@touch $@
 
 $(VENV)/docs: pyproject.toml $(VENV)/notebook

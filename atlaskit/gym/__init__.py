@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:
 from atlaskit.gym.actions import ACTIONS, CELL_KINDS, KINDS, as_action
 from atlaskit.gym.discrete import DiscreteAtlasEnv
 from atlaskit.gym.env import AtlasEnv
+from atlaskit.gym.episode import AtlasEpisode, Measures, Turn
 from atlaskit.gym.policies import Env, Policy, greedy_policy, random_policy, rollout
 from atlaskit.gym.tasks import ANSWERABLE, DRAWN, Source
 
@@ -24,10 +25,13 @@ __all__ = [
     "DRAWN",
     "KINDS",
     "AtlasEnv",
+    "AtlasEpisode",
     "DiscreteAtlasEnv",
     "Env",
+    "Measures",
     "Policy",
     "Source",
+    "Turn",
     "as_action",
     "greedy_policy",
     "random_policy",

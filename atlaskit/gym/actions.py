@@ -63,12 +63,11 @@ def is_in(space: spaces.Space[Any], action: Any) -> bool:
         return False
 
 
-def legal_actions(observation: Observation, n_answers: int) -> list[dict[str, int]]:
-    """Return every legal action: the legal set, without the cells whose frame cannot be decoded.
+def legal_moves(observation: Observation) -> list[tuple[str, int]]:
+    """Return every legal (kind, cell) but finished, without cells whose frame cannot be decoded.
 
     Args:
         observation: What the current state shows.
-        n_answers: How many answers the question has.
     """
     legal, unreadable = observation.legal, observation.view.unreadable
     cells = {
@@ -79,8 +78,18 @@ def legal_actions(observation: Observation, n_answers: int) -> list[dict[str, in
         "investigate_after": legal.investigate_after,
         "add_to_scratchpad": [cell for cell in legal.add if cell not in unreadable],
     }
-    actions = [as_action(kind, cell) for kind in CELL_KINDS for cell in cells[kind]]
-    actions += [as_action("backtrack")] if legal.backtrack else []
+    moves = [(kind, cell) for kind in CELL_KINDS for cell in cells[kind]]
+    return [*moves, ("backtrack", 0)] if legal.backtrack else moves
+
+
+def legal_actions(observation: Observation, n_answers: int) -> list[dict[str, int]]:
+    """Return every legal action as a dictionary of numbers.
+
+    Args:
+        observation: What the current state shows.
+        n_answers: How many answers the question has.
+    """
+    actions = [as_action(kind, cell) for kind, cell in legal_moves(observation)]
     return actions + [as_action("finished", answer=answer) for answer in range(n_answers)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,14 +12,13 @@ from PIL import ImageOps
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import State, Traversal
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question
-from atlaskit.environment.scoring import merged
 from atlaskit.environment.tiles import PATCH_PX, Fit
-from atlaskit.errors import IllegalAction, InputError
+from atlaskit.errors import InputError
 from atlaskit.gym.actions import ACTIONS, KINDS, action_space, is_in, legal_actions, masks
+from atlaskit.gym.episode import AtlasEpisode
 from atlaskit.gym.tasks import Source, draw_task, given_task
 from atlaskit.video.readers import LETTERBOX, Pixels
 from atlaskit.video.subtitles.source import SubtitleSource
@@ -55,13 +53,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 2}  # noqa: RUF012  # as Gymnasium requires it
-    question: Question
-    atlas: Atlas
-    state: State
-    observation: Observation
-    """The observation of `state`."""
-    steps: int
-    """Steps taken in this episode, including those with an illegal action."""
+    episode: AtlasEpisode
+    """The current episode, whose rules these are. A step replaces it, so a copy of the environment
+    goes its own way."""
 
     def __init__(
         self,
@@ -122,7 +116,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         }
         self._task = given_task(video, question, subtitles, self.n_answers)
         self._begin(np.random.default_rng(0))  # reports invalid settings now, and not at the first reset
-        self._is_over = True
+        self._has_begun = False
         width, height = self.observation.view.size
         self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.action_space: spaces.Space[Any] = action_space(self.atlas.root.size, self.n_answers)
@@ -136,6 +130,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         """
         super().reset(seed=seed)
         self._begin(self.np_random)
+        self._has_begun = True
         return self._pixels(), self._info()
 
     def step(self, action: Any) -> tuple[Pixels, float, bool, bool, dict[str, Any]]:
@@ -146,32 +141,45 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         """
         if self._is_over:
             raise gymnasium.error.ResetNeeded("The episode is over or has not begun; call reset first.")
-        self.steps += 1
-        illegal = ""
-        try:
-            self._act(action)
-        except IllegalAction as error:
-            illegal = str(error)
-        self.observation = self.atlas.observe(self.state)
+        self.episode = self.episode.copy()
+        illegal = self._act(action)
         terminated = self.state.finished
-        truncated = not terminated and self.steps >= self.max_steps
-        self._is_over = terminated or truncated
-        reward = (self.question.score(self.prediction) if terminated else 0.0) - self.step_cost
-        return self._pixels(), reward, terminated, truncated, self._info(illegal)
+        reward = self.episode.score - self.step_cost
+        return self._pixels(), reward, terminated, self._is_over and not terminated, self._info(illegal)
 
     def render(self) -> Any:
         """Return the last observation, uint8 (height, width, 3); None without a render mode."""
         return None if self.render_mode is None else self._pixels()
 
     @property
+    def question(self) -> Question:
+        """The question of this episode."""
+        return self.episode.question
+
+    @property
+    def atlas(self) -> Atlas:
+        """The video of this episode as an environment."""
+        return self.episode.atlas
+
+    @property
+    def state(self) -> State:
+        """Position and memory of the agent."""
+        return self.episode.state
+
+    @property
+    def observation(self) -> Observation:
+        """The observation of `state`."""
+        return self.episode.observation
+
+    @property
+    def steps(self) -> int:
+        """Steps taken in this episode, including those with an illegal action."""
+        return self.episode.steps
+
+    @property
     def prediction(self) -> Answered | None:
         """The number given with finished, or what the evidence covers; None before that."""
-        items = self.state.scratchpad.items
-        if self.question.kind != "when":
-            return self._answer
-        if self.question.several:
-            return merged((i.start_s, i.end_s) for i in items) or None
-        return (min(i.start_s for i in items), max(i.end_s for i in items)) if items else None
+        return self.episode.prediction
 
     def legal_actions(self) -> list[dict[str, int]]:
         """Return every action that is legal now, without cells whose frame cannot be decoded."""
@@ -189,27 +197,26 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     def _n_possible_answers(self) -> int:
         return len(self.question.choices) or self.n_answers
 
+    @property
+    def _is_over(self) -> bool:
+        return not self._has_begun or self.episode.is_over
+
     def _begin(self, rng: np.random.Generator) -> None:
         """Start at the root grid of the given task's video, or of a drawn one."""
-        video, self.question = self._task or draw_task(rng, self.duration_s, self.n_answers)
+        video, question = self._task or draw_task(rng, self.duration_s, self.n_answers)
         cache = self._cache or (default_cache() if self._task else Cache(None))
-        self.atlas = Atlas(video, cache=cache, **self._atlas_settings)
-        self.state = self.atlas.start()
-        self.observation = self.atlas.observe(self.state)
-        self.steps, self._is_over = 0, False
-        self._answer: int | None = None
+        atlas = Atlas(video, cache=cache, **self._atlas_settings)
+        self.episode = AtlasEpisode(atlas, question, self.max_steps, self.step_cost)
 
-    def _act(self, action: Any) -> None:
+    def _act(self, action: Any) -> str:
+        """Take an action; return why it was illegal, or ""."""
         if not is_in(self.action_space, action):
-            raise IllegalAction(f"{action!r:.80} is not in the action space, {self.action_space}.")
+            return self.episode.refuse(f"{action!r:.80} is not in the action space, {self.action_space}.")
         chosen = self.decode(action)
         kind, answer = KINDS[chosen["kind"]], chosen["answer"]
         if kind == "finished" and answer >= self._n_possible_answers:
-            raise IllegalAction(f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}.")
-        state = self.atlas.act(self.state, ACTIONS[kind](chosen["cell"]))
-        if state.finished and state.marked:
-            state = _next_region(self.atlas, state)
-        self.state, self._answer = state, answer if state.finished else None
+            return self.episode.refuse(f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}.")
+        return self.episode.take(ACTIONS[kind](chosen["cell"]), answer)
 
     def _pixels(self) -> Pixels:
         view = self.observation.view
@@ -243,20 +250,3 @@ def _check_settings(max_steps: int, n_answers: int, render_mode: str | None, ren
             raise InputError(f"{name} must be at least 1; got {number}.")
     if render_mode not in (None, *render_modes):
         raise InputError(f'render_mode must be "rgb_array" or None; got {render_mode!r}.')
-
-
-def _next_region(atlas: Atlas, state: State) -> State:
-    """Leave a finished region for the one that was marked first, and keep all evidence.
-
-    A region without evidence and without marked cells in it becomes a dead zone (paper §3.1, M−).
-    """
-    region, zones = state.region, state.dead_zones
-    following, *rest = state.marked
-    has_marked = any(_is_within(grid, region) for grid in state.marked)
-    if not has_marked and not state.scratchpad.within(region.start_s, region.end_s).items:
-        zones = zones.add(region.start_s, region.end_s)
-    return replace(atlas.start(following, zones, state.scratchpad), marked=tuple(rest))
-
-
-def _is_within(grid: Grid, region: Grid) -> bool:
-    return grid.path[: region.depth] == region.path

@@ -13,7 +13,14 @@ from support.paths import ROOT
 
 KEPT = ("cache/README.md", "figures/README.md", "recordings/mine.zip", "notebooks/mine.ipynb")
 PAID = ("cache/entries/cache.db", "cache/entries/ab/reply.val", "cache/atlasworld/film.mp4")
-MADE = (".venv/bin/python", ".venv-serve/x", "figures/run.html", "site/index.html", "atlaskit/__pycache__/x.pyc")
+MADE = (
+    ".venv/bin/python",
+    ".venv-serve/x",
+    ".venv-rl/x",
+    "figures/run.html",
+    "site/index.html",
+    "atlaskit/__pycache__/x.pyc",
+)
 
 
 @pytest.fixture

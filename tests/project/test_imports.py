@@ -8,6 +8,7 @@ from pathlib import Path
 
 HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "iso639", "papermill", "matplotlib", "pandas", "IPython"}
 HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets", "scipy"}
+HEAVY |= {"trl", "verifiers", "datasets"}
 
 
 def test_importing_atlaskit_is_light_and_writes_nothing(tmp_path: Path) -> None:

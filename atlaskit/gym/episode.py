@@ -1,0 +1,376 @@
+"""`AtlasEpisode`: one question about one video, as an interactive episode for a trainer."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import Action, AddToScratchpad, Claim
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import State
+from atlaskit.environment.observation import Observation
+from atlaskit.environment.question import Answered, Question, Span
+from atlaskit.environment.scoring import merged
+from atlaskit.errors import IllegalAction, InputError, printable
+from atlaskit.gym.actions import ACTIONS, CELL_KINDS, legal_moves
+from atlaskit.gym.words import moves_words, observation_words, question_words
+
+LONGEST_PROBLEM = 600
+"""Characters of an error that a turn tells: it may quote what a model wrote."""
+
+
+class Turn(NamedTuple):
+    """What an agent receives: an image, words, and the actions that are legal now."""
+
+    image: Image.Image
+    """The sheet of the current grid; after zoom or investigate, the frame or the scan."""
+    words: str
+    actions: list[dict[str, Any]]
+    """Every legal action in the form that `AtlasEpisode.act` takes; empty when the episode is over.
+
+    Answers that are no choices are not listed: give those to `AtlasEpisode.answer`."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How an episode went, each thing by itself."""
+
+    score: float
+    """`Question.score` of the answer, in [0, 1]; 0 without an answer."""
+    cost: float
+    """What the steps take off the reward."""
+    steps: int
+    """Steps taken, including illegal ones."""
+    illegal_actions: int
+    evidence: int
+    """Pieces of evidence kept."""
+    evidence_precision: float | None
+    """Share of the evidence whose frame lies where the answer is shown; None if that is not known
+    or nothing is kept."""
+    evidence_recall: float | None
+    """Share of the intervals in which the answer is shown that hold evidence; None if not known."""
+
+    @property
+    def reward(self) -> float:
+        """The score minus the cost."""
+        return self.score - self.cost
+
+
+class AtlasEpisode:
+    """One question about one video, from the root grid to an answer.
+
+    **Turns.** `observe` returns an image, words and the legal actions; `act` takes an action and
+    returns the next turn. An illegal action costs a step and changes nothing: the words of the next
+    turn begin with why. A model's reply that is no action at all is told to `refuse`.
+
+    **End.** `answer` ends the episode, and so does the last of `max_steps` steps. `Finished` leaves
+    a region: with marked regions, for the one marked first; else it ends the episode of a
+    when-question, whose answer is then the time that the evidence covers. A region left without
+    evidence and without marked cells becomes a dead zone. After the end, nothing changes any more.
+
+    **Reward**: `Question.score` of the answer, minus `step_cost` for each step. `measures` has also
+    the illegal actions and whether the evidence lies where the answer is shown.
+
+    **Groups.** Two episodes `drawn` from one seed have the same world and question; a `copy` of an
+    episode goes on by itself from where this one is.
+
+    Examples:
+        >>> episode = AtlasEpisode(ak.Atlas(video, k=4), question, max_steps=8)
+        >>> image, words, actions = episode.observe()
+        >>> actions[5]
+        {'action': 'expand', 'cell': 5}
+        >>> turn = episode.act({"action": "zoom", "cell": 3})
+        >>> _ = episode.answer(question.answer)
+        >>> episode.reward
+        1.0
+    """
+
+    def __init__(self, atlas: Atlas, question: Question, max_steps: int = 32, step_cost: float = 0.0) -> None:
+        """Start at the root grid.
+
+        Args:
+            atlas: The video, and how it is shown.
+            question: A question about it whose true answer is known.
+            max_steps: Steps after which the episode ends without an answer.
+            step_cost: What each step takes off the reward.
+
+        Raises:
+            InputError: The true answer is not known, or `max_steps` is less than 1.
+        """
+        if max_steps < 1:
+            raise InputError(f"max_steps must be at least 1; got {max_steps}.")
+        if question.answer is None:
+            raise InputError(f"The true answer of {question.text!r} is not known, so there is no reward.")
+        self.atlas, self.question = atlas, question
+        self.max_steps, self.step_cost = max_steps, step_cost
+        self.state: State = atlas.start()
+        self.observation: Observation = atlas.observe(self.state)
+        self.steps = 0
+        self.illegal_actions = 0
+        self.problem = ""
+        """Why the last action was illegal; empty if it was legal."""
+        self._given: Answered | None = None
+        self._has_answered = False
+
+    @classmethod
+    def drawn(
+        cls,
+        seed: int,
+        *,
+        question: int | None = None,
+        duration_s: float = 600.0,
+        size: tuple[int, int] = (320, 180),
+        max_steps: int = 32,
+        step_cost: float = 0.0,
+        k: int = 4,
+        cell: int = 160,
+        **look: Any,
+    ) -> AtlasEpisode:
+        """Return an episode on one question of an AtlasWorld.
+
+        Args:
+            seed: The world's seed; `ak.benchmarks.seeds("development")` are for training. The
+                latest worlds and their frames stay in memory, so a group of attempts pays for its
+                world once.
+            question: Which of the world's questions, by its number, counted round. None: one drawn
+                from the seed.
+            duration_s: Duration of the world in seconds.
+            size: Width and height of the world's frames in pixels.
+            max_steps: See `AtlasEpisode`.
+            step_cost: See `AtlasEpisode`.
+            k: A grid has k×k cells.
+            cell: Width and height of a cell in pixels.
+            **look: Other options of `Atlas`.
+
+        Raises:
+            InputError: An argument breaks a rule.
+        """
+        world, cache = _drawn(seed, duration_s, size)
+        if question is None:
+            question = int(np.random.default_rng(seed).integers(len(world.questions)))
+        chosen = world.questions[question % len(world.questions)]
+        return cls(Atlas(world.drawn, k=k, cell=cell, cache=cache, **look), chosen, max_steps, step_cost)
+
+    def __repr__(self) -> str:
+        return f"<episode on {self.question!r}: {self.steps} of {self.max_steps} steps>"
+
+    def copy(self) -> AtlasEpisode:
+        """Return an episode at the same point, which then goes its own way."""
+        return copy.copy(self)  # all that a step changes is immutable
+
+    def observe(self) -> Turn:
+        """Return what the agent sees, is told and may do now."""
+        words = [f"That was not possible: {printable(self.problem, LONGEST_PROBLEM)}"] if self.problem else []
+        image = (self.observation.looking_at or self.observation.view).image
+        if self.is_over:
+            return Turn(image, "\n".join([*words, "The episode is over."]), [])
+        moves, others = legal_moves(self.observation), self._endings()
+        names = list(dict.fromkeys([*(str(ending["action"]) for ending in others), "answer"]))
+        words += [
+            question_words(self.question),
+            observation_words(self.observation, self.max_steps - self.steps),
+            moves_words(moves, names),
+        ]
+        actions = [{"action": kind, **({"cell": cell} if kind in CELL_KINDS else {})} for kind, cell in moves]
+        return Turn(image, "\n".join(words), actions + others)
+
+    def act(self, action: Action | Mapping[str, Any]) -> Turn:
+        """Take an action; return the next turn.
+
+        Args:
+            action: An action of the environment, or a dictionary as `Turn.actions` lists them.
+                `{"action": "add_to_scratchpad"}` may have a `description` and a `confidence`.
+        """
+        if isinstance(action, Mapping) and action.get("action") == "answer":
+            return self.answer(action.get("answer"))
+        try:
+            chosen = as_move(action) if isinstance(action, Mapping) else action
+        except IllegalAction as error:
+            self.refuse(str(error))
+        else:
+            self.take(chosen)
+        return self.observe()
+
+    def answer(self, prediction: Any) -> Turn:
+        """Answer the question, which ends the episode; a step is counted.
+
+        Args:
+            prediction: The index or the text of a choice, a number, an interval in seconds or
+                several, or text. A value that does not fit the question is an illegal action.
+        """
+        if self.is_over:
+            return self.observe()
+        try:
+            self._check(prediction)
+        except InputError as error:
+            self.refuse(str(error))
+            return self.observe()
+        self._count()
+        self._given, self._has_answered = _as_tuples(prediction), True
+        self.state = replace(self.state, finished=True)
+        self._look()
+        return self.observe()
+
+    def refuse(self, problem: str) -> str:
+        """Count a step with an action that could not be read; return the problem.
+
+        Args:
+            problem: What was wrong, as one sentence for the model; the next turn begins with it.
+        """
+        if not self.is_over:
+            self._count(problem)
+            self._look()
+        return problem
+
+    def take(self, action: Action, answer: Answered | None = None) -> str:
+        """Take an action without describing the next turn; return why it was illegal, or "".
+
+        Args:
+            action: The action.
+            answer: The answer that holds if this action ends the episode.
+        """
+        if self.is_over:
+            return "The episode is over."
+        problem = ""
+        try:
+            self._take(action, answer)
+        except IllegalAction as error:
+            problem = str(error)
+        self._count(problem)
+        self._look()
+        return problem
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the episode has ended, with an answer or without."""
+        return self.state.finished or self.steps >= self.max_steps
+
+    @property
+    def prediction(self) -> Answered | None:
+        """The answer given, or what the evidence of a when-question covers; else None."""
+        if self._has_answered or self.question.kind != "when":
+            return self._given
+        items = self.state.scratchpad.items
+        if self.question.several:
+            return merged((i.start_s, i.end_s) for i in items) or None
+        return (min(i.start_s for i in items), max(i.end_s for i in items)) if items else None
+
+    @property
+    def score(self) -> float:
+        """`Question.score` of the answer; 0 as long as there is none."""
+        return self.question.score(self.prediction) if self.state.finished else 0.0
+
+    @property
+    def reward(self) -> float:
+        """The score minus the cost of the steps so far."""
+        return self.measures().reward
+
+    def measures(self) -> Measures:
+        """Return how the episode has gone so far."""
+        times_s = [item.timestamp_s for item in self.state.scratchpad]
+        shown, kept = self.question.evidence_s, len(times_s)
+        in_place = sum(any(_holds(span, time_s) for span in shown) for time_s in times_s)
+        reached = sum(any(_holds(span, time_s) for time_s in times_s) for span in shown)
+        return Measures(
+            score=self.score,
+            cost=self.steps * self.step_cost,
+            steps=self.steps,
+            illegal_actions=self.illegal_actions,
+            evidence=kept,
+            evidence_precision=in_place / kept if shown and kept else None,
+            evidence_recall=reached / len(shown) if shown else None,
+        )
+
+    def _take(self, action: Action, answer: Answered | None) -> None:
+        """Change the state; raise IllegalAction if the action is not legal."""
+        state = self.atlas.act(self.state, action)
+        if state.finished and state.marked:
+            state = _next_region(self.atlas, state)
+        elif state.finished and answer is None and self.question.kind != "when":
+            raise IllegalAction("Nothing is queued, so only an answer ends the search: use the action answer.")
+        self.state, self._given = state, answer if state.finished else None
+
+    def _check(self, prediction: Any) -> None:
+        """Raise InputError for a prediction that does not fit the question."""
+        if prediction is None:
+            raise InputError("An answer needs a value.")
+        self.question.score(prediction)
+        if self.question.kind == "choice" and isinstance(prediction, str) and prediction not in self.question.choices:
+            raise InputError(f"{prediction!r:.80} is the text of no choice.")
+
+    def _count(self, problem: str = "") -> None:
+        self.steps, self.problem = self.steps + 1, problem
+        self.illegal_actions += bool(problem)
+
+    def _look(self) -> None:
+        self.observation = self.atlas.observe(self.state)
+
+    def _endings(self) -> list[dict[str, Any]]:
+        """Return the legal actions that leave the region or answer by a number."""
+        can_finish = self.question.kind == "when" or bool(self.state.marked)
+        answers = [{"action": "answer", "answer": index} for index in range(len(self.question.choices))]
+        return [*([{"action": "finished"}] if can_finish else []), *answers]
+
+
+def as_move(action: Mapping[str, Any]) -> Action:
+    """Return the action that a dictionary names, which may come from a model.
+
+    Raises:
+        IllegalAction: It names no action, or no cell where one is needed.
+    """
+    kind, cell = action.get("action"), action.get("cell")
+    if not isinstance(kind, str) or kind not in ACTIONS:
+        raise IllegalAction(f"{kind!r:.80} is no action; the actions are {', '.join(ACTIONS)} and answer.")
+    if kind not in CELL_KINDS:
+        return ACTIONS[kind](0)
+    if isinstance(cell, bool) or not isinstance(cell, int):
+        raise IllegalAction(f"{kind} names a cell by its number; got {cell!r:.80}.")
+    if kind != "add_to_scratchpad":
+        return ACTIONS[kind](cell)
+    description, confidence = action.get("description", ""), action.get("confidence", 1.0)
+    if not isinstance(description, str):
+        raise IllegalAction(f"The description of evidence is text; got {description!r:.80}.")
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
+        raise IllegalAction(f"The confidence in evidence is a number from 0 to 1; got {confidence!r:.80}.")
+    return AddToScratchpad((Claim(cell, description, float(confidence)),))
+
+
+@lru_cache(maxsize=4)
+def _drawn(seed: int, duration_s: float, size: tuple[int, int]) -> tuple[World, Cache]:
+    """Return a world and a cache in memory, which a group of attempts shares."""
+    return atlasworld(seed, duration_s, size=size), Cache(None)
+
+
+def _holds(span: Span, time_s: float) -> bool:
+    return span[0] <= time_s < span[1]
+
+
+def _as_tuples(prediction: Any) -> Any:
+    """Return intervals that came as lists as tuples; return any other value unchanged."""
+    return tuple(map(_as_tuples, prediction)) if isinstance(prediction, (list, tuple)) else prediction
+
+
+def _next_region(atlas: Atlas, state: State) -> State:
+    """Leave a finished region for the one that was marked first, and keep all evidence.
+
+    A region without evidence and without marked cells in it becomes a dead zone (paper §3.1, M−).
+    """
+    region, zones = state.region, state.dead_zones
+    following, *rest = state.marked
+    has_marked = any(_is_within(grid, region) for grid in state.marked)
+    if not has_marked and not state.scratchpad.within(region.start_s, region.end_s).items:
+        zones = zones.add(region.start_s, region.end_s)
+    return replace(atlas.start(following, zones, state.scratchpad), marked=tuple(rest))
+
+
+def _is_within(grid: Grid, region: Grid) -> bool:
+    return grid.path[: region.depth] == region.path

@@ -1,0 +1,54 @@
+"""Fixtures of the tests with TRL and verifiers, which `make test-rl` installs.
+
+Where the two are missing, as in the environment of `make test`, nothing here is collected.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.paths import SUPPORT
+
+from atlaskit.models.serving.vision import image_processing
+
+IS_INSTALLED = all(map(find_spec, ("torch", "trl", "verifiers")))
+collect_ignore_glob = [] if IS_INSTALLED else ["test_*.py"]
+
+sys.path.append(str(SUPPORT))  # `families`; at the end, since `support` has a `datasets` too
+if IS_INSTALLED and (folder := image_processing(sys.executable)):
+    sys.path.append(str(folder))
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a Qwen3-VL of 4 layers with random weights."""
+    from families.qwen import write_qwen3_vl
+
+    folder = tmp_path_factory.mktemp("qwen3-vl")
+    write_qwen3_vl(folder)
+    return folder
+
+
+@pytest.fixture
+def tiny_qwen(tiny_folder: Path) -> tuple[Any, Any]:
+    """Return that model in 32 bits, and its processor with the published template.
+
+    The template is TRL's copy: TRL reads the tool calls of templates that it knows.
+    """
+    import torch
+    import transformers
+    import trl
+
+    template = Path(trl.__file__).parent / "chat_templates" / "qwen3_vl.jinja"
+    processor = transformers.Qwen3VLProcessor(
+        transformers.Qwen2VLImageProcessor.from_pretrained(tiny_folder),
+        transformers.AutoTokenizer.from_pretrained(tiny_folder, padding_side="left"),
+        transformers.Qwen3VLVideoProcessor.from_pretrained(tiny_folder),
+        chat_template=template.read_text(),
+    )
+    model = transformers.Qwen3VLForConditionalGeneration.from_pretrained(tiny_folder, dtype=torch.float32)
+    return model, processor

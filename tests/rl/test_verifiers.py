@@ -1,0 +1,147 @@
+"""Episodes of verifiers: its own harness and traces, with a model behind a chat endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import verifiers.v1 as vf
+from PIL import Image
+from verifiers.v1.utils.loaders import load_environment
+
+from atlaskit.gym import AtlasEpisode
+from atlaskit.gym.verifiers import AtlasSearchConfig, AtlasSearchEnv, action_in
+
+pytestmark = pytest.mark.rl
+Messages = list[dict[str, Any]]
+LOOK = {"duration_s": 60.0, "k": 2, "cell": 64, "max_steps": 5, "step_cost": 0.01}
+SEED = 3
+
+
+@contextmanager
+def endpoint(reply: Callable[[Messages], str]) -> Iterator[str]:
+    """Serve a chat endpoint that streams what a function replies; yield its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # the name that the server calls
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            delta = {"role": "assistant", "content": reply(request["messages"])}
+            chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "tiny"}
+            choices = [{"index": 0, "delta": delta, "finish_reason": None}]
+            ending = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            chunks = [{**chunk, "choices": choices}, {**chunk, "choices": ending}]
+            lines = [json.dumps(each) for each in [*chunks, {**chunk, "choices": [], "usage": usage}]]
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write("".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode())
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def task_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write the module that the docs tell a user to write; return its name."""
+    docs = (Path(__file__).parents[2] / "docs/rl-recipes.md").read_text()
+    (tmp_path / "atlas_search.py").write_text(docs.split("<!-- atlas_search.py -->\n```python\n")[1].split("```")[0])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("NO_KEY", "none")
+    monkeypatch.delitem(sys.modules, "atlas_search", raising=False)
+    return "atlas_search"
+
+
+def play(task_set: str, reply: Callable[[Messages], str]) -> vf.Trace:
+    """Play one episode; return its trace."""
+    config = AtlasSearchConfig(taskset={"id": task_set, "n_seeds": 2, "first_seed": SEED, **LOOK})
+    env = load_environment(config)
+    assert isinstance(env, AtlasSearchEnv)
+
+    async def run() -> vf.Episode:
+        async with env.serving():
+            return await env.run_episode(next(iter(env.taskset)), context)
+
+    with endpoint(reply) as address:
+        context = vf.ModelContext("tiny", vf.EvalClientConfig(base_url=address, api_key_var="NO_KEY"))
+        episode = asyncio.run(run())
+    assert episode.errors == [] and [trace.errors for trace in episode.traces] == [[]]
+    return episode.traces[0]
+
+
+def images_in(messages: Messages) -> list[Image.Image]:
+    parts = [part for message in messages if isinstance(message["content"], list) for part in message["content"]]
+    urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    return [Image.open(io.BytesIO(base64.b64decode(url.partition("base64,")[2]))) for url in urls]
+
+
+def test_replies_are_actions_and_the_trace_is_scored(task_set: str) -> None:
+    truth = AtlasEpisode.drawn(SEED, **LOOK).question.answer
+    replies = iter(
+        [
+            '{"action": "add_to_scratchpad", "cell": 0, "description": "a city"}',
+            "I cannot tell.",
+            'Closer {as said}: {"action": "zoom", "cell": 2}.',
+            json.dumps({"action": "answer", "answer": truth}),
+        ]
+    )
+    asked: list[Messages] = []
+
+    def reply(messages: Messages) -> str:
+        asked.append(messages)
+        return next(replies)
+
+    trace = play(task_set, reply)
+    assert trace.reward == pytest.approx(1 - 0.04)
+    assert trace.metrics["illegal_actions"] == 1 and trace.metrics["steps"] == 4 and trace.metrics["score"] == 1
+    assert [len(images_in(messages)) for messages in asked] == [1, 2, 3, 4]
+    assert asked[0][0]["role"] == "system" and "Reply with one action as JSON" in str(asked[0][0]["content"])
+    told = [part["text"] for part in asked[-1][-3]["content"] if part["type"] == "text"]
+    assert told[0].startswith("That was not possible: The reply has no JSON object.")
+    assert images_in(asked[0])[0].size == (128, 128)
+
+
+@pytest.mark.parametrize("reply", ["", "{", "{{{", '{"action": ' * 3000, "{" * 100_000, '{"a": ' + "[" * 100_000])
+def test_a_reply_without_an_object_is_no_action(reply: str) -> None:
+    assert action_in(reply) is None
+
+
+def test_a_random_model_plays_to_the_last_step(task_set: str, tiny_qwen: tuple[Any, Any]) -> None:
+    model, processor = tiny_qwen
+
+    def reply(messages: Messages) -> str:
+        parts = [{**m, "content": _as_qwen(m["content"])} for m in messages]
+        text = processor.apply_chat_template(parts, tokenize=False, add_generation_prompt=True)
+        inputs = processor(text=[text], images=images_in(messages), return_tensors="pt")
+        with torch.inference_mode():
+            ids = model.generate(**inputs, max_new_tokens=8, do_sample=False)
+        return processor.decode(ids[0, inputs["input_ids"].shape[1] :]) or "…"
+
+    trace = play(task_set, reply)
+    assert trace.metrics["steps"] == LOOK["max_steps"] and trace.metrics["score"] == 0
+
+
+def _as_qwen(content: Any) -> Any:
+    """Return content with its images as Qwen's template names them."""
+    if isinstance(content, str):
+        return content
+    return [{"type": "image"} if part["type"] == "image_url" else part for part in content]

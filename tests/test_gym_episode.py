@@ -1,0 +1,293 @@
+"""`AtlasEpisode`: turns, errors told as words, end, reward and measures; its tools for TRL."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.paths import ROOT
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import AddToScratchpad, Claim, Expand, Finished
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
+from atlaskit.gym import AtlasEnv, AtlasEpisode, as_action
+from atlaskit.gym.trl import AtlasTools
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=5,
+)
+REPLIES = ANYTHING | st.fixed_dictionaries(
+    {"action": st.sampled_from(["expand", "zoom", "add_to_scratchpad", "finished", "answer", "fly"]) | ANYTHING},
+    optional={"cell": st.integers(-2, 5) | ANYTHING, "answer": ANYTHING, "description": ANYTHING},
+)
+
+
+def of_kind(world: World, kind: str) -> Question:
+    return next(question for question in world.questions if question.kind == kind)
+
+
+def episode_of(world: World, cache: Cache, question: str | Question = "choice", **options: Any) -> AtlasEpisode:
+    limits = {name: options.pop(name) for name in ("max_steps", "step_cost") if name in options}
+    atlas = Atlas(world.drawn, **{"k": 2, "cell": 32, "cache": cache, **options})
+    return AtlasEpisode(atlas, of_kind(world, question) if isinstance(question, str) else question, **limits)
+
+
+def test_a_turn_has_the_sheet_the_words_and_every_legal_action(world: World, shared_cache: Cache) -> None:
+    episode = episode_of(world, shared_cache, max_steps=7)
+    image, words, actions = episode.observe()
+    assert image.size == (64, 64)
+    assert episode.question.text in words and "Steps left: 7." in words and "expand 0–3" in words
+    assert all(f"  {index}: {choice}" in words for index, choice in enumerate(episode.question.choices))
+    assert all(json.dumps(line.text, ensure_ascii=False) in words for line in episode.observation.subtitles[:60])
+    assert json.loads(json.dumps(actions)) == actions
+    for action in actions:  # and each of them is legal
+        attempt = episode.copy()
+        attempt.act(action)
+        assert attempt.illegal_actions == 0, action
+    assert episode.steps == 0  # a copy goes its own way
+
+
+def test_looking_closer_and_back(world: World, shared_cache: Cache) -> None:
+    episode = episode_of(world, shared_cache)
+    root = np.asarray(episode.observe().image)
+    zoomed = episode.act({"action": "zoom", "cell": 1})
+    assert zoomed.image.size == world.drawn.size and "close look" in zoomed.words
+    opened = episode.act(Expand(3))
+    assert "depth 1 of at most" in opened.words and {"action": "backtrack"} in opened.actions
+    assert not np.array_equal(root, opened.image)
+    assert np.array_equal(root, episode.act({"action": "backtrack"}).image)
+    kept = episode.act({"action": "add_to_scratchpad", "cell": 2, "description": 'a "kite"\n', "confidence": 0.5})
+    assert "Evidence kept:\n  [A] " in kept.words and r': "a \"kite\"\n"' in kept.words  # as JSON: one row
+    assert episode.state.scratchpad.items[0].confidence == 0.5
+
+
+@pytest.mark.parametrize(
+    ("action", "problem"),
+    [
+        ({"action": "fly"}, "'fly' is no action; the actions are expand, "),
+        ({}, "None is no action"),
+        ({"action": "expand"}, "expand names a cell by its number; got None."),
+        ({"action": "expand", "cell": "3"}, "expand names a cell by its number; got '3'."),
+        ({"action": "zoom", "cell": True}, "got True."),
+        ({"action": "expand", "cell": 9}, "Expand cannot take cell 9 here; the cells it can take: 0, 1, 2, 3."),
+        ({"action": "backtrack"}, "Backtrack() is not legal here"),
+        ({"action": "mark_promising", "cell": 1}, "MarkPromising cannot take cell 1 here"),
+        ({"action": "finished"}, "only an answer ends the search"),
+        ({"action": "add_to_scratchpad", "cell": 1, "description": 3}, "description of evidence is text; got 3."),
+        ({"action": "add_to_scratchpad", "cell": 1, "confidence": 2}, "from 0 to 1; got 2."),
+        ({"action": "answer"}, "An answer needs a value."),
+        ({"action": "answer", "answer": 77}, "must be the index of one of"),
+        ({"action": "answer", "answer": "a colour nobody named"}, "'a colour nobody named' is the text of no choice."),
+    ],
+)
+def test_an_illegal_action_is_told_and_changes_nothing(
+    world: World, shared_cache: Cache, action: dict[str, Any], problem: str
+) -> None:
+    episode = episode_of(world, shared_cache, step_cost=0.1)
+    before = episode.state
+    turn = episode.act(action)
+    assert turn.words.startswith("That was not possible: ") and problem in turn.words.splitlines()[0]
+    assert episode.state == before and turn.actions and episode.steps == episode.illegal_actions == 1
+    assert episode.reward == -0.1
+    assert not episode.act({"action": "zoom", "cell": 0}).words.startswith("That")
+
+
+@settings(max_examples=60)
+@given(st.lists(REPLIES, max_size=6))
+def test_no_reply_of_a_model_raises(world: World, shared_cache: Cache, replies: list[Any]) -> None:
+    episode = episode_of(world, shared_cache, max_steps=5)
+    for reply in replies:
+        if isinstance(reply, dict):
+            episode.act(reply)
+        else:
+            episode.answer(reply)
+        json.dumps(episode.observe().actions)
+    assert episode.steps <= 5 and 0 <= episode.score <= 1
+
+
+def test_an_error_quotes_no_more_than_a_little(world: World, shared_cache: Cache) -> None:
+    episode = episode_of(world, shared_cache)
+    for action in (
+        {"action": "answer", "answer": ["x" * 9_000]},
+        {"action": "x" * 9_000},
+        {"action": "zoom", "cell": [1] * 9_000},
+    ):
+        first, *_ = episode.act(action).words.splitlines()
+        assert first.startswith("That was not possible: ") and len(first) < 700
+
+
+def test_the_reward_is_the_score_minus_the_cost_of_the_steps(world: World, shared_cache: Cache) -> None:
+    start = episode_of(world, shared_cache, step_cost=0.02)
+    right, wrong = start.copy(), start.copy()
+    right.act({"action": "zoom", "cell": 0})
+    end = right.answer(start.question.answer)
+    assert end.actions == [] and end.words.endswith("The episode is over.")
+    assert right.reward == pytest.approx(1 - 0.04) and right.prediction == start.question.answer
+    wrong.answer((int(start.question.answer) + 1) % 4)  # type: ignore[arg-type]
+    assert wrong.reward == -0.02
+    assert start.reward == 0 and start.score == 0
+
+
+def test_after_the_end_nothing_changes(world: World, shared_cache: Cache) -> None:
+    episode = episode_of(world, shared_cache, max_steps=2)
+    for _ in range(2):
+        episode.act({"action": "zoom", "cell": 0})
+    assert episode.is_over and episode.score == 0
+    before = episode.measures()
+    for turn in (episode.answer(episode.question.answer), episode.act(Expand(0)), episode.act({"action": "fly"})):
+        assert turn.actions == [] and "The episode is over." in turn.words
+    episode.refuse("Too late.")
+    assert episode.measures() == before and episode.take(Expand(0)) == "The episode is over."
+
+
+def test_each_kind_of_question_is_answered(world: World, shared_cache: Cache) -> None:
+    for question, right, wrong in (
+        (of_kind(world, "when"), list(of_kind(world, "when").answer), "soon"),  # type: ignore[arg-type]
+        (world.several[0], [list(span) for span in world.several[0].answer], [1]),  # type: ignore[union-attr]
+        (Question("How many?", kind="count", answer=3), 3, -1),
+        (Question("Who?", kind="open", answer="a red fox"), "a red fox", 4),
+        (Question("What happens?", kind="summary", answer="It rains."), "It rains.", None),
+    ):
+        episode = episode_of(world, shared_cache, question)
+        episode.answer(wrong)
+        assert episode.illegal_actions == 1 and not episode.is_over, question
+        episode.answer(right)
+        assert episode.score == 1, question
+
+
+def test_finished_answers_a_when_question_by_its_evidence(world: World, shared_cache: Cache) -> None:
+    episode = episode_of(world, shared_cache, "when", k=4)
+    assert {"action": "finished"} in episode.observe().actions
+    episode.act(AddToScratchpad((Claim(9, ""), Claim(2, ""))))
+    cells = episode.state.grid.cells
+    episode.act(Finished())
+    assert episode.is_over and episode.prediction == (cells[2].start_s, cells[9].end_s)
+    assert episode.score == episode.question.score(episode.prediction)
+
+
+def test_breadth_first_finished_goes_on_to_the_queued_region(world: World, shared_cache: Cache) -> None:
+    episode = episode_of(world, shared_cache, traversal="bfs")
+    assert {"action": "finished"} not in episode.observe().actions
+    turn = episode.act({"action": "mark_promising", "cell": 2})
+    assert "Queued: 1 stretches." in turn.words and {"action": "finished"} in turn.actions
+    episode.act({"action": "finished"})
+    assert episode.state.grid.path == (2,) and not episode.is_over
+
+
+def test_measures_tell_where_the_evidence_lies(world: World, shared_cache: Cache) -> None:
+    start = episode_of(world, shared_cache).state.grid.cells
+    spans = ((start[0].start_s, start[0].end_s), (start[3].start_s, start[3].end_s))
+    question = Question("Which?", ("a", "b"), answer=0, positions_s=spans)
+    episode = episode_of(world, shared_cache, question)
+    assert episode.measures().evidence_precision is None and episode.measures().evidence_recall == 0
+    for cell in (0, 1):
+        episode.act({"action": "add_to_scratchpad", "cell": cell})
+    measures = episode.measures()
+    assert (measures.evidence, measures.evidence_precision, measures.evidence_recall) == (2, 0.5, 0.5)
+    unknown = episode_of(world, shared_cache, Question("Which?", ("a", "b"), answer=0)).measures()
+    assert unknown.evidence_precision is None and unknown.evidence_recall is None
+
+
+def test_a_group_of_attempts_shares_a_world() -> None:
+    one, other, third = (AtlasEpisode.drawn(seed, duration_s=60, k=2, cell=32) for seed in (5, 5, 6))
+    assert one.question == other.question and one.atlas.video is other.atlas.video
+    assert one.observe().words == other.observe().words
+    assert np.array_equal(one.observe().image, other.observe().image)
+    assert one.question != third.question
+    one.act(Expand(0))
+    assert other.steps == 0
+    asked = [AtlasEpisode.drawn(5, question=number, duration_s=60, k=2, cell=32) for number in (0, 1, 24)]
+    assert asked[0].question == asked[2].question != asked[1].question  # this world has 24
+
+
+def test_the_environment_and_the_episode_have_the_same_rules(world: World, shared_cache: Cache) -> None:
+    env = AtlasEnv(world.drawn, of_kind(world, "choice"), k=2, cell=32, cache=shared_cache)
+    env.reset()
+    episode = episode_of(world, shared_cache)
+    for kind, cell in (
+        ("expand", 2),
+        ("zoom", 1),
+        ("expand", 3),
+        ("backtrack", 0),
+        ("backtrack", 0),
+        ("add_to_scratchpad", 0),
+        ("backtrack", 0),
+    ):
+        illegal = env.step(as_action(kind, cell))[-1]["illegal"]
+        episode.act({"action": kind, "cell": cell})
+        assert (env.state, env.steps, illegal) == (episode.state, episode.steps, episode.problem)
+    truth = int(env.question.answer)  # type: ignore[call-overload]
+    assert env.step(as_action("finished", answer=truth))[1:3] == (1.0, True)
+    episode.answer(truth)
+    assert env.episode.measures() == episode.measures()
+
+
+def test_wrong_arguments_raise_input_errors(world: World, shared_cache: Cache) -> None:
+    with pytest.raises(InputError, match="max_steps must be at least 1"):
+        episode_of(world, shared_cache, max_steps=0)
+    with pytest.raises(InputError, match="not known, so there is no reward"):
+        episode_of(world, shared_cache, Question("Which?", ("a", "b")))
+    assert "0 of 32 steps" in repr(episode_of(world, shared_cache))
+
+
+def test_the_example_of_the_episode_runs(world: World, in_tmp: Path) -> None:
+    names = {"AtlasEpisode": AtlasEpisode, "ak": ak, "video": world.drawn, "question": of_kind(world, "choice")}
+    example = doctest.DocTestParser().get_doctest(str(AtlasEpisode.__doc__), names, "AtlasEpisode", None, None)
+    report: list[str] = []
+    failed, tried = doctest.DocTestRunner(verbose=False).run(example, out=report.append)
+    assert tried == 6 and not failed, "".join(report)
+
+
+def test_the_code_in_the_docs_runs(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = (ROOT / "docs/rl-recipes.md").read_text().split("```python\n")[1].split("```")[0]
+    exec(sample, {"__name__": "sample"})
+    assert capsys.readouterr().out.startswith("That was not possible: Zoom cannot take cell 99 here;")
+
+
+class Short(AtlasTools):
+    settings = {"duration_s": 60.0, "k": 2, "cell": 32, "max_steps": 12, "step_cost": 0.01}  # noqa: RUF012
+
+
+def test_the_tools_of_trl_play_an_episode() -> None:
+    tools = Short()
+    with pytest.raises(InputError, match="call reset first"):
+        tools.get_reward()
+    sheet, told = tools.reset(seed=3, prompt="ignored")
+    assert sheet["type"] == "image" and sheet["image"].size == (64, 64) and "Possible now: " in told["text"]
+    calls = [tools.expand(1), tools.zoom(0), tools.investigate_before(0), tools.investigate_after(0)]
+    calls += [tools.add_to_scratchpad(0, "a city"), tools.backtrack(), tools.finished(), tools.answer_in_words("no")]
+    assert all([part["type"] for part in parts] == ["image", "text"] for parts in calls)
+    assert tools.answer_when(1.0, 2.0)[1]["text"].startswith("That was not possible: ")
+    truth = AtlasEpisode.drawn(3, **Short.settings).question.answer
+    (last,) = tools.answer(truth)  # type: ignore[arg-type]
+    assert last == {"type": "text", "text": "The episode is over."}
+    assert tools.get_reward() == pytest.approx(0.9)
+    tools.reset(seed=3)
+    assert tools.get_reward() == 0
+
+
+@pytest.mark.parametrize(
+    ("missing", "code", "extra"),
+    [
+        ("datasets", "from atlaskit.gym.trl import train_rows; train_rows([1])", "trl"),
+        ("verifiers", "import atlaskit.gym.verifiers", "verifiers"),
+    ],
+)
+def test_without_a_trainer_the_error_says_what_to_install(missing: str, code: str, extra: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; {code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip().endswith(f"which is not installed: pip install 'atlaskit[{extra}]'.")
