@@ -15,6 +15,7 @@ import av
 import bench_cache
 import bench_explorer
 import bench_finding
+import bench_nano
 import bench_search
 import bench_server
 import bench_tokens
@@ -130,6 +131,7 @@ def main() -> int:
     bench_video.table(MEDIA)
     bench_explorer.main(MEDIA)
     bench_server.main()
+    bench_nano.main()
     return 0
 
 
