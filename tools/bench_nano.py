@@ -1,6 +1,6 @@
 """Measure nano at ten hours with what finds more and looks less, paired with nano without it.
 
-A part of `make bench`, with few questions; `--worlds 12` asks the 200 or so that tell five points.
+A part of `make bench`, with few questions; `--worlds 36` asks the 200 or so that tell five points.
 Worlds are of the development seeds; `--seeds test` is for the one measurement of a release. vLLM
 serves nano with as many engines as serve best. Replies are cached in cache/bench/nano, so that a
 measurement that was interrupted continues.
@@ -25,7 +25,7 @@ from atlaskit.evaluation.intervals import interval
 if TYPE_CHECKING:
     import pandas as pd
 
-WORLDS, QUESTIONS = 1, 18
+WORLDS, QUESTIONS = 3, 6
 """Worlds of a short measurement, and questions about each."""
 FIRST = {"development": 500_000, "test": 900}
 """Where in each range of seeds the worlds begin: no other measurement of nano reads these."""
