@@ -77,9 +77,8 @@ def _place(trace: Trace, data: list[EventData | None], lengths: list[float]) -> 
         each.worker is not None for assigned in data if isinstance(assigned, AssignData) for each in assigned.sorties
     )
     now = 0.0  # when the Master's last event ended
-    busy = dict[
-        int | None, float
-    ]()  # when the last event of each worker of this round ended; None: a probe beside them
+    # When the last event of each worker of this round ended; None: a probe beside them.
+    busy = dict[int | None, float]()
     for event, each, length in zip(trace, data, lengths, strict=True):
         is_beside = isinstance(each, ProbeData) and each.ahead
         if event.worker is not None or is_beside:
@@ -88,7 +87,7 @@ def _place(trace: Trace, data: list[EventData | None], lengths: list[float]) -> 
             if is_numbered and isinstance(each, ReportData):  # the Master does not wait for the other workers
                 now = max(now, start + length)
         else:
-            start = now if is_numbered else max(now, *busy.values(), now)
+            start = now if is_numbered else max((now, *busy.values()))
             now = start + length
             if not is_numbered:
                 busy.clear()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class RunSource:
     """None if the video was not given."""
     cache: Cache
 
-    @property
+    @cached_property  # read once for each step, and `of` goes through the whole trace
     def scope(self) -> str:
         """What the root grid spans, in words."""
         start = start_of(self.trace)
