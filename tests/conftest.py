@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,19 +31,19 @@ settings.register_profile(
 settings.load_profile("atlaskit")
 
 LONGEST = (
+    "browser",
     "experiments/test_replay",
     "video/test_decode_matrix",
     "benchmarks/test_benchmarks",
     "experiments/test_runner",
     "evaluation/test_runner",
-    "browser/test_viewer",
     "evaluation/test_executors",
     "stress/test_fuzz",
     "serving/test_server",
     "cli/test_ask",
     "nano/test_teacher",
 )
-"""The slowest test files. They run first, since all processes wait for one that starts last."""
+"""The slowest test files and folders. They run first, since all wait for one that starts last."""
 # Every process that a test starts can import the tests' support package.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; some tests send Ctrl-C
@@ -52,7 +53,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; so
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slowest files first, since `make test` gives whole files to its processes."""
     order = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: order.get(f"{item.path.parent.name}/{item.path.stem}", len(LONGEST)))
+
+    def number(item: pytest.Item) -> int:
+        folder = item.path.parent.name
+        return order.get(folder, order.get(f"{folder}/{item.path.stem}", len(LONGEST)))
+
+    items.sort(key=number)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give whole files to the processes of `make test`, and all of JupyterLab to one of them."""
+    from support.spread import Spread
+
+    return Spread(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="module")

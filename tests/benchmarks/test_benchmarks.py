@@ -71,13 +71,18 @@ LINES: tuple[list[dict[str, Any]], ...] = (
 
 @pytest.fixture
 def lvb(tmp_path: Path, clip: Path) -> Path:
-    (tmp_path / "videos").mkdir()
-    (tmp_path / "subtitles").mkdir()
+    return make_lvb(tmp_path, clip)
+
+
+def make_lvb(home: Path, clip: Path) -> Path:
+    """Lay out four questions about two videos, which are copies of a clip."""
+    (home / "videos").mkdir()
+    (home / "subtitles").mkdir()
     for number, lines in enumerate(LINES):
-        shutil.copy(clip, tmp_path / "videos" / f"v{number}.mp4")
-        (tmp_path / "subtitles" / f"v{number}_en.json").write_text(json.dumps(lines))
-    (tmp_path / "lvb_val.json").write_text(json.dumps([lvb_row(number) for number in range(4)]))
-    return tmp_path
+        shutil.copy(clip, home / "videos" / f"v{number}.mp4")
+        (home / "subtitles" / f"v{number}_en.json").write_text(json.dumps(lines))
+    (home / "lvb_val.json").write_text(json.dumps([lvb_row(number) for number in range(4)]))
+    return home
 
 
 def test_longvideobench_loads_every_field(lvb: Path) -> None:
@@ -384,11 +389,14 @@ def test_standard_and_long_rejects_an_unknown_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_the_benchmarks_notebook_runs_on_a_dataset_folder(lvb: Path, loop: Loop) -> None:
-    """It runs four methods on standard and long videos, with a model behind an endpoint."""
-    out = lvb / "out"
-    parameters = {"data": str(lvb), "first": 2, "minutes": [6], "calls": 6, "model": loop.url}
-    folders = {"cache_dir": str(lvb / "cache"), "figures_dir": str(out)}
+def test_the_benchmarks_notebook_runs_on_a_dataset_folder(tmp_path: Path, tiny: Path, loop: Loop) -> None:
+    """It runs four methods on standard and long videos, with a model behind an endpoint.
+
+    The videos have few frames, since every published method decodes them too.
+    """
+    home, out = make_lvb(tmp_path, tiny), tmp_path / "out"
+    parameters = {"data": str(home), "first": 2, "minutes": [0.75], "calls": 6, "model": loop.url}
+    folders = {"cache_dir": str(home / "cache"), "figures_dir": str(out)}
     run_notebook(ROOT / "notebooks" / "09_benchmarks.ipynb", out, {**parameters, **folders})
     scores = pd.read_csv(out / "09_benchmarks_score.csv")
     assert set(scores["method"]) == {"video-rlm", "uniform", "composite", "captions"}

@@ -111,7 +111,9 @@ def head() -> Iterator[Any]:
         patch.setenv("RAY_agent_register_timeout_ms", "300000")  # instead of 30 s, for the same reason
         patch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)  # read by workers; agents start too late for it
         pass_port_to_raylets(patch)
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small_node()})
+        # Without the processes that start further nodes, and print the log of workers here.
+        unneeded = {"no_monitor": True, "include_log_monitor": False}
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **unneeded, **small_node()})
         cluster.ours = {}
         ray.init(address=cluster.address)
         yield cluster

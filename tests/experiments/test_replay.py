@@ -1,12 +1,14 @@
 """The recordings that ship make every figure and table again, without a server, a film or a GPU.
 
 This is `make experiments REPLAY=1` in an empty folder. Its tables must be those in `docs/results`,
-and every cell that draws must have its image in the output, as in JupyterLab.
+and every cell that draws must have its image in the output, as in JupyterLab. The quickstart's page
+is also opened in a browser.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import subprocess
 import sys
@@ -14,13 +16,25 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from playwright.sync_api import Browser
 from support.notebooks import write_notebook
+from support.pages import TEMPLATE_HOSTS, RenderedPage, check_pictures, count_images, plain_html
 from support.paths import ROOT
 
+from atlaskit.agents.search import ask
+from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import declared_in, run_notebook
 from atlaskit.experiments.runner import SCALES
+from atlaskit.models.presets import SHIPPED
+from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.weights import served_name
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+QUICKSTART = "01_quickstart.ipynb"
+SEED, DURATION_S = 7, 600
+"""The quickstart's world."""
+NANO = served_name(str(SHIPPED["nano"]))
 ATLASKIT = [sys.executable, "-m", "atlaskit"]
 
 
@@ -51,6 +65,34 @@ def test_no_film_is_made(replayed: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_cell_that_draws_has_an_image(path: Path, replayed: Path) -> None:
     assert cells_without_image(replayed / path.name) == []
+
+
+def test_the_quickstart_has_the_results_of_its_recording(replayed: Path) -> None:
+    """The recording has the replies of nano's shipped weights on the machine that recorded them."""
+    assert "This run paid 0 model calls" in (replayed / QUICKSTART).read_text(encoding="utf-8")
+    for name in ("choice", "when", "lie"):
+        result = json.loads((replayed / f"01_quickstart_{name}.json").read_text(encoding="utf-8"))
+        assert result["settings"]["model"] == NANO and result["prediction"] is not None
+    world = atlasworld(SEED, DURATION_S)
+    question = {question.category: question for question in world.questions[:8]}["WHEN"]
+    cache = Cache(replayed.parent / "cache")
+    again = ask(world.stand_in, question, vlm=serve("nano"), workers=4, replay=True, cache=cache)
+    assert (replayed / "01_quickstart_when.json").read_text(encoding="utf-8") == again.to_json() + "\n"
+
+
+def test_the_quickstart_page_embeds_all_its_images(replayed: Path) -> None:
+    assert check_pictures(replayed / QUICKSTART) > 5
+
+
+@pytest.mark.browser
+def test_a_browser_shows_the_quickstart_without_a_network(replayed: Path, browser: Browser) -> None:
+    executed = replayed / QUICKSTART
+    page = RenderedPage(browser, executed.with_suffix(".html"))
+    assert page.requests == [] and page.broken == [] and page.images == count_images(executed)
+    assert page.title == "01_quickstart" and "This run paid 0 model calls" in page.text
+    plain = RenderedPage(browser, plain_html(executed))
+    assert plain.broken == [] and plain.images == count_images(executed), "nbconvert's page has all images too"
+    assert {url.split("/")[2] for url in plain.requests} <= TEMPLATE_HOSTS
 
 
 @pytest.mark.parametrize("name", ["03_depth_budget", "08_error_analysis"])

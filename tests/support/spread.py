@@ -1,0 +1,16 @@
+"""How `make test` gives the tests to its processes: whole files, and those of a browser together."""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadFileScheduling
+
+TOGETHER = "tests/browser/"
+"""The tests that share a JupyterLab, its tab and its kernel: 15 s of CPU time in every process that
+starts them."""
+
+
+class Spread(LoadFileScheduling):  # type: ignore[misc]
+    """Whole files to one process, and all files of JupyterLab to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return TOGETHER if nodeid.startswith(TOGETHER) else str(super()._split_scope(nodeid))
