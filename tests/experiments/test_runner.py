@@ -87,13 +87,13 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
 def test_what_replayed_notebooks_print_does_not_mix(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    for name in ("01_a", "02_b", "03_c"):
+    for name in ("01_a", "02_b"):
         write_notebook(folder / f"{name}.ipynb", "replay = False", f"print('{name} begins')\nprint('{name} ends')")
     runs = run_all(folder, tmp_path / "figures", replay=True)
-    assert [(run.name, run.failure) for run in runs] == [("01_a", ""), ("02_b", ""), ("03_c", "")]
+    assert [(run.name, run.failure) for run in runs] == [("01_a", ""), ("02_b", "")]
     output = capfd.readouterr().out
-    assert all(f"{name} begins\n{name} ends\n" in output for name in ("01_a", "02_b", "03_c"))
-    assert re.findall(r"\[(\d)/3\] (\w+): done", output) == [("1", "01_a"), ("2", "02_b"), ("3", "03_c")]
+    assert all(f"{name} begins\n{name} ends\n" in output for name in ("01_a", "02_b"))
+    assert re.findall(r"\[(\d)/2\] (\w+): done", output) == [("1", "01_a"), ("2", "02_b")]
 
 
 def test_an_oracle_is_a_program_that_a_replay_runs_again(books: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""How `make test` gives the tests to its processes: whole files, and those of a browser together."""
+"""How `make test` gives tests to its processes: whole files, and all of JupyterLab to one."""
 
 from __future__ import annotations
 
