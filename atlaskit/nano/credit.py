@@ -90,7 +90,9 @@ def _scored(attempts: Sequence[Attempt]) -> Iterator[Scored]:
     for attempt, visit in visits:
         returns[visit].append(visit_return(attempt, visit))
     for attempt, by_reward, by_score in zip(attempts, over_rewards, over_scores, strict=True):
-        of_visits = {visit: visit_return(attempt, visit) - statistics.fmean(returns[visit]) for visit in _visits(attempt)}
+        of_visits = {
+            visit: visit_return(attempt, visit) - statistics.fmean(returns[visit]) for visit in _visits(attempt)
+        }
         for example in attempt.examples:
             if example["visit"] is not None:
                 yield example, "worker", of_visits[example["visit"]]

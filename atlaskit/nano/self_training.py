@@ -9,7 +9,8 @@ these searches, together with the synthetic examples of the training data:
 * `--by best`: expert iteration: the shortest right search of each group;
 * `--by teacher`: the teacher's replies in the states that nano's searches reach (`dagger`).
 
-The new weights are in OUT/nano. The next round begins with them: `… OUT/nano MATERIAL OUT2 --round 1`.
+The new weights are in OUT/nano. The next round begins with them: `… OUT/nano MATERIAL OUT2 --round
+1`.
 """
 
 from __future__ import annotations

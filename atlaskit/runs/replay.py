@@ -183,7 +183,7 @@ class _DrawingSettings(BaseModel):
     within: list[float] | None = None
     """Only runs that searched a part of the video record it."""
     second_look: bool | Sampling = False
-    """Only runs that may look again record it; it may name the frame that stands for a cell then."""
+    """Only runs that may look again record it; it may name the frame of a cell then."""
 
 
 def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:

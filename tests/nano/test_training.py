@@ -21,7 +21,6 @@ from atlaskit.nano.attempts import Attempt, groups_of_attempts
 from atlaskit.nano.teacher.teacher import Expert
 from atlaskit.viz import plots
 
-
 Made = tuple[float, int, dict[Any, list[float]]]
 """Score of an attempt, steps of its visit to region (0,), and what its visits kept."""
 VISIT = ((0,), 0)
@@ -31,7 +30,15 @@ def made(score: float, steps: int, kept: dict[Any, list[float]]) -> Attempt:
     """Return an attempt with one visit, which says where it found something."""
     calls = [("task", None), ("probe", None), *[("step", VISIT)] * steps, ("review", None), ("decision", None)]
     examples = [
-        {"step": step, "visit": visit, "text": f"{step} {number}", "prefix": 4, "images": [], "reply": "", "kind": "T2O"}
+        {
+            "step": step,
+            "visit": visit,
+            "text": f"{step} {number}",
+            "prefix": 4,
+            "images": [],
+            "reply": "",
+            "kind": "T2O",
+        }
         for number, (step, visit) in enumerate(calls)
     ]
     return Attempt(score, len(examples), examples, kept, ((10.0, 12.0),))
@@ -74,7 +81,7 @@ def test_credit_goes_to_the_role_that_earned_it() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 9), st.booleans()), min_size=1, max_size=6))
 def test_advantages_of_a_group_cancel_out(drawn: list[tuple[float, int, bool]]) -> None:
-    """Nothing is learned from how hard a question is: each role's advantages sum to 0 over attempts."""
+    """Nothing is learned from how hard a question is: a role's advantages cancel out."""
     attempts = [made(score, steps, {VISIT: [11.0]} if finds else {}) for score, steps, finds in drawn]
     values = {id(example): value for example, value in credit.advantages([attempts])}
     for step in ("task", "decision", "step"):
