@@ -21,7 +21,7 @@ from atlaskit.models.cached import Cached
 from atlaskit.models.families import family_of
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
-from atlaskit.video.video import Sampling, Video
+from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Schedule = Literal["rounds", "continuous"]
 """The name of a schedule: see `schedules`."""
@@ -70,6 +70,8 @@ class GridSettings:
     """Measures that spend fewer tokens on the same sight."""
     within: Span | None = None
     """The interval that is searched; None for the whole video."""
+    between: Sampling | None = None
+    """Which frame stands for a cell in a second look; None: as in the first."""
 
     def open(self, video: Video, cache: Cache) -> Atlas:
         """Return the environment of a video; raise InputError for settings it cannot have."""
@@ -86,6 +88,7 @@ class GridSettings:
             patch=self.patch,
             open_only="open" in self.thrift,
             within=self.within,
+            between=self.between,
         )
 
 
@@ -150,8 +153,9 @@ class Refinements:
     """
 
     schedule: Schedule = "rounds"
-    second_look: bool = False
-    """Whether ruled-out regions are opened again, between the frames that were seen."""
+    second_look: bool | Sampling = False
+    """Whether ruled-out regions are opened again, between the frames that were seen, or which
+    frame stands for a cell then."""
     votes: int = 1
     """The most decisions of which the majority counts."""
     stop_below: float | None = None
@@ -162,9 +166,17 @@ class Refinements:
         if self.schedule not in SCHEDULE_NAMES:
             raise InputError(f"schedule is one of {', '.join(SCHEDULE_NAMES)}; got {self.schedule!r:.80}.")
         check_whole("votes", self.votes)
+        if not isinstance(self.second_look, bool) and self.second_look not in SAMPLINGS:
+            known = ", ".join(SAMPLINGS)
+            raise InputError(f"second_look is True, False or one of {known}; got {self.second_look!r:.80}.")
         is_number = isinstance(self.stop_below, int | float) and not isinstance(self.stop_below, bool)
         if self.stop_below is not None and not (is_number and 0 < self.stop_below <= 1):
             raise InputError(f"stop_below is a number above 0 and at most 1, or None; got {self.stop_below!r:.80}.")
+
+    @property
+    def sampling_between(self) -> Sampling | None:
+        """Which frame stands for a cell in a second look; None: as in the first."""
+        return self.second_look if isinstance(self.second_look, str) else None
 
     def recorded(self) -> dict[str, Any]:
         """Return what is refined, as the settings of a run hold it: nothing by default."""

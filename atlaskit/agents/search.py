@@ -65,7 +65,7 @@ def ask(
     within: Span | None = None,
     sampling: Sampling = "midpoint",
     schedule: Schedule = "rounds",
-    second_look: bool = False,
+    second_look: bool | Sampling = False,
     votes: int = 1,
     stop_below: float | None = None,
     cells: Cells = "compact",
@@ -125,7 +125,8 @@ def ask(
             whatever the number of threads; the two results differ.
         second_look: Whether a search that has explored everything without finding enough opens the
             regions again, between the frames that it saw (half a cell later), while the budget
-            lasts. What is ruled out a second time stays so.
+            lasts. What is ruled out a second time stays so. A name of a sampling, as "salient",
+            looks again with these frames.
         votes: The most decisions that are asked for; the answer of the majority counts. Above 1 the
             model needs a temperature.
         stop_below: Answer early, when a call of the next visit is expected to bring less than so
@@ -179,10 +180,12 @@ def ask(
     limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     k, cell = preset.k if k is None else k, preset.cell if cell is None else cell
     fit, patch = fit_for(vlm, fit)
-    refinements = Refinements(schedule, bool(second_look), votes, stop_below)
+    refinements = Refinements(schedule, second_look, votes, stop_below)
     check_votes(vlm, votes)
     saved = resolve_thrift(thrift, vlm, cells)
-    grids = GridSettings(k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved, within)
+    grids = GridSettings(
+        k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved, within, refinements.sampling_between
+    )
     mode = CacheMode(sample, refresh, replay)
     chosen = resolve_scouts(scouts)
     check_whole("threads", workers if threads is None else threads)

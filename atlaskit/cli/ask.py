@@ -25,7 +25,7 @@ from atlaskit.models.errors import Unreachable
 from atlaskit.models.named import LOCAL_SERVER, as_model, served_model
 from atlaskit.models.prices import read_prices
 from atlaskit.video.opening import open_video
-from atlaskit.video.video import Video
+from atlaskit.video.video import SAMPLINGS, Video
 from atlaskit.viz import movie, walk
 
 EXAMPLES = """examples:
@@ -102,6 +102,11 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         "--second-look",
         action="store_true",
         help="when all is explored and too little found, look again between the frames that were seen",
+    )
+    parser.add_argument(
+        "--second-sampling",
+        choices=SAMPLINGS,
+        help="which frame represents a cell in a second look, which this asks for: see --sampling",
     )
     parser.add_argument("--votes", type=int, default=1, help="decisions of which the majority counts (default 1)")
     parser.add_argument(
@@ -210,7 +215,7 @@ def _ask(options: argparse.Namespace) -> int:
         sampling=options.sampling,
         within=options.within,
         schedule=options.schedule,
-        second_look=options.second_look,
+        second_look=options.second_sampling or options.second_look,
         votes=options.votes,
         stop_below=options.stop_below,
         thrift="all" if ALL in options.thrift else options.thrift,

@@ -68,6 +68,8 @@ class Atlas:
     within: Span | None = None
     """The interval [start_s, end_s) that the root grid spans; None for the whole video. Nothing
     outside can be opened or become evidence, but the context of a cell at its border is shown."""
+    between: Sampling | None = None
+    """Which frame represents a cell of a grid that is moved by half a cell; None: as `sampling`."""
     state: State = field(init=False)
     """The state that `reset` and `step` change."""
 
@@ -86,7 +88,15 @@ class Atlas:
         check_cells(self.k, self.cell, self.fit, self.patch)  # here, before anybody pays for a call
         self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
         self.look = ViewSettings(
-            self.cell, self.fit, self.labels, self.subtitles, self.sampling, self.cells, self.patch, self.open_only
+            self.cell,
+            self.fit,
+            self.labels,
+            self.subtitles,
+            self.sampling,
+            self.cells,
+            self.patch,
+            self.open_only,
+            self.between,
         )
         self.state = self.start()
 

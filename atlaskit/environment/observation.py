@@ -65,6 +65,7 @@ class ViewSettings:
     cells: Cells = "compact"
     patch: int = PATCH_PX
     open_only: bool = False
+    between: Sampling | None = None
 
 
 def observe(state: State, video: Video, settings: ViewSettings, cache: Cache) -> Observation:
@@ -85,6 +86,7 @@ def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) ->
 
     If the settings say so, and most cells are dead, it has only the others.
     """
+    sampling = settings.between if settings.between and state.grid.shift else settings.sampling
     view = View(
         video,
         state.grid,
@@ -92,7 +94,7 @@ def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) ->
         settings.fit,
         settings.labels,
         state.dead_cells,
-        settings.sampling,
+        sampling,
         cache,
         settings.patch,
     )

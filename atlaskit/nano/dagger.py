@@ -57,9 +57,9 @@ class Student(TrajectoryRecorder):
         return reply
 
 
-def make_student(vlm: Model, world: World, *, records_teacher: bool) -> Student:
-    """Return a student for one world."""
-    return Student(
+def make_student(vlm: Model, world: World, *, records_teacher: bool, form: type[Student] = Student) -> Student:
+    """Return a student for one world, of a form that may record more."""
+    return form(
         Expert(world.script),
         0.0,
         random.Random(0),

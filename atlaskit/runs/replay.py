@@ -182,6 +182,8 @@ class _DrawingSettings(BaseModel):
     sampling: Sampling
     within: list[float] | None = None
     """Only runs that searched a part of the video record it."""
+    second_look: bool | Sampling = False
+    """Only runs that may look again record it; it may name the frame of a cell then."""
 
 
 def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
@@ -201,10 +203,18 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     if settings.video != video.fingerprint:
         expected, actual = settings.video[:12], video.fingerprint[:12]
         raise InputError(f"The trace is of another video ({expected!r}…) than {video.name} ({actual!r}…).")
-    k, cell, fit, sampling = settings.k, settings.cell, settings.fit, settings.sampling
     within: Any = settings.within  # the atlas checks it
     return Atlas(
-        video, k, cell, settings.max_depth, fit, sampling=sampling, cache=cache, patch=settings.patch, within=within
+        video,
+        settings.k,
+        settings.cell,
+        settings.max_depth,
+        settings.fit,
+        sampling=settings.sampling,
+        cache=cache,
+        patch=settings.patch,
+        within=within,
+        between=settings.second_look if isinstance(settings.second_look, str) else None,
     )
 
 

@@ -28,7 +28,7 @@ REFINED = st.fixed_dictionaries(
     {},
     optional={
         "schedule": st.just("continuous"),
-        "second_look": st.just(True),
+        "second_look": st.sampled_from([True, "salient"]),
         "votes": st.integers(2, 4),
         "stop_below": st.sampled_from([0.01, 0.1]),
     },

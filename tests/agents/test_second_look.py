@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from support.searches import search
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
 from atlaskit.models.protocol import Request
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
@@ -87,6 +90,24 @@ def test_it_replays_and_draws_the_same(small_world: World, question: Question, f
     assert any(image.picture.grid.shift for image in shown)
     told = [region["told"] for region in regions(open_run(found))]
     assert any("between" in each for each in told)
+
+
+def test_it_can_show_other_frames_than_the_first_look(small_world: World, question: Question) -> None:
+    cache = Cache(None)
+    result = search(small_world, question, cache, Nearsighted(small_world), second_look="salient", k=4)
+    assert result.settings["second_look"] == "salient" and result.trace.of("reopen")
+    atlas = Atlas(small_world.drawn, k=4, cell=64, cache=cache)
+    first, second = Grid(0.0, 600.0, 4, (5,)), Grid(0.0, 600.0, 4, (5,)).between()
+    salient = replace(atlas, between="salient")
+    assert salient.observe(salient.start(first)).view.key == atlas.observe(atlas.start(first)).view.key
+    moments_s = salient.observe(salient.start(second)).view.moments
+    assert moments_s == tuple(small_world.drawn.moments([(c.start_s, c.end_s) for c in second.cells], "salient"))
+    assert moments_s != atlas.observe(atlas.start(second)).view.moments
+    shown = [image for image in replay.pictures(result.trace, small_world.drawn, cache) if image.what == "view"]
+    rules = {image.picture.sampling for image in shown if image.picture.grid.shift}
+    assert rules == {"salient"}, "each is drawn with the key that the trace records"
+    with pytest.raises(InputError, match=r"second_look is True, False or one of .*salient.*; got 'best'"):
+        search(small_world, question, cache, Nearsighted(small_world), second_look="best", k=4)
 
 
 def test_off_is_what_it_was(small_world: World, question: Question) -> None:

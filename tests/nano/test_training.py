@@ -3,38 +3,96 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.model_doubles import Babbler
 
 from atlaskit import nano
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.errors import InputError
-from atlaskit.nano import dagger, evaluate, self_training
+from atlaskit.nano import credit, dagger, evaluate, self_training
+from atlaskit.nano.attempts import Attempt, groups_of_attempts
 from atlaskit.nano.teacher.teacher import Expert
 from atlaskit.viz import plots
 
+Made = tuple[float, int, dict[Any, list[float]]]
+"""Score of an attempt, steps of its visit to region (0,), and what its visits kept."""
+VISIT = ((0,), 0)
 
-def test_self_training_writes_the_best_successful_searches(world: World, tmp_path: Path) -> None:
-    small = replace(world, questions=world.questions[:4])
-    path = tmp_path / "own.jsonl"
-    sentence = self_training.write_best_attempts(path, Expert(small.script), [small])
-    by_question = self_training.attempts_by_question(Expert(small.script), [small])
-    best = [found for attempts in by_question if (found := self_training.best_attempt(attempts))]
-    assert best and all(each.score >= self_training.SUCCESS_SCORE for each in best)
-    assert all(each.calls == len(each.examples) for each in best)
-    groups = [json.loads(line) for line in path.open()]
-    assert sum(len(group["examples"]) for group in groups) <= sum(each.calls for each in best)
-    written = {(group["prefix"] + each["rest"], each["reply"]) for group in groups for each in group["examples"]}
-    assert written == {(each["text"], each["reply"]) for found in best for each in found.examples}
-    assert sentence.startswith("4 questions. First attempts: ")
-    assert f"Best of 3 attempts: {len(best) / 4:.0%} successful" in sentence
+
+def made(score: float, steps: int, kept: dict[Any, list[float]]) -> Attempt:
+    """Return an attempt with one visit, which says where it found something."""
+    calls = [("task", None), ("probe", None), *[("step", VISIT)] * steps, ("review", None), ("decision", None)]
+    examples = [
+        {
+            "step": step,
+            "visit": visit,
+            "text": f"{step} {number}",
+            "prefix": 4,
+            "images": [],
+            "reply": "",
+            "kind": "T2O",
+        }
+        for number, (step, visit) in enumerate(calls)
+    ]
+    return Attempt(score, len(examples), examples, kept, ((10.0, 12.0),))
+
+
+def test_attempts_of_one_model_without_temperature_teach_nothing_new(world: World, tmp_path: Path) -> None:
+    small = replace(world, questions=world.questions[:3])
+    groups = list(groups_of_attempts(Expert(small.script), [small], group=2))
+    assert [len(attempts) for attempts in groups] == [2, 2, 2]
+    assert not list(credit.advantages(groups)), "equal attempts have no advantage over each other"
+    for attempts in groups:
+        best = self_training.best_attempt(attempts)
+        assert best is not None and best.calls == len(best.examples)
+        visits = {each["visit"] for each in best.examples if each["step"] == "step"}
+        assert set(best.kept) == visits and {each["visit"] for each in best.examples} == {*visits, None}
+    written = list(self_training.best_groups(groups))
+    replies = {(group["prefix"] + each["rest"], each["reply"]) for group in written for each in group["examples"]}
+    assert replies == {(each["text"], each["reply"]) for attempts in groups for each in attempts[0].examples}
+    row = self_training.described(groups)
+    assert (row["questions"], row["attempts"], row["groups_that_differ"]) == (3, 6, 0)
+    assert row["right"] == row["right_at_best"] and row["calls"] == row["calls_at_best"]
+
+
+def test_credit_goes_to_the_role_that_earned_it() -> None:
+    found, missed, misled = made(1.0, 2, {VISIT: [11.0]}), made(1.0, 2, {}), made(0.0, 2, {VISIT: [50.0]})
+    weights: dict[tuple[int, str], set[float]] = defaultdict(set)
+    attempts = [found, missed, misled]
+    for example, value in credit.advantages([attempts]):
+        (number,) = (n for n, each in enumerate(attempts) if any(one is example for one in each.examples))
+        weights[number, example["step"]].add(value)
+    assert all(len(values) == 1 for values in weights.values()), "calls of one role and attempt share its advantage"
+    value = {key: next(iter(values)) for key, values in weights.items()}
+    assert value[0, "step"] > 0 > value[1, "step"] > value[2, "step"], "a visit is judged by what it kept"
+    assert value[0, "decision"] == value[1, "decision"] > 0 > value[2, "decision"], "and a decision by the answer"
+    assert value[0, "task"] == value[0, "probe"] == value[0, "review"] == value[1, "probe"]
+    groups = list(credit.weighted_groups([attempts]))
+    given = [(each["step"], each["weight"]) for group in groups for each in group["examples"]]
+    assert sorted(given) == sorted((step, v) for (n, step), v in value.items() for _ in range(1 + (step == "step")))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 9), st.booleans()), min_size=1, max_size=6))
+def test_advantages_of_a_group_cancel_out(drawn: list[tuple[float, int, bool]]) -> None:
+    """Nothing is learned from how hard a question is: a role's advantages cancel out."""
+    attempts = [made(score, steps, {VISIT: [11.0]} if finds else {}) for score, steps, finds in drawn]
+    values = {id(example): value for example, value in credit.advantages([attempts])}
+    for step in ("task", "decision", "step"):
+        firsts = [next(each for each in attempt.examples if each["step"] == step) for attempt in attempts]
+        taken = [values.get(id(each), 0.0) for each in firsts]
+        if all(abs(value) < credit.BOUND for value in taken):
+            assert abs(sum(taken)) < 1e-6
 
 
 def test_best_attempt_is_the_shortest_successful_one() -> None:
-    wrong, slow, quick = (self_training.Attempt(score, calls, []) for score, calls in ((0.4, 1), (1.0, 9), (0.6, 7)))
+    wrong, slow, quick = (Attempt(score, calls, []) for score, calls in ((0.4, 1), (1.0, 9), (0.6, 7)))
     assert self_training.best_attempt([wrong, slow, quick]) is quick
     assert self_training.best_attempt([wrong]) is None
 

@@ -60,6 +60,7 @@ def test_fast_paths_compute_what_transformers_computes(python: str, tmp_path: Pa
     least, greatest = found["singular values"]
     assert 0.5 < least < greatest < 1.5  # Newton-Schulz iterations stop near one, not at it
     assert found["optimizer error"] < 0.2
+    assert found["weighted losses"] == [0.5, 9.0, -2.0, 0.0, 2.0], "what is unlikely is not made less likely still"
 
 
 def losses(path: Path) -> list[tuple[int, float]]:

@@ -230,7 +230,8 @@ def _gradients(
 ) -> Gradients:
     """Return a group's part of the gradients, its mean loss, and its share of correct tokens."""
     loss, right, _ = language.token_losses(model, group, image_token, sizes, directions)
-    found = torch.autograd.grad(loss.mean() / groups_per_step, weights, allow_unused=True)
+    taught = language.weighted(loss, group).mean()
+    found = torch.autograd.grad(taught / groups_per_step, weights, allow_unused=True)
     return found, float(loss.detach().mean()), float(right.float().mean())
 
 

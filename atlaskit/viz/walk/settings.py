@@ -29,6 +29,7 @@ NAMES = {
     "look_ahead": "the next round is scored while workers explore (look_ahead)",
     "scouts": "scouts that say where to look first",
     "votes": "votes on the answer",
+    "second_look": "looks again between the frames seen (second_look)",
     "schedule": "when workers are sent (schedule)",
     "thrift": "measures that save tokens (thrift)",
     "budget": "limits (budget)",

@@ -51,7 +51,8 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
     if not grids and not run.evidence:
         return []
     start = start_of(run.trace)
-    is_exact = start is not None and start.settings.get("sampling", "midpoint") == "midpoint"
+    rules = [start.settings.get(name, "midpoint") if start else None for name in ("sampling", "second_look")]
+    is_exact = all(rule in ("midpoint", True, False) for rule in rules)
     return [_row(moment, run, findings, grids, is_exact) for moment in moments]
 
 
