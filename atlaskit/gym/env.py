@@ -46,8 +46,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     the episode if there is none. A region that is left without evidence and without marked cells
     becomes a dead zone. After `max_steps` steps, the episode is *truncated*.
 
-    **Reward**: minus `step_cost` for each step, plus `Question.score` of the answer (paper §3.1), or
-    what another `reward` scores. If that limits the frames to keep, no more can be added.
+    **Reward**: minus `step_cost` for each step, plus `Question.score` of the answer (paper §3.1),
+    or what another `reward` scores. If that limits the frames to keep, no more can be added.
 
     **Illegal actions** cost a step, change nothing and raise nothing; `info["illegal"]` says why.
     `info` also has the masks of the legal actions: `kind_mask` (8,), `cell_mask` (8, k²) and

@@ -47,7 +47,7 @@ class Measures:
     """How an episode went, each thing by itself."""
 
     score: float
-    """What the episode's `Reward` gives, in [0, 1]: `Question.score` of the answer, by default. 0 as
+    """What the episode's `Reward` gives, in [0, 1]: by default `Question.score` of the answer. 0 as
     long as the episode is not finished."""
     cost: float
     """What the steps take off the reward."""
@@ -283,8 +283,10 @@ class AtlasEpisode:
     @property
     def prediction(self) -> Answered | None:
         """The answer given, or what the evidence of a when-question covers; else None."""
+        if not self.rewarded.needs_answer:
+            return None
         if self._has_answered or self.question.kind != "when":
-            return self._given if self.rewarded.needs_answer else None
+            return self._given
         items = self.state.scratchpad.items
         if self.question.several:
             return merged((i.start_s, i.end_s) for i in items) or None

@@ -1,4 +1,4 @@
-"""`ScanPolicy`: looks at the whole video in finer steps, then keeps the frames that a function chooses.
+"""`ScanPolicy`: looks at the whole video in finer steps, then keeps what a function chooses.
 
 A baseline beside `greedy_policy`: it knows pixels and the question's words, never the truth. The
 functions here know colours and nothing else: they find cuts, and compare a frame with the others of
@@ -23,8 +23,8 @@ from atlaskit.gym.policies import Env, base_env
 from atlaskit.video.readers import Pixels
 
 Choose: TypeAlias = Callable[[Question, Pixels, int], Sequence[int]]
-"""A function of the question, the frames (n, height, width, 3) in order of time, and how many may be
-kept, which returns the indices of the frames to keep."""
+"""A function of the question, the frames (n, height, width, 3) in order of time, and how many may
+be kept, which returns the indices of the frames to keep."""
 
 CUT = 0.25
 """Share of the picture whose colours change at a cut."""
@@ -38,7 +38,7 @@ LEVELS = 6
 
 
 class ScanPolicy:
-    """A policy that opens every cell of the root grid once, and then keeps the frames it has chosen.
+    """A policy that opens every cell of the root grid once, and then keeps what it has chosen.
 
     It needs depth-first traversal, two steps for each root cell, and a few for each frame it keeps.
     It remembers what it saw until the next episode, so use one for one environment at a time.
@@ -103,21 +103,21 @@ def frames_of(env: AtlasEnv) -> Pixels:
 
 
 def named_colour(question: Question, frames: Pixels, most: int) -> Sequence[int]:
-    """Choose the frames with more of a colour that the question names than the ground of their shot.
+    """Choose frames with more of a colour that the question names than the ground of their shot.
 
     Of a question that names no colour, or if no frame has it, none is chosen.
     """
     named = [VIVID.index(word) for word in question.text.split() if word in VIVID]
     if not named:
         return ()
-    pixels = _changing(frames)
+    pixels = _within_margins(frames)
     new = _above_ground(_vivid(pixels), _shots(_palette(pixels)))[:, named[0]]
     return _runs(new, len(frames) if question.several else 1)
 
 
 def rarest(question: Question, frames: Pixels, most: int) -> Sequence[int]:
-    """Choose the frames with more of a vivid colour, above the ground of their shot, than any other shot."""
-    pixels = _changing(frames)
+    """Choose frames with more of a vivid colour, above their shot's ground, than other shots have."""
+    pixels = _within_margins(frames)
     shots = _shots(_palette(pixels))
     new = _above_ground(_vivid(pixels), shots)
     elsewhere = [np.delete(new, range(shot.start, shot.stop), axis=0).max(axis=0, initial=0) for shot in shots]
@@ -127,7 +127,7 @@ def rarest(question: Question, frames: Pixels, most: int) -> Sequence[int]:
 
 def most_changed(question: Question, frames: Pixels, most: int) -> Sequence[int]:
     """Choose the frames with the most colours above the ground of their shot, apart in time."""
-    palette, chosen = _palette(_changing(frames)), list[int]()
+    palette, chosen = _palette(_within_margins(frames)), list[int]()
     change = _above_ground(palette, _shots(palette)).sum(axis=1)
     while len(chosen) < most and change.max() >= 0:
         chosen.append(best := int(change.argmax()))
@@ -135,9 +135,11 @@ def most_changed(question: Question, frames: Pixels, most: int) -> Sequence[int]
     return chosen
 
 
-def _changing(frames: Pixels) -> NDArray[np.int64]:
-    """Return the pixels that differ between frames, (n, pixels, 3): those of a margin do not."""
-    return frames[:, np.ptp(frames, axis=0).any(axis=-1)].astype(int)
+def _within_margins(frames: Pixels) -> NDArray[np.int64]:
+    """Return the pixels of frames, (n, pixels, 3), without rows and columns that never change."""
+    changes = np.ptp(frames, axis=0).any(axis=-1)
+    inside = frames[:, changes.any(axis=1)][:, :, changes.any(axis=0)]
+    return inside.reshape(len(frames), -1, 3).astype(int)
 
 
 def _palette(pixels: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -164,7 +166,7 @@ def _above_ground(shares: NDArray[np.float64], shots: Sequence[slice]) -> NDArra
 
 
 def _vivid(pixels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of each vivid colour in each frame: of the pixels that are nearest to its name."""
+    """Return the share of each vivid colour in each frame: of the pixels nearest to its name."""
     away = [((pixels - ImageColor.getrgb(name)) ** 2).sum(axis=-1) for name in NAMES]
     return _shares(np.argmin(away, axis=0), len(NAMES))[:, : len(VIVID)]
 

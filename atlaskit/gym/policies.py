@@ -109,7 +109,7 @@ def _goals(env: AtlasEnv) -> tuple[Span, ...]:
 
 
 def _cells_within(env: AtlasEnv, spans: Spans, deepest: int, error: float) -> Spans:
-    """Return the cells that cover intervals: the largest that lie in them, and smaller ones at the ends.
+    """Return the cells that cover intervals: the largest within them, and smaller ones at the ends.
 
     Args:
         env: The environment.
@@ -125,7 +125,7 @@ def _cells_within(env: AtlasEnv, spans: Spans, deepest: int, error: float) -> Sp
 
 
 def _cells_of(span: Span, lengths_s: Sequence[float]) -> Iterator[Span]:
-    """Yield the cells of the first length that lie in an interval, and those of the others at its ends."""
+    """Yield the cells of the first length within an interval, and of the others at its ends."""
     cell_s, *shorter_s = lengths_s
     for number in range(int(span[0] / cell_s), math.ceil(span[1] / cell_s)):
         start_s, end_s = number * cell_s, (number + 1) * cell_s
@@ -142,7 +142,7 @@ def _towards(env: AtlasEnv, goal: Span, middle_s: float) -> dict[str, int] | Non
     grid, legal = env.state.grid, env.legal_actions()
     deeper = "expand" if env.state.rules.traversal == "dfs" else "mark_promising"
     in_goal = [cell.index for cell in grid.cells if goal[0] <= cell.midpoint_s < goal[1]]
-    if env.question.several and env.rewarded.needs_answer:  # a cell that is longer than the goal covers what no interval holds
+    if env.question.several and env.rewarded.needs_answer:  # a longer cell covers what no interval holds
         in_goal = [index for index in in_goal if grid.resolution_s < 1.5 * (goal[1] - goal[0])]
     nearer = as_action(deeper, grid.cell_at(middle_s).index)
     is_one_interval = env.question.kind == "when" and not env.question.several and env.rewarded.needs_answer

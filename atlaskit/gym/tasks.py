@@ -58,7 +58,7 @@ def _when_questions(world: World) -> tuple[Question, ...]:
 
 
 def _event_question(world: World) -> tuple[Question, ...]:
-    """Return the question of a summary: the events of the script are the intervals of its answer."""
+    """Return the question of a summary, whose answer is when the script has events."""
     spans = tuple((event.start_s, event.end_s) for event in world.script.events)
     text = "Summarise the video: keep frames that show as many different objects as possible."
     return (Question(text, kind="when", answer=spans, id=f"atlasworld-{world.script.seed}-summary", several=True),)

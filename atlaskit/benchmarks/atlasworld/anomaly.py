@@ -20,7 +20,7 @@ from atlaskit.errors import InputError
 CHOICES = 4
 """Number of choices of a question."""
 FEWEST = 4
-"""Fewest objects of a world with an anomaly: with fewer, nothing shows which of them is the rule."""
+"""Fewest objects of a world with an anomaly: with fewer, nothing shows what is the rule."""
 ODD, WHEN_ODD = "ODD", "WHENODD"
 """The categories of the two questions about an anomaly."""
 PREMISE = "All objects in this video but one have something in common."
@@ -30,7 +30,7 @@ TRAITS: dict[str, tuple[str, ...]] = {"colour": tuple(COLOURS), "shape": SHAPES}
 
 @dataclass(frozen=True)
 class Rule:
-    """What all objects of a world have in common but one, what that one has instead, and which it is."""
+    """What all objects of a world have in common but one, and what that one has instead."""
 
     trait: str
     """A key of TRAITS."""
@@ -126,7 +126,7 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
 
 
 def _odd_ones(events: Sequence[WorldEvent], trait: str) -> list[WorldEvent]:
-    """Return the one event without the value that all others have, in a list; an empty one if there is none."""
+    """Return the one event that lacks what all others share, in a list; [] if there is none."""
     values = Counter(getattr(event, trait) for event in events)
     if len(values) != 2 or min(values.values()) > 1:
         return []

@@ -191,9 +191,7 @@ def atlasworld(
     if anomaly:
         if categories is not None:
             raise InputError("A world with an anomaly has its own two questions: leave `categories` out.")
-        plain = atlasworld(
-            seed, duration_s, size=size, fps=fps, clip_s=clip_s, directory=directory, progress=progress
-        )
+        plain = atlasworld(seed, duration_s, size=size, fps=fps, clip_s=clip_s, directory=directory, progress=progress)
         return _with_anomaly(plain, questions)
     frame_format, home = f"{size[0]}x{size[1]}-{fps}fps", Path(directory)
     if clip_s is None and duration_s <= LONGEST_S:

@@ -1,4 +1,4 @@
-"""Figure of a task of `atlaskit.gym`: a world with its truth, what policies kept of it, and their scores."""
+"""Figure of a task of `atlaskit.gym`: the truth about a world, what policies kept, and scores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIZE_IN = (7.2, 3.7)
 VIEW_PX = 840
 """Largest side of the drawn view in pixels."""
 SHORTEST = 0.004
-"""Length of the shortest mark on the axis of time, as a share of the axis: shorter ones would not be seen."""
+"""Length of the shortest mark that can be seen on the axis of time, as a share of the axis."""
 COLOURS = tuple(index for index, colour in enumerate(CATEGORICAL) if colour.lower() != TRUTH.lower())
 """Indices of the colours of policies: green is the truth."""
 
