@@ -116,7 +116,7 @@ def named_colour(question: Question, frames: Pixels, most: int) -> Sequence[int]
 
 
 def rarest(question: Question, frames: Pixels, most: int) -> Sequence[int]:
-    """Choose frames with more of a vivid colour, above their shot's ground, than other shots have."""
+    """Choose frames with more of a vivid colour, above its shot's ground, than other shots."""
     pixels = _within_margins(frames)
     shots = _shots(_palette(pixels))
     new = _above_ground(_vivid(pixels), shots)
@@ -150,7 +150,8 @@ def _palette(pixels: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _shares(colours: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     """Return the share of each of so many colours in each frame, (n, count)."""
-    return np.stack([np.bincount(row, minlength=count) for row in colours]) / max(1, colours.shape[1])
+    counts = np.stack([np.bincount(row, minlength=count) for row in colours])
+    return np.asarray(counts / max(1, colours.shape[1]))
 
 
 def _shots(palette: NDArray[np.float64]) -> list[slice]:
@@ -162,7 +163,8 @@ def _shots(palette: NDArray[np.float64]) -> list[slice]:
 
 def _above_ground(shares: NDArray[np.float64], shots: Sequence[slice]) -> NDArray[np.float64]:
     """Return by how much each share is above its median in the shot: the shot's ground."""
-    return np.maximum(0, np.concatenate([shares[shot] - np.median(shares[shot], axis=0) for shot in shots]))
+    above: NDArray[np.float64] = np.concatenate([shares[shot] - np.median(shares[shot], axis=0) for shot in shots])
+    return above.clip(0)
 
 
 def _vivid(pixels: NDArray[np.int64]) -> NDArray[np.float64]:

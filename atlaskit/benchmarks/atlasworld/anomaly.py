@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script, WorldEvent
 from atlaskit.environment.question import Question
@@ -46,7 +47,10 @@ class Rule:
         return tuple(self._applied(clip, self.event if index == self.clip else "") for index, clip in enumerate(clips))
 
     def _applied(self, script: Script, odd_id: str) -> Script:
-        events = (replace(e, **{self.trait: self.odd if e.id == odd_id else self.common}) for e in script.events)
+        values: list[dict[str, Any]] = [
+            {self.trait: self.odd if e.id == odd_id else self.common} for e in script.events
+        ]
+        events = (replace(event, **value) for event, value in zip(script.events, values, strict=True))
         return replace(script, events=tuple(events), lines=tuple(line for line in script.lines if line.event is None))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def _draw_view(ax: Axes, view: View, truth: Collection[Span]) -> None:
             is_shown = any(start_s <= moment_s < end_s for start_s, end_s in inside)
             row, column = divmod(cell.index, columns)
             corner = (column * width / columns + 3, row * height / lines + 3)
-            look = {"lw": 2.0, "ls": "-"} if is_shown else {"lw": 1.2, "ls": (0, (3, 3))}
+            look: dict[str, Any] = {"lw": 2.0, "ls": "-"} if is_shown else {"lw": 1.2, "ls": (0, (3, 3))}
             size = (width / columns - 6, height / lines - 6)
             ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor=TRUTH, **look))
 
@@ -111,7 +111,11 @@ def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
     means = accuracy(rows, "policy").set_index("policy").loc[policies]
     for place, (policy, row) in enumerate(means.iterrows()):
         reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
-        look = {"color": _colour(policies, str(policy)), "fmt": MARKERS[place % len(MARKERS)], "capsize": 3}
+        look: dict[str, Any] = {
+            "color": _colour(policies, str(policy)),
+            "fmt": MARKERS[place % len(MARKERS)],
+            "capsize": 3,
+        }
         ax.errorbar([place], [row["mean"]], yerr=np.nan_to_num(reach), **look)
         ax.annotate(f"{row['mean']:.2f}", (place, row["mean"]), (7, -3), textcoords="offset points", fontsize=NOTE_PT)
     ax.set(xlim=(-0.5, len(policies) - 0.25), ylim=(-0.03, 1.05), ylabel="mean score")
