@@ -40,6 +40,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "worker_counts": [1, 3],
         "served_worker_counts": [1, 3],
         "latency_s": 0.02,
+        "episodes": 4,
     },
     "small": {},
     "full": {
@@ -52,6 +53,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "served_worlds": 30,
         "served_minutes": 600,
         "served_worker_counts": [1, 3, 5, 7, 16],
+        "episodes": 200,
     },
 }
 """Parameters of each scale, for notebooks that declare them; `small` is the notebooks' own."""

@@ -15,8 +15,11 @@ from atlaskit.gym.actions import ACTIONS, CELL_KINDS, KINDS, as_action
 from atlaskit.gym.discrete import DiscreteAtlasEnv
 from atlaskit.gym.env import AtlasEnv
 from atlaskit.gym.episode import AtlasEpisode, Measures, Turn
-from atlaskit.gym.policies import Env, Policy, greedy_policy, random_policy, rollout
-from atlaskit.gym.tasks import ANSWERABLE, DRAWN, Source
+from atlaskit.gym.looking import ScanPolicy, most_changed, named_colour, rarest
+from atlaskit.gym.policies import Env, Policy, greedy_policy, random_policy, rollout, uniform_policy
+from atlaskit.gym.rewards import Coverage, Reward
+from atlaskit.gym.tasks import ANSWERABLE, DRAWN, TASKS, Source, Task
+from atlaskit.gym.trials import trials
 
 __all__ = [
     "ACTIONS",
@@ -24,18 +27,28 @@ __all__ = [
     "CELL_KINDS",
     "DRAWN",
     "KINDS",
+    "TASKS",
     "AtlasEnv",
     "AtlasEpisode",
+    "Coverage",
     "DiscreteAtlasEnv",
     "Env",
     "Measures",
     "Policy",
+    "Reward",
+    "ScanPolicy",
     "Source",
+    "Task",
     "Turn",
     "as_action",
     "greedy_policy",
+    "most_changed",
+    "named_colour",
     "random_policy",
+    "rarest",
     "rollout",
+    "trials",
+    "uniform_policy",
 ]
 
 gymnasium.register("Atlas-v0", entry_point="atlaskit.gym:AtlasEnv")

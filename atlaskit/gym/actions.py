@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from atlaskit.environment.actions import (
     Zoom,
 )
 from atlaskit.environment.observation import Observation
+from atlaskit.errors import IllegalAction
 
 ACTIONS: dict[str, Callable[[int], Action]] = {
     "expand": Expand,
@@ -42,6 +43,29 @@ CELL_KINDS = tuple(kind for kind in KINDS if kind not in ("backtrack", "finished
 def as_action(kind: str, cell: int = 0, answer: int = 0) -> dict[str, int]:
     """Return the dictionary action of one of `KINDS`."""
     return {"kind": KINDS.index(kind), "cell": cell, "answer": answer}
+
+
+def as_move(action: Mapping[str, Any]) -> Action:
+    """Return the action that a dictionary names, which may come from a model.
+
+    Raises:
+        IllegalAction: It names no action, or no cell where one is needed.
+    """
+    kind, cell = action.get("action"), action.get("cell")
+    if not isinstance(kind, str) or kind not in ACTIONS:
+        raise IllegalAction(f"{kind!r:.80} is no action; the actions are {', '.join(ACTIONS)} and answer.")
+    if kind not in CELL_KINDS:
+        return ACTIONS[kind](0)
+    if isinstance(cell, bool) or not isinstance(cell, int):
+        raise IllegalAction(f"{kind} names a cell by its number; got {cell!r:.80}.")
+    if kind != "add_to_scratchpad":
+        return ACTIONS[kind](cell)
+    description, confidence = action.get("description", ""), action.get("confidence", 1.0)
+    if not isinstance(description, str):
+        raise IllegalAction(f"The description of evidence is text; got {description!r:.80}.")
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
+        raise IllegalAction(f"The confidence in evidence is a number from 0 to 1; got {confidence!r:.80}.")
+    return AddToScratchpad((Claim(cell, description, float(confidence)),))
 
 
 def action_space(n_cells: int, n_answers: int) -> spaces.Dict:
@@ -82,14 +106,14 @@ def legal_moves(observation: Observation) -> list[tuple[str, int]]:
     return [*moves, ("backtrack", 0)] if legal.backtrack else moves
 
 
-def legal_actions(observation: Observation, n_answers: int) -> list[dict[str, int]]:
+def legal_actions(moves: Iterable[tuple[str, int]], n_answers: int) -> list[dict[str, int]]:
     """Return every legal action as a dictionary of numbers.
 
     Args:
-        observation: What the current state shows.
+        moves: The legal (kind, cell) but finished.
         n_answers: How many answers the question has.
     """
-    actions = [as_action(kind, cell) for kind, cell in legal_moves(observation)]
+    actions = [as_action(kind, cell) for kind, cell in moves]
     return actions + [as_action("finished", answer=answer) for answer in range(n_answers)]
 
 

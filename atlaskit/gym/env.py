@@ -19,7 +19,8 @@ from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError
 from atlaskit.gym.actions import ACTIONS, KINDS, action_space, is_in, legal_actions, masks
 from atlaskit.gym.episode import AtlasEpisode
-from atlaskit.gym.tasks import Source, draw_task, given_task
+from atlaskit.gym.rewards import Reward
+from atlaskit.gym.tasks import Source, draw_task, given_task, named_task
 from atlaskit.video.readers import LETTERBOX, Pixels
 from atlaskit.video.subtitles.source import SubtitleSource
 
@@ -28,8 +29,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     """One question about one video: the agent explores by actions that name cells, then answers.
 
     The question is of kind choice, when or count, and its true answer is known. If neither a video
-    nor a question is given, each `reset` draws an AtlasWorld of `duration_s` seconds and one of its
-    questions, from the environment's seed alone.
+    nor a question is given, each `reset` draws an AtlasWorld of `duration_s` seconds and one of the
+    questions of `task` about it, from the environment's seed alone.
 
     **Observation**, uint8 (k·cell, k·cell, 3): the current grid, with dead cells black. After zoom
     or investigate: the frame or the context scan instead, on mid-grey. Subtitles are in `info`.
@@ -45,7 +46,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     the episode if there is none. A region that is left without evidence and without marked cells
     becomes a dead zone. After `max_steps` steps, the episode is *truncated*.
 
-    **Reward**: minus `step_cost` for each step, plus `Question.score` of the answer (paper §3.1).
+    **Reward**: minus `step_cost` for each step, plus `Question.score` of the answer (paper §3.1),
+    or what another `reward` scores. If that limits the frames to keep, no more can be added.
 
     **Illegal actions** cost a step, change nothing and raise nothing; `info["illegal"]` says why.
     `info` also has the masks of the legal actions: `kind_mask` (8,), `cell_mask` (8, k²) and
@@ -62,6 +64,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         video: Source | None = None,
         question: Question | None = None,
         *,
+        task: str = "answer",
+        reward: Reward | None = None,
         duration_s: float = 600.0,
         k: int = 4,
         cell: int = 64,
@@ -82,6 +86,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             video: An open `Video`, or what `open_video` takes. Only the latter can be sent to other
                 processes.
             question: A question about the video. None, as `video`: draw both.
+            task: What is asked and rewarded: one of `TASKS`. Of a given question, only what is
+                rewarded.
+            reward: What is rewarded instead.
             duration_s: Duration of a drawn world in seconds.
             k: A grid has k×k cells.
             cell: Width and height of a cell in pixels; of a native cell, the longer of the two.
@@ -114,7 +121,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             "subtitles": subtitles not in (False, None),
             "labels": "none",  # the position of a cell tells its number
         }
-        self._task = given_task(video, question, subtitles, self.n_answers)
+        self._drawing = named_task(task)
+        self.rewarded = reward or self._drawing.reward
+        self._task = given_task(video, question, subtitles, self.n_answers, self.rewarded)
         self._begin(np.random.default_rng(0))  # reports invalid settings now, and not at the first reset
         self._has_begun = False
         width, height = self.observation.view.size
@@ -183,7 +192,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def legal_actions(self) -> list[dict[str, int]]:
         """Return every action that is legal now, without cells whose frame cannot be decoded."""
-        return [] if self._is_over else legal_actions(self.observation, self._n_possible_answers)
+        return [] if self._is_over else legal_actions(self.episode.moves(), self._n_possible_answers)
 
     def encode(self, action: dict[str, int]) -> Any:
         """Return a dictionary action in the form of this environment's action space."""
@@ -203,10 +212,10 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def _begin(self, rng: np.random.Generator) -> None:
         """Start at the root grid of the given task's video, or of a drawn one."""
-        video, question = self._task or draw_task(rng, self.duration_s, self.n_answers)
+        video, question = self._task or draw_task(rng, self.duration_s, self.n_answers, self._drawing)
         cache = self._cache or (default_cache() if self._task else Cache(None))
         atlas = Atlas(video, cache=cache, **self._atlas_settings)
-        self.episode = AtlasEpisode(atlas, question, self.max_steps, self.step_cost)
+        self.episode = AtlasEpisode(atlas, question, self.max_steps, self.step_cost, self.rewarded)
 
     def _act(self, action: Any) -> str:
         """Take an action; return why it was illegal, or ""."""

@@ -13,7 +13,7 @@ from PIL import Image
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.actions import Action, AddToScratchpad, Claim
+from atlaskit.environment.actions import Action, AddToScratchpad
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import State
@@ -21,7 +21,9 @@ from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import IllegalAction, InputError, printable
-from atlaskit.gym.actions import ACTIONS, CELL_KINDS, legal_moves
+from atlaskit.gym.actions import CELL_KINDS, as_move, legal_moves
+from atlaskit.gym.rewards import ANSWER, Reward
+from atlaskit.gym.tasks import named_task
 from atlaskit.gym.words import moves_words, observation_words, question_words
 
 LONGEST_PROBLEM = 600
@@ -45,7 +47,8 @@ class Measures:
     """How an episode went, each thing by itself."""
 
     score: float
-    """`Question.score` of the answer, in [0, 1]; 0 without an answer."""
+    """What the episode's `Reward` gives, in [0, 1]: by default `Question.score` of the answer. 0 as
+    long as the episode is not finished."""
     cost: float
     """What the steps take off the reward."""
     steps: int
@@ -77,8 +80,9 @@ class AtlasEpisode:
     when-question, whose answer is then the time that the evidence covers. A region left without
     evidence and without marked cells becomes a dead zone. After the end, nothing changes any more.
 
-    **Reward**: `Question.score` of the answer, minus `step_cost` for each step. `measures` has also
-    the illegal actions and whether the evidence lies where the answer is shown.
+    **Reward**: `Question.score` of the answer, or what another `Reward` scores, minus `step_cost`
+    for each step. `measures` has also the illegal actions and whether the evidence lies where the
+    answer is shown.
 
     **Groups.** Two episodes `drawn` from one seed have the same world and question; a `copy` of an
     episode goes on by itself from where this one is.
@@ -94,7 +98,14 @@ class AtlasEpisode:
         1.0
     """
 
-    def __init__(self, atlas: Atlas, question: Question, max_steps: int = 32, step_cost: float = 0.0) -> None:
+    def __init__(
+        self,
+        atlas: Atlas,
+        question: Question,
+        max_steps: int = 32,
+        step_cost: float = 0.0,
+        reward: Reward = ANSWER,
+    ) -> None:
         """Start at the root grid.
 
         Args:
@@ -102,15 +113,16 @@ class AtlasEpisode:
             question: A question about it whose true answer is known.
             max_steps: Steps after which the episode ends without an answer.
             step_cost: What each step takes off the reward.
+            reward: What is rewarded.
 
         Raises:
-            InputError: The true answer is not known, or `max_steps` is less than 1.
+            InputError: The reward cannot score the question, as its true answer is not known; or
+                `max_steps` is less than 1.
         """
         if max_steps < 1:
             raise InputError(f"max_steps must be at least 1; got {max_steps}.")
-        if question.answer is None:
-            raise InputError(f"The true answer of {question.text!r} is not known, so there is no reward.")
-        self.atlas, self.question = atlas, question
+        reward.check(question)
+        self.atlas, self.question, self.rewarded = atlas, question, reward
         self.max_steps, self.step_cost = max_steps, step_cost
         self.state: State = atlas.start()
         self.observation: Observation = atlas.observe(self.state)
@@ -127,6 +139,8 @@ class AtlasEpisode:
         seed: int,
         *,
         question: int | None = None,
+        task: str = "answer",
+        reward: Reward | None = None,
         duration_s: float = 600.0,
         size: tuple[int, int] = (320, 180),
         max_steps: int = 32,
@@ -141,8 +155,10 @@ class AtlasEpisode:
             seed: The world's seed; `ak.benchmarks.seeds("development")` are for training. The
                 latest worlds and their frames stay in memory, so a group of attempts pays for its
                 world once.
-            question: Which of the world's questions, by its number, counted round. None: one drawn
-                from the seed.
+            question: Which of the task's questions about the world, by its number, counted round.
+                None: one drawn from the seed.
+            task: What is asked and rewarded: one of `TASKS`.
+            reward: What is rewarded instead.
             duration_s: Duration of the world in seconds.
             size: Width and height of the world's frames in pixels.
             max_steps: See `AtlasEpisode`.
@@ -154,11 +170,14 @@ class AtlasEpisode:
         Raises:
             InputError: An argument breaks a rule.
         """
-        world, cache = _drawn(seed, duration_s, size)
+        asked = named_task(task)
+        world, cache = _drawn(seed, duration_s, size, asked.anomaly)
+        questions = asked.of(world)
         if question is None:
-            question = int(np.random.default_rng(seed).integers(len(world.questions)))
-        chosen = world.questions[question % len(world.questions)]
-        return cls(Atlas(world.drawn, k=k, cell=cell, cache=cache, **look), chosen, max_steps, step_cost)
+            question = int(np.random.default_rng(seed).integers(len(questions)))
+        chosen = questions[question % len(questions)]
+        atlas = Atlas(world.drawn, k=k, cell=cell, cache=cache, **look)
+        return cls(atlas, chosen, max_steps, step_cost, reward or asked.reward)
 
     def __repr__(self) -> str:
         return f"<episode on {self.question!r}: {self.steps} of {self.max_steps} steps>"
@@ -173,15 +192,21 @@ class AtlasEpisode:
         image = (self.observation.looking_at or self.observation.view).image
         if self.is_over:
             return Turn(image, "\n".join([*words, "The episode is over."]), [])
-        moves, others = legal_moves(self.observation), self._endings()
-        names = list(dict.fromkeys([*(str(ending["action"]) for ending in others), "answer"]))
+        moves, others = self.moves(), self._endings()
+        answers = ["answer"] if self.rewarded.needs_answer else []
+        names = list(dict.fromkeys([*(str(ending["action"]) for ending in others), *answers]))
         words += [
-            question_words(self.question),
+            question_words(self.question, self.rewarded.words(self.question)),
             observation_words(self.observation, self.max_steps - self.steps),
             moves_words(moves, names),
         ]
         actions = [{"action": kind, **({"cell": cell} if kind in CELL_KINDS else {})} for kind, cell in moves]
         return Turn(image, "\n".join(words), actions + others)
+
+    def moves(self) -> list[tuple[str, int]]:
+        """Return every legal (kind, cell) but finished and answer."""
+        is_full = self._is_too_much(1)
+        return [move for move in legal_moves(self.observation) if not (is_full and move[0] == "add_to_scratchpad")]
 
     def act(self, action: Action | Mapping[str, Any]) -> Turn:
         """Take an action; return the next turn.
@@ -205,7 +230,8 @@ class AtlasEpisode:
 
         Args:
             prediction: The index or the text of a choice, a number, an interval in seconds or
-                several, or text. A value that does not fit the question is an illegal action.
+                several, or text. A value that does not fit the question is an illegal action, and
+                so is any value if the reward needs no answer.
         """
         if self.is_over:
             return self.observe()
@@ -257,6 +283,8 @@ class AtlasEpisode:
     @property
     def prediction(self) -> Answered | None:
         """The answer given, or what the evidence of a when-question covers; else None."""
+        if not self.rewarded.needs_answer:
+            return None
         if self._has_answered or self.question.kind != "when":
             return self._given
         items = self.state.scratchpad.items
@@ -266,8 +294,10 @@ class AtlasEpisode:
 
     @property
     def score(self) -> float:
-        """`Question.score` of the answer; 0 as long as there is none."""
-        return self.question.score(self.prediction) if self.state.finished else 0.0
+        """What the reward gives for the finished episode; 0 as long as it is not finished."""
+        if not self.state.finished:
+            return 0.0
+        return self.rewarded.score(self.question, self.state.scratchpad, self.prediction)
 
     @property
     def reward(self) -> float:
@@ -292,15 +322,29 @@ class AtlasEpisode:
 
     def _take(self, action: Action, answer: Answered | None) -> None:
         """Change the state; raise IllegalAction if the action is not legal."""
+        if isinstance(action, AddToScratchpad) and self._is_too_much(len(action.items)):
+            raise IllegalAction(f"At most {self.rewarded.most_kept} frames may be kept.")
         state = self.atlas.act(self.state, action)
         if state.finished and state.marked:
             state = _next_region(self.atlas, state)
-        elif state.finished and answer is None and self.question.kind != "when":
+        elif state.finished and answer is None and not self._ends_by_finished:
             raise IllegalAction("Nothing is queued, so only an answer ends the search: use the action answer.")
         self.state, self._given = state, answer if state.finished else None
 
+    def _is_too_much(self, more: int) -> bool:
+        """Return whether more frames than may be kept would be kept."""
+        most = self.rewarded.most_kept
+        return most is not None and len(self.state.scratchpad) + more > most
+
+    @property
+    def _ends_by_finished(self) -> bool:
+        """Whether finished ends the episode although no answer is given."""
+        return self.question.kind == "when" or not self.rewarded.needs_answer
+
     def _check(self, prediction: Any) -> None:
         """Raise InputError for a prediction that does not fit the question."""
+        if not self.rewarded.needs_answer:
+            raise InputError("No answer is scored here, only what is kept: end with finished.")
         if prediction is None:
             raise InputError("An answer needs a value.")
         self.question.score(prediction)
@@ -316,38 +360,16 @@ class AtlasEpisode:
 
     def _endings(self) -> list[dict[str, Any]]:
         """Return the legal actions that leave the region or answer by a number."""
-        can_finish = self.question.kind == "when" or bool(self.state.marked)
-        answers = [{"action": "answer", "answer": index} for index in range(len(self.question.choices))]
+        can_finish = self._ends_by_finished or bool(self.state.marked)
+        choices = len(self.question.choices) if self.rewarded.needs_answer else 0
+        answers = [{"action": "answer", "answer": index} for index in range(choices)]
         return [*([{"action": "finished"}] if can_finish else []), *answers]
 
 
-def as_move(action: Mapping[str, Any]) -> Action:
-    """Return the action that a dictionary names, which may come from a model.
-
-    Raises:
-        IllegalAction: It names no action, or no cell where one is needed.
-    """
-    kind, cell = action.get("action"), action.get("cell")
-    if not isinstance(kind, str) or kind not in ACTIONS:
-        raise IllegalAction(f"{kind!r:.80} is no action; the actions are {', '.join(ACTIONS)} and answer.")
-    if kind not in CELL_KINDS:
-        return ACTIONS[kind](0)
-    if isinstance(cell, bool) or not isinstance(cell, int):
-        raise IllegalAction(f"{kind} names a cell by its number; got {cell!r:.80}.")
-    if kind != "add_to_scratchpad":
-        return ACTIONS[kind](cell)
-    description, confidence = action.get("description", ""), action.get("confidence", 1.0)
-    if not isinstance(description, str):
-        raise IllegalAction(f"The description of evidence is text; got {description!r:.80}.")
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
-        raise IllegalAction(f"The confidence in evidence is a number from 0 to 1; got {confidence!r:.80}.")
-    return AddToScratchpad((Claim(cell, description, float(confidence)),))
-
-
 @lru_cache(maxsize=4)
-def _drawn(seed: int, duration_s: float, size: tuple[int, int]) -> tuple[World, Cache]:
+def _drawn(seed: int, duration_s: float, size: tuple[int, int], anomaly: bool) -> tuple[World, Cache]:
     """Return a world and a cache in memory, which a group of attempts shares."""
-    return atlasworld(seed, duration_s, size=size), Cache(None)
+    return atlasworld(seed, duration_s, size=size, anomaly=anomaly), Cache(None)
 
 
 def _holds(span: Span, time_s: float) -> bool:

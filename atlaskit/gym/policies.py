@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
 
 from atlaskit.environment.grid import resolution_s, sub_second_depth
-from atlaskit.environment.question import Span, spans_of
+from atlaskit.environment.question import Span, Spans, spans_of
 from atlaskit.errors import InputError
 from atlaskit.gym.actions import as_action
 from atlaskit.gym.env import AtlasEnv
@@ -19,12 +19,30 @@ Env: TypeAlias = gymnasium.Env[Any, Any]
 Policy: TypeAlias = Callable[[Env], Any]
 """A function from an environment to its next action, in the form of its action space."""
 
+ERRORS = (0.04, 0.08, 0.16, 0.32, 1.0)
+"""How long a cell at the end of one of several intervals may be, as a share of all that they cover:
+the first that the episode's steps allow."""
+STEPS_A_CELL = 1.6
+"""Steps to keep a cell, with those that lead to it."""
+
 
 def random_policy(env: Env, rng: np.random.Generator) -> Any:
     """Return a legal action, drawn uniformly."""
-    base = _base(env)
+    base = base_env(env)
     legal = base.legal_actions()
     return base.encode(legal[int(rng.integers(len(legal)))])
+
+
+def uniform_policy(env: Env) -> Any:
+    """Return the action of an agent that keeps cells of the root grid at equal distances, unseen.
+
+    It keeps as many as it may, or all; then it finishes, with the first choice if one is needed.
+    """
+    base = base_env(env)
+    cells = base.atlas.root.size
+    most, kept = min(base.rewarded.most_kept or cells, cells), len(base.state.scratchpad)
+    add = as_action("add_to_scratchpad", (2 * kept + 1) * cells // (2 * most))
+    return base.encode(add if kept < most and add in base.legal_actions() else as_action("finished"))
 
 
 def greedy_policy(env: Env) -> Any:
@@ -33,9 +51,10 @@ def greedy_policy(env: Env) -> Any:
     It puts a frame of each evidence interval into the scratchpad. To get there, it opens (or marks)
     the cell that contains the middle of the next interval. Then it finishes with the true answer.
     For a when-question, it collects the finest cells at both ends of the answer; for one of several
-    intervals, the cells in each, at the first depth at which two fit in.
+    intervals, the largest cells that lie within each, and finer ones at its ends. If frames are
+    limited and nothing is answered, it keeps one of each of the longest events.
     """
-    base = _base(env)
+    base = base_env(env)
     state, grid, truth = base.state, base.state.grid, base.question.answer
     finish = base.encode(as_action("finished", answer=truth if isinstance(truth, int) else 0))
     missing = [goal for goal in _goals(base) if not state.scratchpad.within(*goal)]
@@ -60,7 +79,8 @@ def rollout(env: Env, policy: Policy, seed: int | None = None) -> tuple[float, i
     return total, steps
 
 
-def _base(env: Env) -> AtlasEnv:
+def base_env(env: Env) -> AtlasEnv:
+    """Return the AtlasEnv below wrappers; raise InputError if there is none."""
     base = env.unwrapped
     if not isinstance(base, AtlasEnv):
         raise InputError(f"This policy needs an AtlasEnv; got a {type(base).__name__}.")
@@ -71,28 +91,50 @@ def _goals(env: AtlasEnv) -> tuple[Span, ...]:
     """Return the intervals that need evidence.
 
     For a when-question, these are as long as a finest cell, one at each end of the answer; for one
-    of several intervals, the cells that lie within these.
+    of several intervals, the cells that cover these.
     """
     question, rules, k = env.question, env.atlas.rules, env.atlas.k
+    if not env.rewarded.needs_answer:
+        longest = sorted(question.evidence_s, key=lambda span: span[0] - span[1])
+        return tuple(sorted(longest[: env.rewarded.most_kept]))
     if not isinstance(question.answer, tuple):
         return question.positions_s
+    deepest = min(rules.max_depth, sub_second_depth(rules.duration_s, k))
     if question.several:
-        return tuple(cell for span in spans_of(question.answer) for cell in _cells_within(env, span))
+        covers = (_cells_within(env, spans_of(question.answer), deepest, error) for error in ERRORS)
+        return next((cells for cells in covers if STEPS_A_CELL * len(cells) <= env.max_steps), ())
     ((start_s, end_s),) = spans_of(question.answer)
-    finest_s = resolution_s(rules.duration_s, k, min(rules.max_depth, sub_second_depth(rules.duration_s, k)))
+    finest_s = resolution_s(rules.duration_s, k, deepest)
     return (start_s, min(end_s, start_s + finest_s)), (max(start_s, end_s - finest_s), end_s)
 
 
-def _cells_within(env: AtlasEnv, span: Span) -> Iterator[Span]:
-    """Yield the cells with their middles in an interval, at the first depth at which two fit in."""
+def _cells_within(env: AtlasEnv, spans: Spans, deepest: int, error: float) -> Spans:
+    """Return the cells that cover intervals: the largest within them, and smaller ones at the ends.
+
+    Args:
+        env: The environment.
+        spans: The intervals in seconds.
+        deepest: The depth of the smallest cells.
+        error: See `ERRORS`.
+    """
     rules, k = env.atlas.rules, env.atlas.k
-    deepest = min(rules.max_depth, sub_second_depth(rules.duration_s, k))
-    depths = range(deepest + 1)
-    fitting = (depth for depth in depths if 2 * resolution_s(rules.duration_s, k, depth) <= span[1] - span[0])
-    cell_s = resolution_s(rules.duration_s, k, next(fitting, deepest))
+    lengths_s = [resolution_s(rules.duration_s, k, depth) for depth in range(deepest + 1)]
+    coarsest_s = error * sum(end_s - start_s for start_s, end_s in spans)
+    lengths_s = lengths_s[: 1 + next((n for n, length_s in enumerate(lengths_s) if length_s <= coarsest_s), deepest)]
+    return tuple(cell for span in spans for cell in _cells_of(span, lengths_s))
+
+
+def _cells_of(span: Span, lengths_s: Sequence[float]) -> Iterator[Span]:
+    """Yield the cells of the first length within an interval, and of the others at its ends."""
+    cell_s, *shorter_s = lengths_s
     for number in range(int(span[0] / cell_s), math.ceil(span[1] / cell_s)):
-        if span[0] <= (number + 0.5) * cell_s < span[1]:
-            yield number * cell_s, (number + 1) * cell_s
+        start_s, end_s = number * cell_s, (number + 1) * cell_s
+        if span[0] <= start_s and end_s <= span[1]:
+            yield start_s, end_s
+        elif shorter_s:
+            yield from _cells_of((max(span[0], start_s), min(span[1], end_s)), shorter_s)
+        elif span[0] <= (number + 0.5) * cell_s < span[1]:
+            yield start_s, end_s
 
 
 def _towards(env: AtlasEnv, goal: Span, middle_s: float) -> dict[str, int] | None:
@@ -100,10 +142,10 @@ def _towards(env: AtlasEnv, goal: Span, middle_s: float) -> dict[str, int] | Non
     grid, legal = env.state.grid, env.legal_actions()
     deeper = "expand" if env.state.rules.traversal == "dfs" else "mark_promising"
     in_goal = [cell.index for cell in grid.cells if goal[0] <= cell.midpoint_s < goal[1]]
-    if env.question.several:  # a cell that is longer than the goal covers what no interval holds
+    if env.question.several and env.rewarded.needs_answer:  # a longer cell covers what no interval holds
         in_goal = [index for index in in_goal if grid.resolution_s < 1.5 * (goal[1] - goal[0])]
     nearer = as_action(deeper, grid.cell_at(middle_s).index)
-    is_one_interval = env.question.kind == "when" and not env.question.several
+    is_one_interval = env.question.kind == "when" and not env.question.several and env.rewarded.needs_answer
     if not is_one_interval or nearer not in legal:  # a coarse cell would give a coarse interval
         for index in in_goal:
             if (add := as_action("add_to_scratchpad", index)) in legal:

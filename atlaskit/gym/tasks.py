@@ -1,14 +1,17 @@
-"""Tasks: one question about one video, given by the user or drawn from AtlasWorld."""
+"""`TASKS`: what is asked and rewarded; and one question about one video, given or drawn."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
+from atlaskit.gym.rewards import ANSWER, Coverage, Reward
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.source import SubtitleSource
@@ -28,8 +31,64 @@ MAX_WORLDS = 100
 """How many worlds are searched for a question before drawing one fails."""
 
 
+@dataclass(frozen=True)
+class Task:
+    """What is asked about a drawn world, and what is rewarded."""
+
+    name: str
+    asked: Callable[[World], tuple[Question, ...]]
+    """The questions about a world, one of which an episode is about."""
+    reward: Reward = ANSWER
+    anomaly: bool = False
+    """Whether one object of the world does not belong; see `atlasworld`."""
+
+    def of(self, world: World) -> tuple[Question, ...]:
+        """Return the questions about a world.
+
+        Raises:
+            InputError: There are none.
+        """
+        if questions := self.asked(world):
+            return questions
+        raise InputError(f"{world!r} has no question of the task {self.name!r}: use another seed or duration_s.")
+
+
+def _when_questions(world: World) -> tuple[Question, ...]:
+    return (*(question for question in world.questions if question.kind == "when"), *world.several)
+
+
+def _event_question(world: World) -> tuple[Question, ...]:
+    """Return the question of a summary, whose answer is when the script has events."""
+    spans = tuple((event.start_s, event.end_s) for event in world.script.events)
+    text = "Summarise the video: keep frames that show as many different objects as possible."
+    return (Question(text, kind="when", answer=spans, id=f"atlasworld-{world.script.seed}-summary", several=True),)
+
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task("answer", lambda world: world.questions),
+        Task("grounding", _when_questions),
+        Task("summary", _event_question, Coverage()),
+        Task("anomaly", lambda world: world.questions, anomaly=True),
+    )
+}
+"""The tasks by name: answer a question; say when; keep what happens; find what does not belong."""
+
+
+def named_task(name: str) -> Task:
+    """Return a task by its name.
+
+    Raises:
+        InputError: There is no task of that name.
+    """
+    if name not in TASKS:
+        raise InputError(f"task must be {', '.join(TASKS)}; got {name!r:.80}.")
+    return TASKS[name]
+
+
 def given_task(
-    video: Source | None, question: Question | None, subtitles: SubtitleSource | bool, n_answers: int
+    video: Source | None, question: Question | None, subtitles: SubtitleSource | bool, n_answers: int, reward: Reward
 ) -> VideoQuestion | None:
     """Return the task that the user gave, with the video opened; None if tasks are to be drawn.
 
@@ -43,15 +102,18 @@ def given_task(
         if not isinstance(subtitles, bool):
             raise InputError(f"An AtlasWorld has its own lines, so subtitles must be True or False; got {subtitles!r}.")
         return None
-    check_question(question, n_answers)
+    if reward.needs_answer:
+        check_question(question, n_answers)
+    reward.check(question)
     return open_video(video, None if isinstance(subtitles, bool) else subtitles), question
 
 
-def draw_task(rng: np.random.Generator, duration_s: float, n_answers: int) -> VideoQuestion:
+def draw_task(rng: np.random.Generator, duration_s: float, n_answers: int, task: Task) -> VideoQuestion:
     """Draw an AtlasWorld and one of its questions.
 
     Args:
         rng: Source of randomness.
+        task: What is asked about the world.
         duration_s: Duration of the world in seconds.
         n_answers: How many answers the action space has.
 
@@ -59,8 +121,8 @@ def draw_task(rng: np.random.Generator, duration_s: float, n_answers: int) -> Vi
         InputError: If no world of this duration has a question, or one needs more answers.
     """
     for _ in range(MAX_WORLDS):
-        world = atlasworld(int(rng.integers(2**31)), duration_s, size=WORLD_SIZE)
-        questions = [question for question in world.questions if question.kind in DRAWN]
+        world = atlasworld(int(rng.integers(2**31)), duration_s, size=WORLD_SIZE, anomaly=task.anomaly)
+        questions = [question for question in task.asked(world) if question.kind in DRAWN]
         for question in questions:
             check_question(question, n_answers)
         if questions:

@@ -60,6 +60,8 @@ class AtlasTasksetConfig(vf.TasksetConfig):
     cell: int = 160
     """Width and height of a cell in pixels."""
     traversal: Traversal = "dfs"
+    asked: str = "answer"
+    """What is asked and rewarded: one of `atlaskit.gym.TASKS`."""
 
 
 class AtlasData(vf.TaskData):
@@ -88,7 +90,7 @@ class AtlasTaskset(vf.Taskset[AtlasTask, AtlasTasksetConfig]):
 
     def load(self) -> Iterator[AtlasTask]:
         """Yield the tasks in order of their seeds."""
-        look = {name: getattr(self.config, name) for name in SETTINGS}
+        look = {"task": self.config.asked, **{name: getattr(self.config, name) for name in SETTINGS}}
         words = f"{task_words(self.config.traversal)}\n{REPLY}"
         for seed in range(self.config.first_seed, self.config.first_seed + self.config.n_seeds):
             data = AtlasData(name=f"atlasworld {seed}", system_prompt=words, seed=seed, settings=look)

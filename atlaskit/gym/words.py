@@ -58,11 +58,16 @@ def task_words(traversal: Traversal) -> str:
     return "\n".join([TASK, *rows])
 
 
-def question_words(question: Question) -> str:
-    """Return the question, its choices, and the form of its answer."""
+def question_words(question: Question, form: str) -> str:
+    """Return the question, its choices, and what to do with it."""
     choices = [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
+    return "\n".join([f"The question: {question.text}", *choices, form])
+
+
+def form_words(question: Question) -> str:
+    """Return the form of a question's answer."""
     several = ["It may be several intervals: [[start, end], …]."] if question.several else []
-    return "\n".join([f"The question: {question.text}", *choices, FORMS[question.kind], *several])
+    return "\n".join([FORMS[question.kind], *several])
 
 
 def observation_words(observation: Observation, steps_left: int) -> str:

@@ -5,14 +5,15 @@ it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from atlaskit.benchmarks.atlasworld.anomaly import draw_rule, write_odd
 from atlaskit.benchmarks.atlasworld.clip import Clip
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S, write_script
-from atlaskit.benchmarks.atlasworld.long_timeline import CLIP_S, OWN_CLIPS, write_long_timeline
+from atlaskit.benchmarks.atlasworld.long_timeline import CLIP_S, OWN_CLIPS, join, write_long_timeline
 from atlaskit.benchmarks.atlasworld.questions import write_questions, write_recurring
 from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent, check_picture
 from atlaskit.benchmarks.case import Case
@@ -121,6 +122,21 @@ class World:
         return f"<AtlasWorld {self.script.seed}: {self.script.duration_s:g} s, {clips}{len(self.questions)} questions>"
 
 
+def _with_anomaly(world: World, count: int) -> World:
+    """Return the world of the same seed with one object that does not belong."""
+    own = range(OWN_CLIPS if len(world.order) > 1 else 1)
+    plain, seed = [clip.script for clip in world.clips], world.script.seed
+    rule = draw_rule(plain, own, seed)
+    scripts = rule.applied(plain)
+    script = scripts[0] if len(world.order) == 1 else join([scripts[index] for index in world.order], seed)
+    scenes = {scripts[number].scenes[event.scene].name for number in own for event in scripts[number].events}
+    clips = tuple(
+        Clip(script, clip.directory.with_name(f"{clip.directory.name}-{'odd' if index in own else rule.common}"))
+        for index, (script, clip) in enumerate(zip(scripts, world.clips, strict=True))
+    )
+    return replace(world, script=script, questions=write_odd(script, scenes, count), clips=clips)
+
+
 def _open(world: World, *, drawn: bool) -> Video:
     return world.drawn if drawn else world.video
 
@@ -134,6 +150,7 @@ def atlasworld(
     size: tuple[int, int] = (640, 360),
     fps: int = 12,
     clip_s: int | None = None,
+    anomaly: bool = False,
     directory: str | Path = "cache/atlasworld",
     progress: bool = False,
 ) -> World:
@@ -154,6 +171,9 @@ def atlasworld(
         fps: Frames per second.
         clip_s: Length of a clip, an integer from 10 to 300 s; 150 if None. If given, a short video
             is made of clips too, and must hold eight of them.
+        anomaly: Whether all objects but one share a colour or a shape. The questions are then two,
+            in which scene that one is and when it is shown, and the voice names no object. Worlds
+            without an anomaly do not change.
         directory: Folder under which the files are written.
         progress: Whether encoding shows a progress bar.
 
@@ -168,6 +188,11 @@ def atlasworld(
         60.0
     """
     check_picture(duration_s, fps, size)
+    if anomaly:
+        if categories is not None:
+            raise InputError("A world with an anomaly has its own two questions: leave `categories` out.")
+        plain = atlasworld(seed, duration_s, size=size, fps=fps, clip_s=clip_s, directory=directory, progress=progress)
+        return _with_anomaly(plain, questions)
     frame_format, home = f"{size[0]}x{size[1]}-{fps}fps", Path(directory)
     if clip_s is None and duration_s <= LONGEST_S:
         script = write_script(seed, duration_s, fps=fps, size=size)

@@ -1,0 +1,128 @@
+"""Figure of a task of `atlaskit.gym`: the truth about a world, what policies kept, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from atlaskit.environment.notation import clock
+from atlaskit.environment.question import Span
+from atlaskit.environment.render import View
+from atlaskit.errors import InputError
+from atlaskit.evaluation.grouping import check_columns
+from atlaskit.evaluation.statistics import accuracy
+from atlaskit.viz.palette import CATEGORICAL, TRUTH, categorical
+from atlaskit.viz.plots.style import MARKERS, NOTE_PT, SMALL_PT, figure_of, figure_style, sample, set_note, set_title
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+COLUMNS = ("task", "policy", "video", "seed", "score", "truth", "kept")
+SIZE_IN = (7.2, 3.7)
+"""Width and height of the figure in inches."""
+VIEW_PX = 840
+"""Largest side of the drawn view in pixels."""
+SHORTEST = 0.004
+"""Length of the shortest mark that can be seen on the axis of time, as a share of the axis."""
+COLOURS = tuple(index for index, colour in enumerate(CATEGORICAL) if colour.lower() != TRUTH.lower())
+"""Indices of the colours of policies: green is the truth."""
+
+
+def rewards(rows: pd.DataFrame, view: View) -> Axes:
+    """Draw what a task is, on the world of the first row, and how policies score on all worlds.
+
+    On the left is the root grid of that world: a cell that holds a part of the truth is framed in
+    green, dashed if its frame does not show it. Below is an axis of time with the truth and with
+    the cells that each policy kept. On the right are the mean scores with 95 % intervals.
+
+    Args:
+        rows: A table of `atlaskit.gym.trials` about one task.
+        view: The root grid of the world of the first row.
+
+    Returns:
+        The axes of the view.
+
+    Raises:
+        InputError: A column is missing, there are no rows, or they are about several tasks.
+
+    Examples:
+        >>> from atlaskit.gym import trials, uniform_policy
+        >>> rows = trials({"summary": {"uniform": uniform_policy}}, [7], duration_s=60, k=2)
+        >>> ax = ak.plots.rewards(rows, ak.view(ak.benchmarks.atlasworld(7, 60).drawn, k=2))
+    """
+    import matplotlib.pyplot as plt
+
+    check_columns(rows, COLUMNS)
+    if rows["task"].nunique() != 1:
+        raise InputError(f"A figure is about one task; these rows are about {rows['task'].nunique()}.")
+    shown = rows[rows["seed"] == rows["seed"].iloc[0]]
+    policies = list(dict.fromkeys(rows["policy"]))
+    with figure_style():
+        figure = plt.figure(figsize=SIZE_IN, layout="constrained")
+        grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1), height_ratios=(2.1, 1))
+        sheet, times = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+        _draw_view(sheet, view, shown["truth"].iloc[0])
+        _draw_times(times, view, shown, policies)
+        _draw_scores(figure.add_subplot(grid[:, 1]), rows, policies)
+        title = f"World {shown['seed'].iloc[0]}: truth in green, dashed where a cell's frame misses it"
+        set_title(sheet, title, is_narrow=True, fontsize=NOTE_PT)
+    return sheet
+
+
+def _draw_view(ax: Axes, view: View, truth: Collection[Span]) -> None:
+    """Draw the view, and a frame around each cell that holds a part of the truth."""
+    from matplotlib.patches import Rectangle
+
+    image, (columns, lines) = np.asarray(view.small((VIEW_PX, VIEW_PX))), view.shape
+    height, width = image.shape[:2]
+    ax.imshow(image)
+    ax.set_axis_off()
+    for cell, moment_s in zip(view.cells, view.moments, strict=True):
+        inside = [span for span in truth if span[0] < cell.end_s and cell.start_s < span[1]]
+        if inside:
+            is_shown = any(start_s <= moment_s < end_s for start_s, end_s in inside)
+            row, column = divmod(cell.index, columns)
+            corner = (column * width / columns + 3, row * height / lines + 3)
+            look: dict[str, Any] = {"lw": 2.0, "ls": "-"} if is_shown else {"lw": 1.2, "ls": (0, (3, 3))}
+            size = (width / columns - 6, height / lines - 6)
+            ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor=TRUTH, **look))
+
+
+def _draw_times(ax: Axes, view: View, shown: pd.DataFrame, policies: list[str]) -> None:
+    """Draw a line for the truth and for each policy, with the intervals on an axis of time."""
+    duration_s = view.video.duration_s
+    lines = [("truth", shown["truth"].iloc[0], TRUTH)]
+    lines += [(each, shown.loc[shown["policy"] == each, "kept"].iloc[0], _colour(policies, each)) for each in policies]
+    for place, (_, spans, colour) in enumerate(lines):
+        bars = [(start_s, max(end_s - start_s, SHORTEST * duration_s)) for start_s, end_s in spans]
+        ax.broken_barh(bars, (place - 0.35, 0.7), facecolors=colour)
+    ax.set(xlim=(0, duration_s), ylim=(len(lines) - 0.5, -0.5))
+    ax.set_yticks(range(len(lines)), [name for name, _, _ in lines], fontsize=SMALL_PT)
+    ticks_s = (0, duration_s / 2, duration_s)
+    ax.set_xticks(ticks_s, [clock(tick_s).removesuffix(".0") for tick_s in ticks_s])
+    ax.grid(visible=False)
+
+
+def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
+    """Draw the mean score of each policy with its interval, from left to right."""
+    means = accuracy(rows, "policy").set_index("policy").loc[policies]
+    for place, (policy, row) in enumerate(means.iterrows()):
+        reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
+        look: dict[str, Any] = {
+            "color": _colour(policies, str(policy)),
+            "fmt": MARKERS[place % len(MARKERS)],
+            "capsize": 3,
+        }
+        ax.errorbar([place], [row["mean"]], yerr=np.nan_to_num(reach), **look)
+        ax.annotate(f"{row['mean']:.2f}", (place, row["mean"]), (7, -3), textcoords="offset points", fontsize=NOTE_PT)
+    ax.set(xlim=(-0.5, len(policies) - 0.25), ylim=(-0.03, 1.05), ylabel="mean score")
+    ax.set_xticks(range(len(policies)), [policy.replace(" ", "\n") for policy in policies], fontsize=SMALL_PT)
+    figure_of(ax).draw_without_rendering()
+    set_note(ax, sample(means["questions"]).replace("questions", "episodes"), "95 % intervals")
+
+
+def _colour(policies: list[str], policy: str) -> str:
+    return categorical(COLOURS[policies.index(policy) % len(COLOURS)])
