@@ -293,11 +293,16 @@ class Meter:
                 return name
         return "seconds" if self.is_out_of_time() else None
 
-    def can_decide(self) -> bool:
-        """Return whether the budget allows one more call, for the decision."""
-        over_tokens = any(self._spent(name) >= limit for name, limit in self._token_limits().items())
+    def can_decide(self, pending: Usage = Usage()) -> bool:
+        """Return whether the budget allows one more call, for the decision.
+
+        Args:
+            pending: What calls took that are not charged yet.
+        """
+        used, prices, calls_left = self.total + pending, self.budget.prices, self.calls_left()
+        over_tokens = any(_amount(name, used, prices) >= limit for name, limit in self._token_limits().items())
         over_time = self.budget.seconds is not None and self.seconds >= self.budget.seconds
-        return self.calls_left() != 0 and not over_tokens and not over_time
+        return (calls_left is None or calls_left > pending.calls) and not over_tokens and not over_time
 
     def can_look_ahead(self, steps: Sequence[int]) -> bool:
         """Return whether the budget allows a probe that may turn out unnecessary.

@@ -364,8 +364,8 @@ class Search:
         views = {"view": root and view_data(root), "sheet": sheet and sheet_data(sheet)}
         votes = Votes(self.master.question, self.refinements.votes)
         left = self.meter.calls_left()
-        while votes.is_open and (left is None or left > spent(votes.calls)):
-            vote, allowed = len(votes.calls), None if left is None else left - spent(votes.calls)
+        while votes.is_open and (not votes.calls or self.meter.can_decide(spent(votes.calls))):
+            vote, allowed = len(votes.calls), None if left is None else left - spent(votes.calls).calls
             complete = partial(self.master.decide, scratchpad, root, vote=vote)
             votes.calls.append(self.calls.attempt("decision", complete, allowed))
         for other in votes.others:

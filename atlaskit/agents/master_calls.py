@@ -16,6 +16,7 @@ from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.responsiveness import Responsiveness
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
+from atlaskit.models.usage import Usage
 from atlaskit.runs.events import Event, call_data, failure_data
 
 
@@ -94,6 +95,6 @@ class MasterCalls:
             self.log.add(Event(call.kind, round_number, data={**(data or {}), **call_data(outcome)}))
 
 
-def spent(calls: Sequence[MasterCall]) -> int:
-    """Return how many attempts some calls took that were not settled yet."""
-    return sum(call.outcome.usage.calls for call in calls)
+def spent(calls: Sequence[MasterCall]) -> Usage:
+    """Return what some calls took that were not settled yet."""
+    return sum((call.outcome.usage for call in calls), Usage())

@@ -19,6 +19,7 @@ from atlaskit.environment.question import Question
 from atlaskit.models.protocol import Model, Reply, Request
 from atlaskit.nano import dagger
 from atlaskit.nano.data.examples import RecordedExample
+from atlaskit.runs.events import ReportData, data_of
 from atlaskit.runs.result import Result
 
 GROUP = 4
@@ -95,8 +96,5 @@ def groups_of_attempts(
 
 def _kept(result: Result) -> dict[Visit, list[float]]:
     """Return the times of the evidence that each visit of a run kept."""
-    reports = result.trace.of("report")
-    return {
-        (tuple(report["path"]), report.data.get("shift", 0)): [item["timestamp_s"] for item in report["kept"]]
-        for report in reports
-    }
+    reports = [data for data in map(data_of, result.trace.of("report")) if isinstance(data, ReportData)]
+    return {(tuple(data.path), data.shift): [item.timestamp_s for item in data.kept] for data in reports}

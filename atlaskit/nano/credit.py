@@ -42,8 +42,8 @@ def visit_return(attempt: Attempt, visit: Visit) -> float:
         attempt: The search that the visit is a part of.
         visit: The visit.
     """
-    steps = sum(example["visit"] == visit for example in attempt.examples)
-    times_s = attempt.kept.get(visit, [])
+    steps = sum(1 for example in attempt.examples if example["visit"] == visit)
+    times_s = attempt.kept.get(visit, ())
     is_right = any(start_s <= time_s < end_s for time_s in times_s for start_s, end_s in attempt.shown)
     found = 1.0 if is_right else -FALSE_EVIDENCE if times_s else 0.0
     return found - CALL_COST * steps

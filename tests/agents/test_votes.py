@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import pytest
 from support.searches import of_category, search
 
+from atlaskit.agents.budget import Budget
 from atlaskit.agents.votes import agree
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -64,11 +65,15 @@ def test_the_samples_of_runs_with_votes_do_not_overlap(long_world: World) -> Non
 
 
 def test_a_budget_of_calls_bounds_the_votes(long_world: World) -> None:
-    from atlaskit.agents.budget import Budget
-
     for calls in (4, 5, 6, 7, 8, 9, 10):
         result, asked = vote(long_world, {0, 2, 4}, 5, budget=Budget(calls=calls))
         assert result.total.calls <= calls and asked
+
+
+@pytest.mark.parametrize("limit", ["tokens", "effective_tokens"])
+def test_no_further_vote_begins_when_the_tokens_are_spent(long_world: World, limit: str) -> None:
+    result, asked = vote(long_world, {0, 2, 4}, 5, budget=Budget(**{limit: 1}))
+    assert asked == [0] and not result.trace.of("vote") and result.prediction is not None
 
 
 def test_answers_agree_by_what_they_mean() -> None:
