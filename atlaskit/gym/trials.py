@@ -56,8 +56,10 @@ def trials(
     asked = {named_task(name): policies for name, policies in tasks.items()}
     rows = list[dict[str, Any]]()
     for number, seed in enumerate(seeds):
+        kinds_of_world = {task.anomaly for task in asked}  # a world is painted once for all of its tasks
+        worlds = {odd: atlasworld(seed, duration_s, size=WORLD_SIZE, anomaly=odd) for odd in kinds_of_world}
         for task, policies in asked.items():
-            world = atlasworld(seed, duration_s, size=WORLD_SIZE, anomaly=task.anomaly)
+            world = worlds[task.anomaly]
             questions = [question for question in task.of(world) if question.kind in kinds]
             if not questions:
                 raise InputError(f"The task {task.name!r} has no question of kind {', '.join(kinds)} about {world!r}.")
