@@ -6,6 +6,7 @@ from atlaskit.viz.plots.depths import depth_budget
 from atlaskit.viz.plots.fronts import pareto
 from atlaskit.viz.plots.geometry import resolutions
 from atlaskit.viz.plots.learning import learning_curves
+from atlaskit.viz.plots.rewards import reward_curves
 from atlaskit.viz.plots.runs import path, rounds
 from atlaskit.viz.plots.style import save
 from atlaskit.viz.plots.tables import against_duration, against_spread
@@ -21,6 +22,7 @@ __all__ = [
     "pareto",
     "path",
     "resolutions",
+    "reward_curves",
     "rounds",
     "save",
     "scratchpad",
