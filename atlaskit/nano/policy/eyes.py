@@ -1,4 +1,4 @@
-"""`Eyes`: nano's shipped vision tower and connector, as what each cell shows with which probability.
+"""`Eyes`: nano's shipped vision tower and connector, which tell what each cell shows.
 
 It computes what Idefics3 computes for one tile, from the weights alone: transformers is not needed.
 """

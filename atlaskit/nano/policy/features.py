@@ -65,7 +65,7 @@ class Memory:
 
     @property
     def found_s(self) -> float | None:
-        """Time of the frame that most surely shows what the question asks about; None if none does."""
+        """Time of the frame that most surely shows what is asked about; None if none does."""
         best = int(self.target.argmax())
         return float(self.times_s[best]) if self.target[best] > IS_SHOWN else None
 

@@ -1,4 +1,4 @@
-"""`Kept`: what the cache keeps of a trained policy; it may come from elsewhere, so it is checked."""
+"""`Kept`: what the cache keeps of a trained policy, checked, since it may come from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, Va
 
 
 class Episodes(BaseModel):
-    """Episodes of one policy at one point of its training, as columns: a fifth of the room of rows."""
+    """Episodes of one policy at one point of its training, as columns, which take little room."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 

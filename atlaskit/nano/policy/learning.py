@@ -31,8 +31,8 @@ MISSING = (
 class Learned:
     """What came out: each row of a table is one episode in a world of its own.
 
-    The columns are `policy`, `seed` (of the training; none for rules), `trained` (its steps so far),
-    `world`, `question`, `category`, `reward`, `score`, `right`, `steps` and `actions`.
+    The columns are `policy`, `seed` (of the training; "" for rules), `trained` (its steps so
+    far), `world`, `question`, `category`, `reward`, `score`, `right`, `steps` and `actions`.
     """
 
     recipe: Recipe

@@ -1,7 +1,7 @@
 """`CellPolicy`: a network whose weights are shared by the cells of a grid and by the answers.
 
 A flat network would have to learn for each of sixteen cells anew what a cell worth opening looks
-like. This one learns it once, and has 30,000 weights.
+like. This one learns it once, and has 70,000 weights.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import nn
 
 from atlaskit.gym import CELL_KINDS
 from atlaskit.nano.policy.features import ANSWER_FEATURES, CELL_FEATURES, SITUATION_FEATURES
-from atlaskit.nano.policy.task import K, N_ANSWERS
+from atlaskit.nano.policy.task import N_ANSWERS, K
 
 N_CELLS = K * K
 N_ACTIONS = len(CELL_KINDS) * N_CELLS + 1 + N_ANSWERS

@@ -122,7 +122,7 @@ class PolicyEnv(DiscreteAtlasEnv):
         return [as_action(*move) for move in moves] + [as_action("finished", answer=answer) for answer in answers]
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return which numbers the policy may choose, bool (n,): the legal ones but for close looks.
+        """Return which numbers the policy may choose, bool (n,): the legal ones but close looks.
 
         Zoom and investigate show images that the eyes do not read, so to this policy they would be
         steps that change nothing.
@@ -137,7 +137,7 @@ class PolicyEnv(DiscreteAtlasEnv):
         return mask
 
     def _info(self, illegal: str = "") -> dict[str, Any]:
-        """Return why the last action was illegal; the policy needs nothing else beside the features."""
+        """Return why the last action was illegal; the policy needs nothing else."""
         return {"illegal": illegal}
 
     def _begin(self, rng: np.random.Generator) -> None:

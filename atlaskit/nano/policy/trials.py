@@ -1,4 +1,4 @@
-"""`play`: policies on fixed tasks, one row an episode, and the rules that nothing was learned for."""
+"""`play`: policies on fixed tasks, one row an episode, and the rules that nothing learned."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def oracle(env: PolicyEnv, rng: np.random.Generator) -> int:
 
 
 def likeness(env: PolicyEnv, rng: np.random.Generator) -> int:
-    """Open the cell that is most like the question's words; answer once a frame shows what is asked.
+    """Open the cell most like the question's words; answer once a frame shows what is asked.
 
     It uses the eyes and the words as the learned policy does, and nothing was learned for it. Cells
     that are equally like are drawn from. A spoken line that the question quotes makes its cell the

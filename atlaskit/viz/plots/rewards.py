@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.evaluation.grouping import check_columns
 from atlaskit.evaluation.intervals import interval
 from atlaskit.viz.palette import categorical
-from atlaskit.viz.plots.style import MARKERS, figure_style, legend_below, sample, set_note
+from atlaskit.viz.plots.style import MARKERS, figure_style, sample, set_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
 
     check_columns(episodes, ["policy", "seed", "trained", "world", *MEASURES])
     with figure_style():
-        _, axes = plt.subplots(1, len(MEASURES), figsize=(WIDTH_IN, HEIGHT_IN))
+        figure, axes = plt.subplots(1, len(MEASURES), figsize=(WIDTH_IN, HEIGHT_IN))
         sizes = set[int]()
         for ax, (measure, label) in zip(axes, MEASURES.items(), strict=True):
             handles = list[Any]()
@@ -51,7 +51,7 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
             ax.set(xlabel="steps of training", ylabel=label)
             ax.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1000:g}k" if steps else "0")
         set_note(axes[0], sample(sizes, "a point"), "bands: 95 % intervals over worlds")
-        legend_below(axes[1], handles, away_in=0.5)
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)), frameon=False)
     first: Axes = axes[0]
     return first
 
