@@ -145,7 +145,8 @@ def _same(shown: Floats, attribute: str) -> Floats:
     """Return how surely each frame and the next show the same value of an attribute."""
     first = index_of(attribute, "")
     part = shown[:, first : first + len(VALUES[attribute])]
-    return np.sum(part[1:] * part[:-1], axis=1)
+    same: Floats = np.sum(part[1:] * part[:-1], axis=1)
+    return same
 
 
 def _named(observation: Observation, objects: list[str]) -> Floats:

@@ -48,9 +48,10 @@ class Query:
 
     def object(self, shown: Floats) -> Floats:
         """Return how surely each frame shows an object that the question names."""
-        return np.max(
-            [np.zeros(len(shown), np.float32), *(of_object(shown, n) for n in self.goal.object_names)], axis=0
-        )
+        found = np.zeros(len(shown), np.float32)
+        for name in self.goal.object_names:
+            found = np.maximum(found, of_object(shown, name))
+        return found
 
     def shape(self, shown: Floats) -> Floats:
         """Return how surely each frame shows the shape whose colour is asked for."""
@@ -83,7 +84,8 @@ class Query:
         words = [(kind, word) for pair in objects for kind, word in zip(("colour", "shape"), pair, strict=True)]
         words += zip(("place", "light"), self.goal.scene or (), strict=False)
         words += [("shape", self.goal.shape)] if self.goal.shape else []
-        return np.mean([shown[:, index_of(*word)] for word in words], axis=0)
+        likeness: Floats = np.mean([shown[:, index_of(*word)] for word in words], axis=0)
+        return likeness
 
 
 def index_of(attribute: str, value: str) -> int:

@@ -66,7 +66,7 @@ def chooser(policy: MaskablePPO) -> Chooser:
     def choose(seen: Floats, masks: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
         with torch.inference_mode():
             of = policy.policy.get_distribution(torch.from_numpy(seen), action_masks=masks)
-            shares = of.distribution.probs.double().numpy()  # type: ignore[union-attr]  # one Discrete
+            shares = of.distribution.probs.double().numpy()
         upto = np.cumsum(shares, axis=1)
         drawn = rng.random(len(seen)) * upto[:, -1]
         chosen: NDArray[np.int64] = (upto > drawn[:, None]).argmax(axis=1)

@@ -36,7 +36,7 @@ def play(make: Callable[[], PolicyEnv], seeds: Sequence[int], choose: Chooser, s
         seed: Seed of what is drawn while playing.
     """
     rng, envs = np.random.default_rng(seed), [make() for _ in seeds]
-    seen = [env.begin(world, task_number(world)) for env, world in zip(envs, seeds, strict=True)]
+    seen: list[Floats] = [env.begin(world, task_number(world)) for env, world in zip(envs, seeds, strict=True)]
     actions = [list[str]() for _ in envs]
     playing = list(range(len(envs)))
     while playing:
@@ -44,7 +44,8 @@ def play(make: Callable[[], PolicyEnv], seeds: Sequence[int], choose: Chooser, s
         chosen = choose(np.stack([seen[i] for i in playing]), masks, rng)
         for i, action in zip(list(playing), chosen, strict=True):
             actions[i].append(in_words(envs[i], int(action)))
-            seen[i], _, terminated, truncated, _ = envs[i].step(int(action))
+            found, _, terminated, truncated, _ = envs[i].step(int(action))
+            seen[i] = found.astype(np.float32, copy=False)
             if terminated or truncated:
                 playing.remove(i)
     return [_row(*each) for each in zip(envs, seeds, actions, strict=True)]

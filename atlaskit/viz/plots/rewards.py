@@ -33,8 +33,12 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
         InputError: A column is missing.
 
     Examples:
-        >>> from atlaskit.nano.policy import learn
-        >>> ak.plots.reward_curves(learn(replay=True).curve)  # doctest: +SKIP
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"trained": [0, 0, 9, 9], "world": [1, 2, 1, 2], "steps": 3})
+        >>> rows = rows.assign(policy="learned", seed="0", reward=[0.0, 0.2, 0.9, 0.7])
+        >>> ax = ak.plots.reward_curves(rows.assign(right=rows["reward"] > 0.5))
+        >>> ax.get_ylabel()
+        'mean reward'
     """
     import matplotlib.pyplot as plt
 
