@@ -24,11 +24,11 @@ class Recipe:
         InputError: A number is not positive, or too large for the range of its seeds.
     """
 
-    steps: int = 100_000
+    steps: int = 200_000
     """Steps of training in the environment."""
     worlds: int = 200
     """Development worlds that tasks are drawn from."""
-    trials: int = 100
+    trials: int = 200
     """Selection worlds of a point of the curve, one question each."""
     tests: int = 300
     """Worlds of the measurement at the end, one question each."""
@@ -75,7 +75,7 @@ class Recipe:
         Args:
             training_seed: The seed of the training; None for rules, which nothing trains.
         """
-        parts = asdict(self) | {"trainer": TRAINER}
+        parts = asdict(self) | {"duration_s": float(self.duration_s), "trainer": TRAINER}
         if training_seed is not None:
             return parts | {"seed": training_seed}
         return {name: parts[name] for name in parts if name not in ("steps", "worlds", "points")}

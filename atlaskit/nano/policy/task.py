@@ -125,7 +125,8 @@ class PolicyEnv(DiscreteAtlasEnv):
         """Return which numbers the policy may choose, bool (n,): the legal ones but close looks.
 
         Zoom and investigate show images that the eyes do not read, so to this policy they would be
-        steps that change nothing.
+        steps that change nothing. All answers to a when-question are one, its evidence, so it has
+        one number.
         """
         legal, mask = self.observation.legal, np.zeros(self.action_space.n, np.bool_)  # type: ignore[attr-defined]
         if self._is_over:
@@ -133,7 +134,7 @@ class PolicyEnv(DiscreteAtlasEnv):
         for kind, cells in zip(CHOSEN, (legal.expand, legal.mark, legal.add), strict=True):
             mask[CELL_KINDS.index(kind) * K * K + np.array(cells, np.int64)] = True
         mask[self._backtrack] = legal.backtrack
-        mask[self._backtrack + 1 : self._backtrack + 1 + self._n_possible_answers] = True
+        mask[self._backtrack + 1 : self._backtrack + 1 + max(1, len(self.question.choices))] = True
         return mask
 
     def _info(self, illegal: str = "") -> dict[str, Any]:

@@ -25,8 +25,8 @@ SETTINGS: dict[str, Any] = {
     "batch_size": 512,
     "n_epochs": 4,
     "gamma": 1.0,
-    "gae_lambda": 0.95,
-    "ent_coef": 0.01,
+    "gae_lambda": 0.98,
+    "ent_coef": 0.03,
     "vf_coef": 0.5,
     "clip_range": 0.2,
     "max_grad_norm": 0.5,
@@ -34,7 +34,8 @@ SETTINGS: dict[str, Any] = {
 PEAK_RATE = 1e-3
 """Learning rate at the start; it falls to a tenth."""
 Watch = Callable[[int, Chooser], None]
-"""Is told the steps of training so far and the policy as it is then."""
+"""Is told the steps of training so far and the policy as it is then; untrained, it draws, since its
+most likely action says nothing."""
 
 
 def new_policy(make: Callable[[], PolicyEnv], seed: int) -> MaskablePPO:
@@ -60,13 +61,21 @@ def train(policy: MaskablePPO, steps: int, each: int, watch: Watch) -> float:
     return time.process_time() - began_s - watching.seconds
 
 
-def chooser(policy: MaskablePPO) -> Chooser:
-    """Return how a policy chooses: by a draw from its own probabilities."""
+def chooser(policy: MaskablePPO, *, draws: bool = False) -> Chooser:
+    """Return how a policy chooses.
+
+    Args:
+        policy: The policy.
+        draws: Whether it draws from its own probabilities, as in training. False: the most likely.
+    """
 
     def choose(seen: Floats, masks: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
         with torch.inference_mode():
             of = policy.policy.get_distribution(torch.from_numpy(seen), action_masks=masks)
             shares = of.distribution.probs.double().numpy()
+        if not draws:
+            likely: NDArray[np.int64] = shares.argmax(axis=1)
+            return likely
         upto = np.cumsum(shares, axis=1)
         drawn = rng.random(len(seen)) * upto[:, -1]
         chosen: NDArray[np.int64] = (upto > drawn[:, None]).argmax(axis=1)
@@ -99,5 +108,5 @@ class _Watching(BaseCallback):
         """Call `watch`, unless it was called at this step before."""
         if self.num_timesteps != self.last:
             began_s = time.process_time()
-            self.watch(self.num_timesteps, chooser(self.policy))
+            self.watch(self.num_timesteps, chooser(self.policy, draws=not self.num_timesteps))
             self.last, self.seconds = self.num_timesteps, self.seconds + time.process_time() - began_s
