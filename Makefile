@@ -56,7 +56,9 @@ lint: $(VENV)/test ## Check style, types, page scripts, imports between packages
 	@$(TIMED) "types of nano/learn" $(BIN)/mypy --config-file tools/mypy-learn.ini
 	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
 
-experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=oracle SEEDS=selection DATA=folder WORKERS=8 REPLAY=1
+# Notebook 12 trains a policy, with PyTorch for CPUs. A replay trains nothing.
+LEARNS := $(if $(REPLAYS),,$(if $(ONLY),$(findstring 12,$(ONLY)),12))
+experiments: $(VENV)/notebook $(if $(LEARNS),$(VENV)/policy) ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=oracle SEEDS=selection DATA=folder WORKERS=8 REPLAY=1
 	@$(if $(REPLAYS),$(BIN)/atlaskit cache --cache cache import recordings/*.zip)
 	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
@@ -106,6 +108,10 @@ $(VENV)/notebook: pyproject.toml | $(BIN)/python
 
 $(VENV)/test: pyproject.toml $(VENV)/notebook
 	@$(INSTALL) "the test tools" -e '.[notebook,test]'
+	@touch $@
+
+$(VENV)/policy: pyproject.toml tools/install_policy.py $(VENV)/notebook
+	@$(BIN)/python tools/install_policy.py "$(VENV)"
 	@touch $@
 
 $(RL)/test: pyproject.toml tools/install_rl.py $(VENV)/test

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from atlaskit.environment.actions import (
     MarkPromising,
     Zoom,
 )
+from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.observation import Observation
 from atlaskit.errors import IllegalAction
 
@@ -93,7 +94,16 @@ def legal_moves(observation: Observation) -> list[tuple[str, int]]:
     Args:
         observation: What the current state shows.
     """
-    legal, unreadable = observation.legal, observation.view.unreadable
+    return moves_of(observation.legal, observation.view.unreadable)
+
+
+def moves_of(legal: LegalSet, unreadable: Collection[int] = ()) -> list[tuple[str, int]]:
+    """Return every (kind, cell) of a legal set but finished.
+
+    Args:
+        legal: The legal set.
+        unreadable: Cells that cannot be looked at or kept: their frame cannot be decoded.
+    """
     cells = {
         "expand": legal.expand,
         "mark_promising": legal.mark,

@@ -1,6 +1,6 @@
-"""Fixtures of the tests with TRL and verifiers, which `make test-rl` installs.
+"""Fixtures of the tests with TRL, verifiers and sb3-contrib, which `make test-rl` installs.
 
-Where the two are missing, as in the environment of `make test`, nothing here is collected.
+Where what a file needs is missing, as in the environment of `make test`, it is not collected.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from support.paths import SUPPORT
 
 from atlaskit.models.serving.vision import image_processing
 
-IS_INSTALLED = all(map(find_spec, ("torch", "trl", "verifiers")))
-collect_ignore_glob = [] if IS_INSTALLED else ["test_*.py"]
+NEEDS = {
+    "test_policy.py": ("torch", "sb3_contrib"),
+    "test_trl.py": ("torch", "trl", "verifiers"),
+    "test_verifiers.py": ("torch", "trl", "verifiers"),
+}
+collect_ignore = [name for name, needs in NEEDS.items() if not all(map(find_spec, needs))]
+IS_INSTALLED = "test_trl.py" not in collect_ignore
 
 sys.path.append(str(SUPPORT))  # `families`; at the end, since `support` has a `datasets` too
 if IS_INSTALLED and (folder := image_processing(sys.executable)):

@@ -6,6 +6,7 @@ from atlaskit.viz.plots.depths import depth_budget
 from atlaskit.viz.plots.fronts import pareto
 from atlaskit.viz.plots.geometry import resolutions
 from atlaskit.viz.plots.learning import learning_curves
+from atlaskit.viz.plots.reward_curves import reward_curves
 from atlaskit.viz.plots.rewards import rewards
 from atlaskit.viz.plots.runs import path, rounds
 from atlaskit.viz.plots.style import save
@@ -22,6 +23,7 @@ __all__ = [
     "pareto",
     "path",
     "resolutions",
+    "reward_curves",
     "rewards",
     "rounds",
     "save",

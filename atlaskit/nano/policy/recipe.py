@@ -1,0 +1,81 @@
+"""`Recipe`: everything that decides what a policy learns and how it is measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from atlaskit.benchmarks.atlasworld.seeds import seeds
+from atlaskit.errors import InputError, check_whole
+
+TRAINER = 1
+"""Version of features, network and training. Raise it when one recipe would give another policy."""
+FIRST_WORLD = 500_000
+"""Which development seed training begins with; nano's own training took earlier ones."""
+CHOSEN_BY = "selection"
+"""The range of seeds by which the curve is drawn and settings are chosen."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a policy learns from, for how long, and how it is measured.
+
+    Raises:
+        InputError: A number is not positive, or too large for the range of its seeds.
+    """
+
+    steps: int = 200_000
+    """Steps of training in the environment."""
+    worlds: int = 200
+    """Development worlds that tasks are drawn from."""
+    trials: int = 200
+    """Selection worlds of a point of the curve, one question each."""
+    tests: int = 300
+    """Worlds of the measurement at the end, one question each."""
+    points: int = 8
+    """Points of the curve after the first, which is of the untrained network."""
+    duration_s: float = 240.0
+    """Duration of a world in seconds. Below 256, no grid but the root and those of its cells can be
+    opened, so a world has 17, and the eyes read each once."""
+    max_steps: int = 32
+    step_cost: float = 0.01
+    seeds: Literal["test", "selection", "development"] = "test"
+    """The range of seeds of the measurement at the end."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "worlds", "trials", "tests", "points", "max_steps"):
+            check_whole(name, getattr(self, name))
+        for name, most in (("trials", len(seeds(CHOSEN_BY))), ("tests", len(seeds(self.seeds)))):
+            if getattr(self, name) > most:
+                raise InputError(f"{name} must be at most {most}, the seeds of its range; got {getattr(self, name)}.")
+
+    @property
+    def training_worlds(self) -> range:
+        """Seeds of the worlds that tasks are drawn from."""
+        return seeds("development")[FIRST_WORLD : FIRST_WORLD + self.worlds]
+
+    @property
+    def trial_worlds(self) -> range:
+        """Seeds of the worlds of a point of the curve."""
+        return seeds(CHOSEN_BY)[: self.trials]
+
+    @property
+    def test_worlds(self) -> range:
+        """Seeds of the worlds of the measurement at the end."""
+        return seeds(self.seeds)[: self.tests]
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """The settings of the environment."""
+        return {"duration_s": self.duration_s, "max_steps": self.max_steps, "step_cost": self.step_cost}
+
+    def parts(self, training_seed: int | None = None) -> dict[str, Any]:
+        """Return what the key of a result is made of.
+
+        Args:
+            training_seed: The seed of the training; None for rules, which nothing trains.
+        """
+        parts = asdict(self) | {"duration_s": float(self.duration_s), "trainer": TRAINER}
+        if training_seed is not None:
+            return parts | {"seed": training_seed}
+        return {name: parts[name] for name in parts if name not in ("steps", "worlds", "points")}
