@@ -36,7 +36,7 @@ import numpy as np
 import pytest
 from nbconvert import HTMLExporter
 from PIL import Image
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect, sync_playwright
 
 from atlaskit.models.serving import supervisor
 from support.notebooks import write_notebook
@@ -45,6 +45,7 @@ ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
 TIMEOUT_S = 180
 """Seconds that a test waits for JupyterLab or a page; long, since the machine may be busy."""
+expect.set_options(timeout=TIMEOUT_S * 1000)
 SIZE = {"width": 1280, "height": 1600}
 IGNORED_ERRORS = {
     "debugger": "Could not restore the debugger state",  # while a kernel or a tab closes
