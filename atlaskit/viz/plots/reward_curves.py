@@ -55,7 +55,7 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
             ax.set(xlabel="steps of training", ylabel=label)
             ax.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1000:g}k" if steps else "0")
         set_note(axes[0], sample(sizes, "a point"), "bands: 95 % intervals over worlds")
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)), frameon=False)
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(3, len(handles)), frameon=False)
     first: Axes = axes[0]
     return first
 

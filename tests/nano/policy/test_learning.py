@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.paths import ROOT
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of, learned_key
@@ -116,6 +117,18 @@ def test_a_recording_has_the_results_alone(kept: Cache, tmp_path: Path) -> None:
     again = learn(RECIPE, (0, 1), cache=elsewhere, replay=True)
     pd.testing.assert_frame_equal(again.test, learned.test)
     assert {kind_of(learned_key(**RECIPE.parts()))} == {"learned"}
+
+
+def test_the_policy_that_ships_is_above_random_and_above_the_rule(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for recording in (ROOT / "recordings").glob("*.zip"):
+        archive.import_(recording, cache=cache)
+    learned = learn(cache=cache, replay=True)
+    table = summary(learned.test).set_index("policy")
+    assert learned.recipe.seeds == "test" and table.loc["learned", "n"] == 600
+    for other in ("random", "zero-shot", "likeness"):
+        assert table.loc["learned", "reward_low"] > table.loc[other, "reward_high"], other
+    assert table.loc["learned", "reward_high"] < table.loc["greedy (an oracle)", "reward_low"]
 
 
 def test_the_figure_has_a_line_for_each_seed_and_rule(kept: Cache) -> None:
