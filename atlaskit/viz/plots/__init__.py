@@ -3,11 +3,11 @@
 from atlaskit.viz.plots.appendix import before_after, scratchpad, trace_log
 from atlaskit.viz.plots.costs import failure_modes, tokens_by_role
 from atlaskit.viz.plots.depths import depth_budget
+from atlaskit.viz.plots.episodes import rewards
 from atlaskit.viz.plots.fronts import pareto
 from atlaskit.viz.plots.geometry import resolutions
 from atlaskit.viz.plots.learning import learning_curves
-from atlaskit.viz.plots.reward_curves import reward_curves
-from atlaskit.viz.plots.rewards import rewards
+from atlaskit.viz.plots.policies import reward_curves
 from atlaskit.viz.plots.runs import path, rounds
 from atlaskit.viz.plots.style import save
 from atlaskit.viz.plots.tables import against_duration, against_spread
