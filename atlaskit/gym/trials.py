@@ -55,9 +55,9 @@ def trials(
 
     asked = {named_task(name): policies for name, policies in tasks.items()}
     rows = list[dict[str, Any]]()
-    for number, seed in enumerate(seeds):
-        kinds_of_world = {task.anomaly for task in asked}  # a world is painted once for all of its tasks
-        worlds = {odd: atlasworld(seed, duration_s, size=WORLD_SIZE, anomaly=odd) for odd in kinds_of_world}
+    are_odd = {task.anomaly for task in asked}
+    for number, seed in enumerate(seeds):  # a world is painted once for all of its tasks
+        worlds = {is_odd: atlasworld(seed, duration_s, size=WORLD_SIZE, anomaly=is_odd) for is_odd in are_odd}
         for task, policies in asked.items():
             world = worlds[task.anomaly]
             questions = [question for question in task.of(world) if question.kind in kinds]

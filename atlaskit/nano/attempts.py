@@ -16,6 +16,7 @@ from tqdm import tqdm
 from atlaskit.agents.prompts import StepCall
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.question import Question
+from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.models.protocol import Model, Reply, Request
 from atlaskit.nano import dagger
 from atlaskit.nano.data.examples import RecordedExample
@@ -24,8 +25,6 @@ from atlaskit.runs.result import Result
 
 GROUP = 4
 """Attempts at each question."""
-SUCCESS_SCORE = 0.5
-"""Least score of a successful attempt."""
 MAX_CALLS = 80
 """Limit on the calls of an attempt."""
 
@@ -64,8 +63,8 @@ class Attempt:
 
     @property
     def is_successful(self) -> bool:
-        """Whether the score is at least `SUCCESS_SCORE`."""
-        return self.score >= SUCCESS_SCORE
+        """Whether the score is at least `RIGHT_FROM`."""
+        return self.score >= RIGHT_FROM
 
 
 def attempt(vlm: Model, world: World, question: Question, sample: int) -> Attempt:

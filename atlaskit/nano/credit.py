@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from atlaskit.nano.attempts import Attempt, Visit
@@ -71,39 +72,33 @@ def weighted_groups(groups: Sequence[Sequence[Attempt]]) -> Iterator[Group]:
     Calls of different attempts are in groups of their own, because their replies to one prompt may
     differ.
     """
-    for attempts in groups:
-        for attempt in attempts:
-            for each in attempt.examples:
-                each.pop("weight", None)
-    for example, value in advantages(groups):
-        example["weight"] = value
-    for attempts in groups:
-        for attempt in attempts:
-            yield from group_by_prefix(example for example in attempt.examples if "weight" in example)
+    weights = {id(example): value for example, value in advantages(groups)}
+    for attempt in chain.from_iterable(groups):
+        taught = (example for example in attempt.examples if id(example) in weights)
+        yield from group_by_prefix({**example, "weight": weights[id(example)]} for example in taught)
 
 
 def _scored(attempts: Sequence[Attempt]) -> Iterator[Scored]:
     """Yield the calls of a group's attempts with their roles and raw advantages."""
     over_rewards, over_scores = _over_mean(attempts, reward), _over_mean(attempts, lambda each: each.score)
-    visits = [(attempt, visit) for attempt in attempts for visit in dict.fromkeys(_visits(attempt))]
-    returns: dict[Hashable, list[float]] = defaultdict(list)
-    for attempt, visit in visits:
-        returns[visit].append(visit_return(attempt, visit))
-    for attempt, by_reward, by_score in zip(attempts, over_rewards, over_scores, strict=True):
-        of_visits = {
-            visit: visit_return(attempt, visit) - statistics.fmean(returns[visit]) for visit in _visits(attempt)
-        }
+    own_returns = [{visit: visit_return(attempt, visit) for visit in _visits(attempt)} for attempt in attempts]
+    by_visit: dict[Visit, list[float]] = defaultdict(list)
+    for visit, value in chain.from_iterable(own.items() for own in own_returns):
+        by_visit[visit].append(value)
+    means = {visit: statistics.fmean(values) for visit, values in by_visit.items()}
+    for attempt, by_reward, by_score, own in zip(attempts, over_rewards, over_scores, own_returns, strict=True):
         for example in attempt.examples:
-            if example["visit"] is not None:
-                yield example, "worker", of_visits[example["visit"]]
+            if (visit := example["visit"]) is not None:
+                yield example, "worker", own[visit] - means[visit]
             elif example["step"] == "decision":
                 yield example, "decision", by_score
             else:
                 yield example, "master", by_reward
 
 
-def _visits(attempt: Attempt) -> Iterator[Visit]:
-    return (example["visit"] for example in attempt.examples if example["visit"] is not None)
+def _visits(attempt: Attempt) -> Iterable[Visit]:
+    """Return the visits of an attempt, each once."""
+    return dict.fromkeys(example["visit"] for example in attempt.examples if example["visit"] is not None)
 
 
 def _over_mean(attempts: Sequence[Attempt], value: Callable[[Attempt], Any]) -> list[float]:

@@ -17,8 +17,8 @@ from atlaskit.caching.keys import contents_key
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.tiles import read_tiles
-from atlaskit.gym import CELL_KINDS, DRAWN, AtlasEpisode, DiscreteAtlasEnv, as_action
-from atlaskit.gym.actions import moves_of
+from atlaskit.gym import CELL_KINDS, DRAWN, AtlasEpisode, DiscreteAtlasEnv
+from atlaskit.gym.actions import legal_actions, moves_of
 from atlaskit.gym.tasks import WORLD_SIZE
 from atlaskit.nano.policy.features import ANSWER_FEATURES, CELL_FEATURES, SITUATION_FEATURES, Memory, features
 from atlaskit.nano.policy.query import OFFSETS, Floats, Query
@@ -115,11 +115,7 @@ class PolicyEnv(DiscreteAtlasEnv):
 
     def legal_actions(self) -> list[dict[str, int]]:
         """Return every legal action; the frames of drawn worlds can always be decoded."""
-        if self._is_over:
-            return []
-        moves = moves_of(self.observation.legal)
-        answers = range(self._n_possible_answers)
-        return [as_action(*move) for move in moves] + [as_action("finished", answer=answer) for answer in answers]
+        return [] if self._is_over else legal_actions(moves_of(self.observation.legal), self._n_possible_answers)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which numbers the policy may choose, bool (n,): the legal ones but close looks.

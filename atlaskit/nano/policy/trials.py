@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.gym import CELL_KINDS, KINDS, as_action, greedy_policy, random_policy
 from atlaskit.nano.policy.features import IS_SHOWN, is_said, quoted
 from atlaskit.nano.policy.query import Floats
 from atlaskit.nano.policy.task import PolicyEnv
 
-RIGHT_FROM = 0.5
-"""Score from which on an answer counts as right."""
 Chooser = Callable[[Floats, NDArray[np.bool_], np.random.Generator], NDArray[np.int64]]
 """Chooses an action for each of some observations, given which actions are legal."""
 Rule = Callable[[PolicyEnv, np.random.Generator], int]
