@@ -187,6 +187,41 @@ def test_a_long_run_has_bounded_lanes_and_names_in_the_order_of_their_numbers(ex
     assert visits.index("Worker 2 in round 9") < visits.index("Worker 2 in round 10") < visits.index("Worker 10 in")
 
 
+EARLY = """([before, press]) => {
+  const data = JSON.parse(document.getElementById("run").textContent), { steps } = data;
+  const shown = pane(data.run, { picture: () => "", look() {} });
+  document.body.append(shown.box);
+  shown.add(steps.slice(0, before), false);
+  for (const key of press) shown.keys[key]();
+  const at = [];
+  for (let step = before; step < steps.length; step += 1) {
+    shown.add([steps[step]], step === steps.length - 1);
+    at.push(shown.heading.textContent.split(" ")[1]);
+  }
+  shown.box.remove();
+  return at.map(Number);
+}"""
+
+
+@pytest.mark.parametrize(
+    ("before", "keys", "last"),
+    [
+        (0, "ArrowRight", 1),
+        (1, "ArrowRight", 1),
+        (1, "ArrowRight ArrowRight ArrowRight", 3),
+        (3, "ArrowRight ArrowRight ArrowRight ArrowLeft", 2),
+        (2, "ArrowRight ArrowRight ArrowRight Home", 0),
+        (2, " ".join(["ArrowRight"] * 500), -1),
+        (0, "", 0),
+    ],
+)
+def test_a_key_pressed_before_its_step_arrives_is_followed(exported: Page, before: int, keys: str, last: int) -> None:
+    """The run table opens a run step by step, and a reader may be faster than the kernel."""
+    at = exported.evaluate(EARLY, [before, keys.split()])
+    wanted = last if last >= 0 else before + len(at) - 1
+    assert at[-1] == wanted and at == sorted(at), "it goes there once, and stays"
+
+
 def test_two_runs_are_compared_by_region(page: Page, runs: tuple[Result, Result], tmp_path: Path) -> None:
     data = [data_of(result) for result in runs]
     script = f"""{assets.script(*assets.PANES)}

@@ -330,10 +330,11 @@ class Table {
     return this.below.scrollIntoView({ block: "start" });
   }
 
-  // The run was empty when it was opened, so there was nothing yet to scroll to.
+  // The run was empty when it was opened, so there was nothing yet to scroll to. A reader who went
+  // back to the table stays there.
   reveal() {
     this.toReveal = false;
-    if (this.opened.length) this.below.scrollIntoView({ block: "start" });
+    if (this.opened.length && !this.root.contains(document.activeElement)) this.below.scrollIntoView({ block: "start" });
   }
 
   // Back to the row of a run that was closed; to the search if the filters leave it out.

@@ -10,6 +10,7 @@ class Pane {
     this.steps = []; // all steps that have arrived
     this.shown = []; // the indices of those that match the filters
     this.current = 0;
+    this.awaited = null; // the place of a step that keys went to before it arrived
     this.isComplete = false;
     this.timer = null;
     this.filters = new Filters(() => this.applyFilters());
@@ -100,7 +101,10 @@ class Pane {
     this.isComplete = isLast;
     if (isLast || this.steps.length >= 2 * this.time.drawn) this.time.draw(); // not at each of many batches
     this.selectSteps();
+    const { awaited } = this;
     if (isFirst) this.show(0);
+    if (awaited !== null && (isLast || awaited < this.shown.length)) this.showAt(awaited);
+    else this.awaited = awaited;
   }
 
   // Selects the steps that match the filters, and shows the first of them from the current one on.
@@ -133,6 +137,7 @@ class Pane {
   show(step, scrolls = false) {
     if (!this.steps.length) return;
     this.current = Math.min(step, this.steps.length - 1);
+    this.awaited = null;
     if (!this.shown.includes(this.current)) {
       this.filters.clear();
       this.selectSteps();
@@ -154,8 +159,11 @@ class Pane {
     if (this.shown.length) this.show(this.shown[Math.max(0, Math.min(this.shown.length - 1, index))]);
   }
 
+  // Goes forward or back; a step that has not arrived yet is shown when it arrives.
   go(by) {
-    this.showAt(this.shown.indexOf(this.current) + by);
+    const index = (this.awaited ?? Math.max(0, this.shown.indexOf(this.current))) + by;
+    this.showAt(index);
+    this.awaited = index >= this.shown.length && !this.isComplete ? index : null;
   }
 
   // Shows the next step of a region: one that matches the filters, else any, else one of a region below.
@@ -172,7 +180,7 @@ class Pane {
     const isOver = () => this.isComplete && this.shown.indexOf(this.current) === this.shown.length - 1;
     const turn = () => {
       if (!this.box.isConnected || isOver()) return this.play(false);
-      const isWaiting = this.view.isLoading;
+      const isWaiting = this.view.isLoading || this.awaited !== null;
       if (!isWaiting) this.go(1);
       this.timer = setTimeout(turn, isWaiting ? RETRY_MS : Number(this.speed.select.value));
     };
