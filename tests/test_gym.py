@@ -450,5 +450,6 @@ def test_the_greedy_policy_works_with_both_traversals(world: World, shared_cache
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.splitlines()[0])
 def test_the_code_in_the_docs_runs(sample: str, in_tmp: Path) -> None:
     if "nano.policy" in sample:  # what it trains is kept, so it needs no PyTorch
-        archive.import_(ROOT / "recordings" / "policy.zip")
+        for recording in (ROOT / "recordings").glob("*.zip"):
+            archive.import_(recording)
     exec(sample, {"__name__": "sample"})

@@ -5,6 +5,8 @@ Run it as `.venv/bin/python tools/readme_picture.py`. The question is the quicks
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PIL import Image, ImageOps
 
 import atlaskit as ak
@@ -17,7 +19,8 @@ BACKGROUND = (255, 255, 255)
 def main() -> None:
     """Put the view of the root grid on the left, the evidence and the path on the right."""
     cache = ak.Cache("cache")
-    ak.cache.import_("recordings/01_quickstart.zip", cache=cache)
+    for recording in Path("recordings").glob("*.zip"):
+        ak.cache.import_(recording, cache=cache)
     world = ak.benchmarks.atlasworld(7, 600, directory="cache/atlasworld")
     by_kind = {question.category: question for question in world.questions[:8]}
     result = ak.ask(world.video, by_kind["SSS"], vlm=ak.serve("nano"), workers=4, replay=True, cache=cache)
