@@ -3,7 +3,8 @@
 A part of `make bench`, with few questions; `--worlds 36` asks the 200 or so that tell five points.
 Worlds are of the development seeds; `--seeds test` is for the one measurement of a release. vLLM
 serves nano with as many engines as serve best. Replies are cached in cache/bench/nano, so that a
-measurement that was interrupted continues.
+measurement that was interrupted continues. `--weights FOLDER` asks other weights the same
+questions, by the search without all.
 """
 
 from __future__ import annotations
@@ -62,15 +63,23 @@ def table(runs: dict[str, pd.DataFrame]) -> Iterator[str]:
 
 
 def main(
-    page: Path | None = None, worlds: int = WORLDS, name: str = "development", arms: Sequence[str] = tuple(ARMS)
+    page: Path | None = None,
+    worlds: int = WORLDS,
+    name: str = "development",
+    arms: Sequence[str] = tuple(ARMS),
+    weights: Path | None = None,
 ) -> int:
     """Print the table, and write it to a page if one is given."""
     home = MEDIA / "nano"
     cache, chosen = ak.Cache(home / "replies"), seeds(name)[FIRST[name] : FIRST[name] + worlds]
     films = [ak.benchmarks.atlasworld(seed, HOURS_10, questions=QUESTIONS, directory=home) for seed in chosen]
     cases = [case for film in films for case in film.cases()]
+    every = {"cache": cache, "parallel": IN_FLIGHT}
     with ak.serve("nano", data_parallel="auto") as vlm:
-        runs = {arm: ak.evaluate(cases, vlm=vlm, parallel=IN_FLIGHT, cache=cache, **ARMS[arm]) for arm in arms}
+        runs = {arm: ak.evaluate(cases, vlm=vlm, **every, **ARMS[arm]) for arm in arms}
+    if weights is not None:
+        with ak.serve(str(weights), data_parallel="auto") as vlm:
+            runs[f"without, {weights}"] = ak.evaluate(cases, vlm=vlm, **every)
     publish({f"nano {name}": table(runs)}, page)
     return 0
 
@@ -79,5 +88,6 @@ if __name__ == "__main__":
     parser = page_and_worlds(__doc__, WORLDS)
     parser.add_argument("--seeds", choices=FIRST, default="development", help="range of the seeds")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=[*ARMS], help="which searches, without first")
+    parser.add_argument("--weights", type=Path, help="folder of other weights, asked by the search without all")
     arguments = parser.parse_args()
-    sys.exit(main(arguments.write, arguments.worlds, arguments.seeds, arguments.arms))
+    sys.exit(main(arguments.write, arguments.worlds, arguments.seeds, arguments.arms, arguments.weights))
