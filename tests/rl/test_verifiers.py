@@ -20,7 +20,7 @@ import verifiers.v1 as vf
 from PIL import Image
 from verifiers.v1.utils.loaders import load_environment
 
-from atlaskit.gym import AtlasEpisode
+from atlaskit.gym import TASKS, AtlasEpisode
 from atlaskit.gym.verifiers import AtlasSearchConfig, AtlasSearchEnv, action_in
 
 pytestmark = pytest.mark.rl
@@ -71,9 +71,9 @@ def task_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "atlas_search"
 
 
-def play(task_set: str, reply: Callable[[Messages], str]) -> vf.Trace:
+def play(task_set: str, reply: Callable[[Messages], str], **settings: Any) -> vf.Trace:
     """Play one episode; return its trace."""
-    config = AtlasSearchConfig(taskset={"id": task_set, "n_seeds": 2, "first_seed": SEED, **LOOK})
+    config = AtlasSearchConfig(taskset={"id": task_set, "n_seeds": 2, "first_seed": SEED, **LOOK, **settings})
     env = load_environment(config)
     assert isinstance(env, AtlasSearchEnv)
 
@@ -118,6 +118,27 @@ def test_replies_are_actions_and_the_trace_is_scored(task_set: str) -> None:
     told = [part["text"] for part in asked[-1][-3]["content"] if part["type"] == "text"]
     assert told[0].startswith("That was not possible: The reply has no JSON object.")
     assert images_in(asked[0])[0].size == (128, 128)
+
+
+@pytest.mark.parametrize("asked", TASKS)
+def test_what_is_asked_is_what_is_rewarded(task_set: str, asked: str) -> None:
+    episode = AtlasEpisode.drawn(SEED, task=asked, **LOOK)
+    keeps = {"action": "add_to_scratchpad", "cell": 0}
+    ends = {"action": "answer", "answer": episode.question.answer}
+    actions = [keeps, ends if episode.rewarded.needs_answer else {"action": "finished"}]
+    heard: list[Messages] = []
+
+    def reply(messages: Messages) -> str:
+        heard.append(messages)
+        return json.dumps(actions[len(heard) - 1])
+
+    trace = play(task_set, reply, asked=asked)
+    for action in actions:
+        episode.act(action)
+    assert episode.is_over and len(heard) == len(actions)
+    assert trace.reward == pytest.approx(episode.reward)
+    assert trace.metrics["score"] == pytest.approx(1 if episode.rewarded.needs_answer else episode.score)
+    assert episode.question.text in str(heard[0])
 
 
 @pytest.mark.parametrize("reply", ["", "{", "{{{", '{"action": ' * 3000, "{" * 100_000, '{"a": ' + "[" * 100_000])
