@@ -103,8 +103,9 @@ class Pane {
     this.selectSteps();
     const { awaited } = this;
     if (isFirst) this.show(0);
-    if (awaited !== null && (isLast || awaited < this.shown.length)) this.showAt(awaited);
-    else this.awaited = awaited;
+    const isHere = awaited !== null && (isLast || awaited < this.shown.length);
+    this.awaited = isHere ? null : awaited;
+    if (isHere) this.showAt(awaited);
   }
 
   // Selects the steps that match the filters, and shows the first of them from the current one on.
