@@ -126,7 +126,8 @@ class Search:
     def __post_init__(self) -> None:
         root = self.master.atlas.start()
         self.calls = MasterCalls(self.meter, self.log)
-        self.state = SearchState(Frontier(root.grid.expand(cell) for cell in root.legal.expand))
+        frontier = Frontier(root.grid.expand(cell) for cell in root.legal.expand)
+        self.state = SearchState(frontier, resumes="resume" in self.master.thrift)
 
     @property
     def failure(self) -> str:

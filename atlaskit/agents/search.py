@@ -131,11 +131,12 @@ def ask(
             model needs a temperature.
         stop_below: Answer early, when a call of the next visit is expected to bring less than so
             much new evidence: the chance, by the run's own record and the master's score, that the
-            visit finds any, over its calls. None: never.
+            visit finds any (at least an equal share among the regions left), over its calls.
+            None: never.
         cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
         thrift: Measures that spend fewer tokens on the same sight, by name: "steps", "review",
-            "probe", "evidence", "open", "looks", "lines"; or "all". How the search works describes
-            them. nano, which was taught fixed prompts, can have "probe" alone.
+            "probe", "evidence", "open", "looks", "lines", "resume"; or "all". How the search works
+            describes them. nano, which was taught fixed prompts, can have "probe" and "resume".
         scouts: What says, without the model, where to look first: "words" (what is said shares
             words with the question), "change" (much changes there), `scouts.likeness(embedder)`, or
             functions of the form that `ak.scouts` describes. Their hints are told in prompts,

@@ -8,7 +8,7 @@ to finish. So the state after a round does not depend on threads.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from atlaskit.agents.frontier import Frontier
@@ -32,6 +32,8 @@ class SearchState:
     """M−: the time that was explored and holds nothing."""
     complete_visits: list[WorkerResult] = field(default_factory=list)
     """The visits that were not cut short: what they left without evidence may become dead."""
+    resumes: bool = False
+    """Whether a region whose visit was cut short opens again without what that visit had left."""
     has_reopened: bool = False
     """Whether the second look has begun."""
     record: list[tuple[bool, int]] = field(default_factory=list)
@@ -63,7 +65,7 @@ class SearchState:
             **shift_data(result.region),
             "kept": [item.to_json() for item in self.scratchpad if item.timestamp_s in found],
             "marked": [list(grid.path) for grid in result.marked],
-            "dead_s": [] if result.is_cut_short else self._rule_out(result),
+            "dead_s": self._rule_out_left(result) if result.is_cut_short else self._rule_out(result),
             "is_open": result.is_cut_short,
         }
 
@@ -114,12 +116,17 @@ class SearchState:
         """Return the new evidence that a call of the next visit is expected to bring, in [0, 1].
 
         The chance that the next visit finds evidence is estimated from the latest visits and, as
-        if it were two visits more, from the score of the best region. It is divided by the calls
+        if it were two visits more, from the score of the best region. That the master names no
+        region does not say that they are empty, so the chance is never lower than if what is still
+        to be found lay in any of the regions left, with equal chances. It is divided by the calls
         of a visit.
         """
-        score = max((region.score or 0.0 for region in self.frontier.scored), default=1.0)
+        if not (scored := self.frontier.scored):
+            return 1.0
+        score = max(region.score or 0.0 for region in scored)
         latest = self.record[-RECENT:]
-        chance = (sum(found for found, _ in latest) + 2 * score) / (len(latest) + 2)
+        by_record = (sum(found for found, _ in latest) + 2 * score) / (len(latest) + 2)
+        chance = max(by_record, 1 / (len(self.frontier.open) + len(self.frontier.out)))
         calls = sum(calls for _, calls in latest) / len(latest) if latest else 1.0
         return chance / max(1.0, calls)
 
@@ -131,6 +138,11 @@ class SearchState:
                 new += [list(span) for span in self.dead_zones.outside(start_s, end_s)]
                 self.dead_zones = self.dead_zones.add(start_s, end_s)
         return new
+
+    def _rule_out_left(self, visit: WorkerResult) -> list[Seconds]:
+        """Make what a cut-short visit left dead, if visits resume; return what is new."""
+        parts = [replace(visit, region=grid) for grid in visit.left] if self.resumes else []
+        return [span for part in parts for span in self._rule_out(part)]
 
 
 def halted_report(visit: WorkerResult) -> dict[str, Any]:

@@ -67,6 +67,8 @@ class WorkerResult:
     """The worker's number within the round."""
     opened: tuple[Grid, ...] = ()
     """The grids that the worker opened in its region."""
+    left: tuple[Grid, ...] = ()
+    """Those of them that it had gone back from when the visit ended."""
     step_charges: tuple[Charge, ...] = ()
     """What each of the visit's calls cost, in the order of `events`."""
     error: Exception | None = None

@@ -14,7 +14,7 @@ from atlaskit.errors import InputError, printable
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
 
-Measure = Literal["steps", "review", "probe", "evidence", "open", "looks", "lines"]
+Measure = Literal["steps", "review", "probe", "evidence", "open", "looks", "lines", "resume"]
 """What a run may save on.
 
 * steps: a worker may end its visit with the reply that keeps evidence or marks cells.
@@ -25,13 +25,14 @@ Measure = Literal["steps", "review", "probe", "evidence", "open", "looks", "line
 * open: of a sheet on which at most half of the cells are open, only these are shown.
 * looks: a frame or scan that a worker asked for is shown once; later turns have its words on it.
 * lines: subtitle lines are listed without their times, and only so many.
+* resume: a region whose visit was cut short opens again without the cells that the visit left.
 """
 Thrift = frozenset[Measure]
 """The measures of a run."""
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 ALL = "all"
-SAME_PROMPTS: Thrift = frozenset({"probe"})
+SAME_PROMPTS: Thrift = frozenset({"probe", "resume"})
 """The measures that change which calls are made, but no prompt."""
 
 

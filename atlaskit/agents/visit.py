@@ -62,6 +62,12 @@ class Visit:
         return self.state.scratchpad.items[len(self.task.known_evidence) :]
 
     @property
+    def left(self) -> set[tuple[int, ...]]:
+        """The paths of the cells that were opened and that the worker has gone back from."""
+        here = self.state.grid.path
+        return {path for path in self.opened if here[: len(path)] != path}
+
+    @property
     def has_plateaued(self) -> bool:
         """Whether too many steps in a row brought nothing new."""
         return self.steps_without_gain == self.task.plateau > 0

@@ -79,6 +79,7 @@ class Worker:
             round=task.round,
             worker=task.worker,
             opened=tuple(replace(task.region, path=path) for path in sorted(visit.opened)),
+            left=tuple(replace(task.region, path=path) for path in sorted(visit.left)),
             step_charges=tuple(account.charges),
             error=error,
         )

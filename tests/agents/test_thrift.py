@@ -72,7 +72,10 @@ class TestTheOption:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            (("steps", "nothing"), "steps, review, probe, evidence, open, looks, lines, and 'all'; got 'nothing'"),
+            (
+                ("steps", "nothing"),
+                "steps, review, probe, evidence, open, looks, lines, resume, and 'all'; got 'nothing'",
+            ),
             ("steps", "a tuple of names, or 'all'; got 'steps'"),
             (7, "a tuple of names, or 'all'; got 7"),
             ((["steps"],), "got \\['steps'\\]"),
@@ -86,9 +89,11 @@ class TestTheOption:
     def test_a_model_of_fixed_prompts_refuses_what_changes_them(self, name: Any, cache: Cache) -> None:
         model = Babbler()
         model.name = "nano@1f0c"
-        with pytest.raises(InputError, match=f"thrift '{name}' changes prompts, and nano@1f0c .* all but probe"):
+        with pytest.raises(
+            InputError, match=f"thrift '{name}' changes prompts, and nano@1f0c .* all but probe, resume"
+        ):
             resolve_thrift((name, "probe"), model, "compact")
-        assert resolve_thrift(("probe",), model, "compact") == SAME_PROMPTS
+        assert resolve_thrift(("resume", "probe"), model, "compact") == SAME_PROMPTS
 
     @pytest.mark.parametrize("name", ["open", "lines"])
     def test_cells_described_one_by_one_are_all_described(self, name: Any) -> None:
@@ -257,6 +262,42 @@ class TestProbe:
         model = Flaky(Babbler(3), 1.0, 3, ("probe",))
         result = search_small(world, CHOICE, model, cache, workers=2, max_rounds=2, min_rounds=2, thrift=("probe",))
         assert [event["step"] for event in result.trace.of("failure")][:2] == ["probe", "probe"]
+
+
+def open_in_turn(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+    """Open the cells of the first region one after another; declare any other region finished."""
+    call = request.facts
+    assert isinstance(call, StepCall)
+    state, legal = call.observation.state, call.observation.legal
+    unopened = [cell for cell in legal.expand if cell not in call.opened]
+    is_first = state.grid.path[0] == 0
+    if state.depth > 1:
+        return {"thought": "", "action": {"action": "backtrack"}}
+    if is_first and unopened:
+        return {"thought": "", "action": {"action": "expand", "cell": unopened[0]}}
+    return {"thought": "", "action": {"action": "finished"}}
+
+
+class TestResume:
+    @pytest.mark.parametrize("schedule", ["rounds", "continuous"])
+    def test_the_next_visit_opens_other_cells(self, small_world: World, schedule: str) -> None:
+        """An allotment ends the first visit, and the second one begins where it ended."""
+        model = Overruled(Babbler(1), probe=lambda request, answer: {**answer, "top": []}, step=open_in_turn)
+        options = {"k": 3, "workers": 3, "steps": 19, "plateau": 18, "budget": Budget(calls=34), "look_ahead": False}
+        opened, dead_s = [], []
+        for thrift in ((), ("resume",)):
+            result = search_small(small_world, CHOICE, model, Cache(None), thrift=thrift, schedule=schedule, **options)
+            first, *_ = (event for event in result.trace.of("report") if event["path"] == [0])
+            assert first["stop"] == "budget" and first["is_open"]
+            steps = [e for e in result.trace.of("step") if e["view"]["path"] == [0] and e["action"]["name"] == "Expand"]
+            opened.append([event["action"]["cell"] for event in steps])
+            dead_s.append(first["dead_s"])
+            check_memory(result)
+            check_search(result)
+        again, resumed = opened
+        assert again[:5] == [0, 1, 2, 3, 4] and again[5:7] == [0, 1], "the second visit repeats the first"
+        assert resumed == list(range(len(resumed))) and len(resumed) == len(again)
+        assert dead_s[0] == [] and len(dead_s[1]) == 5, "each cell that was opened and left"
 
 
 class TestEvidence:

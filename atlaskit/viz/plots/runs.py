@@ -203,7 +203,8 @@ def _draw_round(ax: Axes, number: int, result: Result) -> None:
 def _draw_region(ax: Axes, number: int, report: Event, duration_s: float) -> None:
     """Draw the region of one visit in the row of its round."""
     start_s, end_s = report["interval_s"]
-    colour = FOUND if report["kept"] else DEAD if report["dead_s"] else "white"
+    is_ruled_out = report["dead_s"] and not report["is_open"]
+    colour = FOUND if report["kept"] else DEAD if is_ruled_out else "white"
     is_wide = end_s - start_s > 0.005 * duration_s
     edge = DEAD if colour == "white" else "white" if is_wide else colour  # separates neighbours
     ax.barh(number + 0.03, end_s - start_s, 0.24, start_s, color=colour, edgecolor=edge, lw=0.6)
