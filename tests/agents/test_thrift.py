@@ -43,6 +43,7 @@ from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.subtitles import Line
+from atlaskit.viz.plots.logs import log
 
 SAME_REPLIES = tuple(name for name in MEASURES if name not in SAME_PROMPTS)
 """The measures under which an oracle sees, finds and answers what it does without."""
@@ -292,6 +293,7 @@ class TestResume:
             steps = [e for e in result.trace.of("step") if e["view"]["path"] == [0] and e["action"]["name"] == "Expand"]
             opened.append([event["action"]["cell"] for event in steps])
             dead_s.append(first["dead_s"])
+            assert ("ruled out in part" in "\n".join(log(result))) == bool(thrift)
             check_memory(result)
             check_search(result)
         again, resumed = opened
