@@ -35,6 +35,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "without": {},
     "resume": {"thrift": ("resume",)},
     "resume, early": {"thrift": ("resume",), "stop_below": 0.02},
+    "once": {"max_rounds": 4},
     "once, early": {"stop_below": 0.02, "max_rounds": 4},
     "salient": {"sampling": "salient"},
 }
