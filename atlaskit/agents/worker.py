@@ -8,7 +8,7 @@ and a region whose visit was cut short stays open.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from atlaskit.agents.budget import Allotment, Charge, PeakUsage
@@ -18,6 +18,7 @@ from atlaskit.agents.task import Task, WorkerResult, WorkerStop
 from atlaskit.agents.thrift import Thrift
 from atlaskit.agents.visit import Visit
 from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
@@ -78,8 +79,8 @@ class Worker:
             final_failure=account.final_failure,
             round=task.round,
             worker=task.worker,
-            opened=tuple(replace(task.region, path=path) for path in sorted(visit.opened)),
-            left=tuple(replace(task.region, path=path) for path in sorted(visit.left)),
+            opened=_grids(task.region, visit.opened),
+            left=_grids(task.region, visit.left),
             step_charges=tuple(account.charges),
             error=error,
         )
@@ -109,6 +110,11 @@ class Worker:
             deadline_s=allotment.deadline_s,
             cancel=allotment.cancel,
         )
+
+
+def _grids(region: Grid, paths: Iterable[tuple[int, ...]]) -> tuple[Grid, ...]:
+    """Return the grids at some paths of a region, in order of their paths."""
+    return tuple(replace(region, path=path) for path in sorted(paths))
 
 
 @dataclass
