@@ -32,12 +32,15 @@ class Family:
     no_thinking: Mapping[str, Any] = field(default_factory=dict)
     """Fields of a request that turn thinking off on a server that serves open weights; {} where the
     model always thinks, or never does."""
+    linear_attention: bool = False
+    """Whether its models have layers of linear attention (gated delta networks). vLLM 0.32 computes
+    them on a CPU in bfloat16 alone."""
 
 
 FAMILIES = (
     Family("Qwen3-VL Thinking", r"qwen3-vl.*thinking|qwen3-omni.*thinking", 32, True, "deepseek_r1"),
     Family("Qwen3-VL", r"qwen3-?vl|qwen3-omni"),
-    Family("Qwen3.5 and later", r"qwen-?3\.[5-9]|qwen-?[4-9]", 32, True, "qwen3", NO_THINKING),
+    Family("Qwen3.5 and later", r"qwen-?3\.[5-9]|qwen-?[4-9]", 32, True, "qwen3", NO_THINKING, True),
     Family("Qwen2.5-VL and Qwen2-VL", r"qwen-?2(\.5)?-?(vl|omni)|qvq", 28),
     Family("GLM-4.5V and 4.6V", r"glm-?4\.?[5-9]v|glm4v-moe|glm-?5", 28, True, "glm45", NO_THINKING),
     Family("GLM-4.1V Thinking", r"glm-?4(\.1)?v.*thinking", 28, True, "glm45"),
@@ -45,7 +48,8 @@ FAMILIES = (
     Family("Kimi-VL Thinking", r"kimi-vl.*thinking", 28, True, "kimi_k2"),
     Family("Kimi-K2.5", r"kimi-k2\.?[5-9]", 28, True, "kimi_k2", {"chat_template_kwargs": {"thinking": False}}),
     Family("Kimi-VL", r"kimi-vl", 28),
-    Family("MiniCPM-V 4.5 and later", r"minicpm-?v-?(4[._][5-9]|[5-9])", 28, True, "minicpmv", NO_THINKING),
+    Family("MiniCPM-V 4.5", r"minicpm-?v-?4[._]5", 28, True, "minicpmv", NO_THINKING),
+    Family("MiniCPM-V 4.6 and later", r"minicpm-?v-?(4[._][6-9]|[5-9])", 28, True, "minicpmv", NO_THINKING, True),
     Family("MiniCPM-V", r"minicpm-?[vo]", 28),
     Family("InternVL and Intern-S1", r"intern-?(vl|s1)", 28),
     Family("Gemma 4", r"gemma-?4", 48, False, "gemma4", NO_THINKING),

@@ -14,7 +14,7 @@ from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.install import Build
 from atlaskit.models.serving.vision import image_processing
-from atlaskit.models.serving.weights import served_family
+from atlaskit.models.serving.weights import has_linear_attention, served_family
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 """Arguments that the kit sets itself."""
@@ -100,7 +100,7 @@ class ServerFlags:
             # vLLM then applies the schema after the thought, and returns the thought apart.
             flags["reasoning-parser"] = parser
         if build == "serve-cpu":
-            flags["dtype"] = hardware.fast_dtype()
+            flags["dtype"] = "bfloat16" if has_linear_attention(model) else hardware.fast_dtype()
         caching = "--enable-prefix-caching" if preset_for(name).prefix_caching else "--no-enable-prefix-caching"
         switches = [caching, "--enable-prompt-tokens-details"]
         if build == "serve-cpu" and self.data_parallel != 1 and self.tensor_parallel == 1:

@@ -18,7 +18,14 @@ STAGES = {
 }
 """What each pattern in the log means."""
 FIRST_STAGE = "importing vLLM"
-GENERIC = ("Engine core initialization failed", "failed to be inspected", "Error raised in subprocess", "non-zero exit")
+GENERIC = (
+    "Engine core initialization failed",
+    "failed to be inspected",
+    "Error raised in subprocess",
+    "non-zero exit",
+    "EngineCore encountered an issue",
+    "please check the stack trace",
+)
 """Phrases of errors that only repeat that an earlier error occurred."""
 TAIL_BYTES = 64 * 1024
 

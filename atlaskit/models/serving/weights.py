@@ -84,6 +84,16 @@ def served_family(model: str) -> Family:
     return by_name if by_name.pattern else family_of(_kind(folder))
 
 
+def has_linear_attention(model: str) -> bool:
+    """Return whether a model has layers of linear attention, by its family or its `config.json`.
+
+    Args:
+        model: A folder, or the name of a model on the hub.
+    """
+    config = Path(model) / "config.json"
+    return served_family(model).linear_attention or (config.is_file() and b'"linear_attention"' in config.read_bytes())
+
+
 def _kind(folder: Path) -> str:
     """Return the architecture of a folder's weights as in names: "qwen3.5-moe" for qwen3_5_moe."""
     try:

@@ -95,7 +95,7 @@ def test_a_family_that_thinks_has_its_parser(tmp_path: Path, model: str, parser:
         ("adapted", "internvl", "", "InternVL and Intern-S1"),
         ("adapted", "gemma3", "", "Gemma 3"),
         ("adapted", "llava_onevision", "", "LLaVA"),
-        ("adapted", "minicpmv4_6", "", "MiniCPM-V 4.5 and later"),
+        ("adapted", "minicpmv4_6", "", "MiniCPM-V 4.6 and later"),
         ("adapted", "idefics3", "", "SmolVLM and Idefics3"),
         ("qwen3.5-ours", "qwen3_vl", "", "Qwen3.5 and later"),
         ("adapted", "something_new", "", "other"),
@@ -111,6 +111,32 @@ def test_the_family_of_a_folder_is_that_of_its_weights(
         (folder / "config.json").write_text(json.dumps({"model_type": kind}))
     (folder / "chat_template.jinja").write_text(template)
     assert served_family(str(folder)).name == family
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "has"),
+    [
+        ("Qwen/Qwen3.5-35B-A3B", None, True),
+        ("openbmb/MiniCPM-V-4.6", None, True),
+        ("openbmb/MiniCPM-V-4_5", None, False),
+        ("Qwen/Qwen3-VL-8B-Instruct", None, False),
+        ("adapted", {"model_type": "qwen3_5_moe"}, True),
+        ("adapted", {"model_type": "new", "text_config": {"layer_types": ["linear_attention"]}}, True),
+        ("adapted", {"model_type": "new", "text_config": {"layer_types": ["full_attention"]}}, False),
+    ],
+)
+def test_a_processor_computes_linear_attention_in_bfloat16(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: dict[str, Any] | None, has: bool
+) -> None:
+    """vLLM's engine dies at the first request otherwise ("CPU GDN attention requires BF16")."""
+    if config is not None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+        name = str(tmp_path / name)
+    for fast in ("float32", "bfloat16"):
+        monkeypatch.setattr(hardware, "fast_dtype", lambda fast=fast: fast)
+        flags = flags_of(ServerFlags().command("python", name, name, 8123, tmp_path, "serve-cpu"))
+        assert flags["--dtype"] == ("bfloat16" if has else fast)
 
 
 def test_thinking_is_an_argument_of_the_server_and_part_of_its_name(tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ REASONS = {
     "": "No module named 'torchvision'",
     "(EngineCore pid=3) ERROR 11-21 16:28:02 [core.py:1510] ValueError: the cache is too small.\n"
     "RuntimeError: Engine core initialization failed. See root cause above.": "the cache is too small",
+    "(Worker pid=6) ERROR 11-26 19:44:49 [multiproc_executor.py:9] AssertionError: CPU GDN attention requires BF16.\n"
+    "(EngineCore pid=5) ERROR 11-26 19:44:49 [core.py:1512] RuntimeError: Worker failed with error 'CPU GDN attention "
+    "requires BF16.', please check the stack trace above for the root cause\n"
+    "(APIServer pid=4) ERROR 11-26 19:44:49 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: EngineCore "
+    "encountered an issue. See stack trace (above) for the root cause.": "CPU GDN attention requires BF16",
     "INFO: all is well": "",
 }
 
