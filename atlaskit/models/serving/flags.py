@@ -18,7 +18,8 @@ from atlaskit.models.serving.weights import has_linear_attention, served_family
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
 """Arguments that the kit sets itself."""
-
+SPLITS = ("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp")
+"""Arguments of the user that split a model into parts, each of which needs a process."""
 
 Copies = int | Literal["auto"]
 """Copies of a model; "auto": as many as serve many questions at the same time best."""
@@ -69,6 +70,20 @@ class ServerFlags:
             copies = hardware.engines() if preset_for(name).copy_per_core and self.tensor_parallel == 1 else 1
         return replace(self, data_parallel=copies)
 
+    def has_no_worker_process(self, build: Build) -> bool:
+        """Return whether vLLM's worker runs in its engine's process (decision 84). The flags must
+        be `resolved`.
+
+        On a CPU this saves an import of vLLM. A process of its own is bound to the cores of one
+        memory node, which a machine of several nodes needs; but the workers of several engines
+        would all be bound to the same cores.
+
+        Args:
+            build: vLLM's build.
+        """
+        is_split = self.tensor_parallel > 1 or any(each.replace("_", "-").startswith(SPLITS) for each in self.arguments)
+        return build == "serve-cpu" and not is_split and (self.data_parallel != 1 or hardware.memory_nodes() == 1)
+
     def command(self, python: str, model: str, name: str, port: int, media: Path, build: Build) -> list[str]:
         """Return the command that starts the server. The flags must be `resolved`.
 
@@ -103,9 +118,7 @@ class ServerFlags:
             flags["dtype"] = "bfloat16" if has_linear_attention(model) else hardware.fast_dtype()
         caching = "--enable-prefix-caching" if preset_for(name).prefix_caching else "--no-enable-prefix-caching"
         switches = [caching, "--enable-prompt-tokens-details"]
-        if build == "serve-cpu" and self.data_parallel != 1 and self.tensor_parallel == 1:
-            # vLLM's worker in the engine's own process. In a process of its own, it would be bound
-            # to the same cores as the workers of all other engines.
+        if self.has_no_worker_process(build):
             switches += ["--distributed-executor-backend", "uni"]
         # Compiling takes half a minute for nano, once, and saves a quarter of each call (decision
         # 42). For a large model it takes long and saves little.
@@ -144,22 +157,23 @@ def thinking_arguments(model: str, thinking: bool | None) -> tuple[str, ...]:
     return ("--default-chat-template-kwargs", settings)
 
 
-def environment(build: Build, python: str, name: str, copies: int = 1) -> dict[str, str]:
+def environment(build: Build, python: str, name: str, flags: ServerFlags) -> dict[str, str]:
     """Return the environment variables of the server's process.
 
     Args:
         build: vLLM's build.
         python: The interpreter that runs it.
         name: The name that the model is served under.
-        copies: Copies of the model.
+        flags: The `resolved` flags.
     """
     # The server listens on the loopback address only; a key would lock out our own client.
     variables = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
     variables["VLLM_NO_USAGE_STATS"] = "1"
     variables["PYTHONSAFEPATH"] = "1"  # a queue.py in the working directory must not hide the library's
     if build == "serve-cpu":
+        copies = int(flags.data_parallel)
         variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(hardware.kv_cache_gib(copies)))
-        if copies > 1:
+        if flags.has_no_worker_process(build):
             variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # or vLLM puts workers into own processes
             variables.setdefault("OMP_NUM_THREADS", str(max(1, hardware.cores() // copies)))
     if preset_for(name).torchvision and (folder := image_processing(python)):

@@ -1,5 +1,5 @@
-"""Detects GPUs, cores, processor features, C++ compiler and memory; chooses number format, cache
-size and number of engines.
+"""Detects GPUs, cores, memory nodes, processor features, C++ compiler and memory; chooses number
+format, cache size and number of engines.
 """
 
 from __future__ import annotations
@@ -62,6 +62,11 @@ def cores(cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/f
     granted, _, period = cpuinfo(quota).partition(" ")
     most = int(granted) // int(period) if granted.isdigit() and int(period) else len(usable)
     return max(1, min(len(physical) or len(usable), most))
+
+
+def memory_nodes(folder: Path = Path("/sys/devices/system/node")) -> int:
+    """Return how many memory (NUMA) nodes the machine has; 1 on a system that does not tell."""
+    return max(1, sum(1 for _ in folder.glob("node[0-9]*")))
 
 
 def cpuinfo(path: Path = Path("/proc/cpuinfo")) -> str:

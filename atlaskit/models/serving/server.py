@@ -203,9 +203,8 @@ class Server:
             folder = ServerFolder()
             self.log = folder.log
             flags = self.flags.resolved(self.name, build)
-            copies = int(flags.data_parallel)
             command = flags.command(python, self.model, self.name, port, folder.media, build)
-            variables = environment(build, python, self.name, copies)
+            variables = environment(build, python, self.name, flags)
             with self._state:
                 if self._stops != stops:
                     folder.remove()
@@ -220,7 +219,7 @@ class Server:
         except BaseException:
             self._end(keep_log=True)
             raise
-        dialect = replace(VLLM, media=folder.media, ranks=copies)
+        dialect = replace(VLLM, media=folder.media, ranks=int(flags.data_parallel))
         return self._new_client(f"{url}/v1", self.name, dialect=dialect)
 
     def _new_client(self, url: str, name: str | None, **own: Any) -> VLM:

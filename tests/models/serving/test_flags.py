@@ -163,12 +163,14 @@ def test_image_processors_get_torchvision(
     """Not those of nano, which was trained on images that Pillow prepared."""
     monkeypatch.setenv("PYTHONPATH", "/mine")
     python, folder = tmp_path / "bin" / "python", tmp_path / FOLDER
-    assert environment("serve-cpu", str(python), name)["PYTHONPATH"] == "/mine"
+    assert environment("serve-cpu", str(python), name, ServerFlags())["PYTHONPATH"] == "/mine"
     folder.mkdir()
-    path = environment("serve-cpu", str(python), name)["PYTHONPATH"]
+    path = environment("serve-cpu", str(python), name, ServerFlags())["PYTHONPATH"]
     assert path == (os.pathsep.join(["/mine", str(folder)]) if is_used else "/mine")
     monkeypatch.delenv("PYTHONPATH")
-    assert environment("serve-cpu", str(python), name).get("PYTHONPATH") == (str(folder) if is_used else None)
+    assert environment("serve-cpu", str(python), name, ServerFlags()).get("PYTHONPATH") == (
+        str(folder) if is_used else None
+    )
 
 
 @pytest.mark.parametrize("has_compiler", [True, False])
@@ -223,20 +225,44 @@ def test_engines_on_a_cpu_share_cores_and_memory(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
     monkeypatch.setattr(hardware, "cores", lambda: 8)
     monkeypatch.setattr(hardware, "_memory_gib", lambda: 24)
-    several = flags_of(ServerFlags(data_parallel=4).command("python", "m", "m", 8123, tmp_path, "serve-cpu"))
+    monkeypatch.setattr(hardware, "memory_nodes", lambda: 2)
+    four = ServerFlags(data_parallel=4)
+    several = flags_of(four.command("python", "m", "m", 8123, tmp_path, "serve-cpu"))
     assert (several["--data-parallel-size"], several["--distributed-executor-backend"]) == ("4", "uni")
-    variables = environment("serve-cpu", "env/bin/python", "m", 4)
+    variables = environment("serve-cpu", "env/bin/python", "m", four)
     assert (variables["OMP_NUM_THREADS"], variables["VLLM_ENABLE_V1_MULTIPROCESSING"]) == ("2", "0")
     assert variables["VLLM_CPU_KVCACHE_SPACE"] == "1"
     one = flags_of(ServerFlags().command("python", "m", "m", 8123, tmp_path, "serve-cpu"))
     assert "--distributed-executor-backend" not in one
-    variables = environment("serve-cpu", "env/bin/python", "m")
+    variables = environment("serve-cpu", "env/bin/python", "m", ServerFlags())
     assert "OMP_NUM_THREADS" not in variables and variables["VLLM_CPU_KVCACHE_SPACE"] == "4"
-    gpus = flags_of(ServerFlags(data_parallel=4).command("python", "m", "m", 8123, tmp_path, "serve-gpu"))
+    gpus = flags_of(four.command("python", "m", "m", 8123, tmp_path, "serve-gpu"))
     assert "--distributed-executor-backend" not in gpus
-    assert "OMP_NUM_THREADS" not in environment("serve-gpu", "env/bin/python", "m", 4)
+    assert "OMP_NUM_THREADS" not in environment("serve-gpu", "env/bin/python", "m", four)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert environment("serve-cpu", "env/bin/python", "m", 4)["OMP_NUM_THREADS"] == "3", "the user's own"
+    assert environment("serve-cpu", "env/bin/python", "m", four)["OMP_NUM_THREADS"] == "3", "the user's own"
+
+
+@pytest.mark.parametrize(("nodes", "is_apart"), [(0, False), (1, False), (2, True)])
+def test_one_engine_has_its_worker_apart_where_memory_has_several_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: int, is_apart: bool
+) -> None:
+    """vLLM binds only a worker process to the cores of a node."""
+    for number in range(nodes):
+        (tmp_path / f"node{number}").mkdir()
+    (tmp_path / "has_cpu").touch()
+    found = hardware.memory_nodes(tmp_path)
+    assert found == max(1, nodes)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(hardware, "memory_nodes", lambda: found)
+    monkeypatch.setattr(hardware, "cores", lambda: 8)
+    one = ServerFlags()
+    command = one.command("python", "m", "m", 8123, tmp_path, "serve-cpu")
+    variables = environment("serve-cpu", "env/bin/python", "m", one)
+    assert ("--distributed-executor-backend" in command) is ("OMP_NUM_THREADS" in variables) is (not is_apart)
+    for split in (ServerFlags(tensor_parallel=2), ServerFlags(arguments=("--pipeline_parallel_size=2",))):
+        command = split.command("python", "m", "m", 8123, tmp_path, "serve-cpu")
+        assert "--distributed-executor-backend" not in command, "the parts of a model need a process each"
 
 
 @pytest.mark.parametrize(
