@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from atlaskit.agents.baselines import METHODS
-from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
@@ -37,6 +37,9 @@ OF_THE_RUN = ["calls_paid", "frames_decoded", "seconds"]
 """Columns that describe this execution; a repetition gives the same value in all others."""
 MOST_REFUSED = 3
 """Questions in a row that the model refuses alike, after which the evaluation stops."""
+COMPUTED = 2
+"""Most questions at once where no call waits for a server. Python computes in one thread at a time;
+sixteen take a third more processor time, since at each read of the cache another one goes on."""
 RESERVED = frozenset({"vlm", "cache"})
 """Settings of every method that `evaluate` passes itself."""
 
@@ -81,7 +84,8 @@ def evaluate(
         method: One of `baselines.METHODS` by name, or a function with the signature of `ask`.
         vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
             for each world, as in `vlm=ak.Oracle`.
-        parallel: How many questions run at once. Only the seconds in the rows depend on it.
+        parallel: How many questions run at once; in a replay, or of oracles, at most 2 threads run.
+            Only the seconds in the rows depend on it.
         cache: The cache for frames and replies.
         engine: "local" runs threads of this process. "ray" runs Ray tasks: the nodes must find the
             videos at the same paths and reach the model's address, each node has its own cache, and
@@ -121,6 +125,8 @@ def evaluate(
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices)
+    if engine == "local" and isinstance(method, str) and (settings.get("replay") is True or _are_programs(models)):
+        parallel = min(parallel, COMPUTED)
     finished = _run(engine, in_order, job, parallel, cache, partial(failure_row, name, prices=prices), address)
     bar = _bar(len(in_order), name, models, progress)
     table = _table(finished, bar, has_traces=folder is not None)
@@ -142,6 +148,11 @@ def _method(method: str | Callable[..., Result]) -> tuple[Callable[..., Result],
     if method not in METHODS:
         raise InputError(f"method must be {', '.join(METHODS)}, or a function like ask; got {method!r:.80}.")
     return METHODS[method], method
+
+
+def _are_programs(models: Iterable[Model]) -> bool:
+    """Return whether all models are oracles; a class derived from them may wait."""
+    return all(getattr(type(model), "complete", None) is Oracle.complete for model in models)
 
 
 def _trace_folder(path: Path) -> Path:

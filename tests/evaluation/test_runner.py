@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import pandas as pd
 import pytest
@@ -21,7 +21,7 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError, VideoError
-from atlaskit.evaluation import tables
+from atlaskit.evaluation import executors, runner, tables
 from atlaskit.evaluation.rows import COUNTS
 from atlaskit.evaluation.runner import OF_THE_RUN, EvaluationStopped, evaluate
 from atlaskit.models.errors import Refused, ServerError
@@ -57,6 +57,35 @@ def test_a_repeated_evaluation_costs_nothing_and_gives_the_same_rows(cases: tupl
     assert tables[0]["calls_paid"].sum() > 0 and tables[1]["calls_paid"].sum() == 0
     assert tables[1]["frames_decoded"].sum() == 0
     pd.testing.assert_frame_equal(*(table.drop(columns=OF_THE_RUN) for table in tables))
+
+
+class Waiting(ak.Oracle):
+    """May wait, as a server does."""
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        return super().complete(request, **control)
+
+
+@pytest.mark.parametrize(
+    ("method", "maker", "threads"),
+    [("uniform", ak.Oracle, 2), ("uniform", Waiting, 16), (ak.baselines.uniform, ak.Oracle, 16)],
+)
+def test_few_threads_run_where_no_call_waits(
+    cases: tuple[Case, ...], cache: Cache, monkeypatch: pytest.MonkeyPatch, method: Any, maker: Any, threads: int
+) -> None:
+    """A function may wait for anything; a replay never waits."""
+    started = []
+
+    def on_threads(cases: Any, job: Any, parallel: int, *others: Any) -> Any:
+        started.append(parallel)
+        return executors.on_threads(cases, job, parallel, *others)
+
+    monkeypatch.setattr(runner, "on_threads", on_threads)
+    options: dict[str, Any] = {"cache": cache, "progress": False, "frames": 16, "size": 32, "parallel": 16}
+    first = evaluate(cases[:2], method, vlm=maker, **options)
+    again = evaluate(cases[:2], "uniform", vlm=maker, replay=True, **options)
+    assert started == [threads, 2]
+    pd.testing.assert_frame_equal(first.drop(columns=OF_THE_RUN), again.drop(columns=OF_THE_RUN))
 
 
 def test_an_unfinished_evaluation_continues_from_the_cache(cases: tuple[Case, ...], cache: Cache) -> None:
