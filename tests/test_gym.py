@@ -276,6 +276,21 @@ def test_zoom_and_investigate_fill_the_observation(world: World, shared_cache: C
     assert np.array_equal(do(env, "backtrack")[0], grid)
 
 
+def test_an_episode_without_pixels_differs_in_the_pixels_alone(world: World, shared_cache: Cache) -> None:
+    """What a policy looks at is drawn all the same, and so is what is rendered."""
+    settings: dict[str, Any] = {"k": 4, "cell": 32, "cache": shared_cache, "render_mode": "rgb_array"}
+    drawn, black = (AtlasEnv(world.drawn, world.questions[0], pixels=each, **settings) for each in (True, False))
+    ended = False
+    for env in (drawn, black):
+        env.reset()
+    while not ended:
+        seen, unseen = (env.step(greedy_policy(env)) for env in (drawn, black))
+        assert black.observation_space.contains(unseen[0]) and not unseen[0].any() and seen[0].any()
+        assert seen[1:4] == unseen[1:4] and seen[4]["evidence"] == unseen[4]["evidence"]
+        np.testing.assert_array_equal(black.render(), seen[0])
+        ended = seen[2] or seen[3]
+
+
 def test_the_reward_is_the_score_minus_step_costs(world: World, shared_cache: Cache) -> None:
     env = reset(env_of(world, shared_cache, step_cost=0.01))
     truth = int(env.question.answer)  # type: ignore[call-overload]

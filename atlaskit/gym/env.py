@@ -79,6 +79,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         subtitles: SubtitleSource | bool = True,
         cache: Cache | str | Path | None = None,
         render_mode: str | None = None,
+        pixels: bool = True,
     ) -> None:
         """Set up the task, or the distribution of tasks.
 
@@ -103,12 +104,15 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             cache: A Cache, or its folder. None: the default cache for a given video, and for drawn
                 worlds a cache in memory that lasts one episode.
             render_mode: "rgb_array", or None.
+            pixels: Whether observations are drawn. Without it they are black, which saves time
+                where a policy looks at `env.observation` itself, or at nothing.
 
         Raises:
             InputError: If an argument breaks a rule.
         """
         _check_settings(max_steps, n_answers, render_mode, self.metadata["render_modes"])
         self.max_steps, self.step_cost, self.render_mode = max_steps, step_cost, render_mode
+        self._are_drawn = pixels
         self.duration_s, self.n_answers = duration_s, max(n_answers, len(question.choices) if question else 0)
         self._cache = Cache(cache) if isinstance(cache, (str, Path)) else cache
         self._atlas_settings: dict[str, Any] = {
@@ -140,7 +144,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         super().reset(seed=seed)
         self._begin(self.np_random)
         self._has_begun = True
-        return self._pixels(), self._info()
+        return self._seen(), self._info()
 
     def step(self, action: Any) -> tuple[Pixels, float, bool, bool, dict[str, Any]]:
         """Take an action; return (observation, reward, terminated, truncated, info).
@@ -154,7 +158,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         illegal = self._act(action)
         terminated = self.state.finished
         reward = self.episode.score - self.step_cost
-        return self._pixels(), reward, terminated, self._is_over and not terminated, self._info(illegal)
+        return self._seen(), reward, terminated, self._is_over and not terminated, self._info(illegal)
 
     def render(self) -> Any:
         """Return the last observation, uint8 (height, width, 3); None without a render mode."""
@@ -226,6 +230,11 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         if kind == "finished" and answer >= self._n_possible_answers:
             return self.episode.refuse(f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}.")
         return self.episode.take(ACTIONS[kind](chosen["cell"]), answer)
+
+    def _seen(self) -> Pixels:
+        """Return the observation."""
+        width, height = self.observation.view.size
+        return self._pixels() if self._are_drawn else np.zeros((height, width, 3), np.uint8)
 
     def _pixels(self) -> Pixels:
         view = self.observation.view

@@ -35,7 +35,8 @@ def trials(
         seeds: Seeds of the worlds, such as `ak.benchmarks.seeds("development")[:50]`.
         kinds: The kinds of question that are asked.
         duration_s: Duration of a world in seconds.
-        **settings: Other arguments of `AtlasEnv`.
+        **settings: Other arguments of `AtlasEnv`. Unless `pixels=True`, observations are not drawn:
+            a policy gets the environment, and sees what it looks at.
 
     Returns:
         A table with the columns `task`, `policy`, `video`, `seed`, `id`, `kind`, `score`, `reward`,
@@ -57,13 +58,14 @@ def trials(
     rows = list[dict[str, Any]]()
     are_odd = {task.anomaly for task in asked}
     for number, seed in enumerate(seeds):  # a world is painted once for all of its tasks
+        own = {"cache": Cache(None), "pixels": False, **settings}
         worlds = {is_odd: atlasworld(seed, duration_s, size=WORLD_SIZE, anomaly=is_odd) for is_odd in are_odd}
         for task, policies in asked.items():
             world = worlds[task.anomaly]
             questions = [question for question in task.of(world) if question.kind in kinds]
             if not questions:
                 raise InputError(f"The task {task.name!r} has no question of kind {', '.join(kinds)} about {world!r}.")
-            rows += _played(task, policies, world, questions[number % len(questions)], settings)
+            rows += _played(task, policies, world, questions[number % len(questions)], own)
     return pd.DataFrame(rows)
 
 
@@ -71,7 +73,7 @@ def _played(
     task: Task, policies: Mapping[str, Policy], world: World, question: Question, settings: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each policy that plays a question about a world."""
-    env = AtlasEnv(world.drawn, question, task=task.name, **{"cache": Cache(None), **settings})
+    env = AtlasEnv(world.drawn, question, task=task.name, **settings)
     for name, policy in policies.items():
         reward, steps = rollout(env, policy)
         yield {
