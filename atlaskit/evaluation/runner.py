@@ -120,12 +120,12 @@ def evaluate(
         raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
-    cache = cache or default_cache()
-    vlm = as_model_or_maker(vlm, cache, is_replay=settings.get("replay") is True, data_parallel=copies_for(parallel))
+    cache, is_replay = cache or default_cache(), settings.get("replay") is True
+    vlm = as_model_or_maker(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices)
-    if engine == "local" and isinstance(method, str) and (settings.get("replay") is True or _are_programs(models)):
+    if engine == "local" and isinstance(method, str) and (is_replay or _are_programs(models)):
         parallel = min(parallel, COMPUTED)
     finished = _run(engine, in_order, job, parallel, cache, partial(failure_row, name, prices=prices), address)
     bar = _bar(len(in_order), name, models, progress)

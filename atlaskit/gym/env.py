@@ -232,9 +232,11 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         return self.episode.take(ACTIONS[kind](chosen["cell"]), answer)
 
     def _seen(self) -> Pixels:
-        """Return the observation."""
+        """Return the observation: the pixels, or black ones."""
+        if self._are_drawn:
+            return self._pixels()
         width, height = self.observation.view.size
-        return self._pixels() if self._are_drawn else np.zeros((height, width, 3), np.uint8)
+        return np.zeros((height, width, 3), np.uint8)
 
     def _pixels(self) -> Pixels:
         view = self.observation.view
