@@ -13,6 +13,8 @@ SEEDS   ?=
 ONLY    ?=
 DATA    ?=
 WORKERS ?=
+NEWEST  ?=
+KEEP    ?=
 FAMILIES ?=
 JOBS    ?= logical
 COVER   ?=
@@ -22,10 +24,11 @@ BIN     := $(VENV)/bin
 RL      := .venv-rl
 TIMED   := bash tools/timed
 INSTALL := $(BIN)/python tools/install
+export NEWEST
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-server test-rl lint experiments recordings lab serve bench nano docs clean clean-all
+.PHONY: help demo test test-server test-rl lock newest lint experiments recordings lab serve bench nano docs clean clean-all
 
 help: ## List the targets
 	@echo "atlaskit: ask a vision-language model about long videos. Targets:"
@@ -46,6 +49,12 @@ test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with ti
 
 test-rl: $(RL)/test ## Run the tests with TRL and verifiers on a tiny model, in an environment of their own (2 GB)
 	@$(TIMED) "tests with TRL and verifiers" $(RL)/bin/python -m pytest tests/rl -m rl --confcutdir=tests/rl --durations=8
+
+lock: $(VENV)/test ## Renew the versions that all targets install; KEEP=1 changes none that are still possible
+	@$(TIMED) "lock" $(BIN)/python tools/lock.py $(if $(filter-out 0,$(KEEP)),--keep)
+
+newest: ## Run demo, replay and tests with the newest version of everything, in .venv-newest
+	@bash tools/newest "$(PYTHON)"
 
 lint: $(VENV)/test ## Check style, types, page scripts, imports between packages, and that notebooks are stripped
 	@$(TIMED) "style"     $(BIN)/ruff check .
@@ -86,7 +95,7 @@ docs: $(VENV)/docs ## Build the documentation into site/; open site/index.html, 
 	@echo "Documentation: $(CURDIR)/site/index.html"
 
 clean: ## Remove .venv, the figures and the built documentation; the cache and the recordings stay
-	rm -rf .venv .venv-serve .venv-rl .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist site *.egg-info
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find figures -mindepth 1 ! -name README.md -delete
 
@@ -95,29 +104,36 @@ clean-all: ## Ask, then remove the cache too, with the replies that were paid fo
 	@bash tools/clean-all
 	@$(MAKE) --no-print-directory clean
 
-$(VENV)/bench: pyproject.toml $(VENV)/test
-	@$(INSTALL) "the benchmarks' alternatives" -e '.[notebook,test,bench]'
-	@touch $@
+# The lock and pyproject.toml decide what is installed; NEWEST=1 leaves out the lock.
+INSTALLS := pyproject.toml atlaskit/requirements.lock
 
 $(BIN)/python: ; @bash tools/venv "$(PYTHON)" "$(VENV)"
 
-$(VENV)/notebook: pyproject.toml | $(BIN)/python
-	@$(INSTALL) "atlaskit and JupyterLab" -e '.[notebook]'
+$(VENV)/notebook: $(INSTALLS) | $(BIN)/python
+	@$(INSTALL) notebook
 	@echo "Activate it to use atlaskit on the command line: . $(BIN)/activate"
 	@touch $@
 
-$(VENV)/test: pyproject.toml $(VENV)/notebook
-	@$(INSTALL) "the test tools" -e '.[notebook,test]'
+$(VENV)/test: $(INSTALLS) $(VENV)/notebook
+	@$(INSTALL) notebook test
 	@touch $@
 
-$(VENV)/policy: pyproject.toml tools/install_policy.py $(VENV)/notebook
-	@$(BIN)/python tools/install_policy.py "$(VENV)"
+$(VENV)/docs: $(INSTALLS) $(VENV)/notebook
+	@$(INSTALL) notebook docs
 	@touch $@
 
-$(RL)/test: pyproject.toml tools/install_rl.py $(VENV)/test
-	@$(BIN)/python tools/install_rl.py "$(RL)"
+$(VENV)/bench: $(INSTALLS) $(VENV)/test
+	@$(INSTALL) notebook test bench
 	@touch $@
 
-$(VENV)/docs: pyproject.toml $(VENV)/notebook
-	@$(INSTALL) "the documentation tools" -e '.[notebook,docs]'
+# What trains by reward needs PyTorch for CPUs, and is not in the lock.
+$(VENV)/policy: pyproject.toml $(VENV)/notebook
+	@NEWEST=1 $(INSTALL) notebook policy
+	@touch $@
+
+$(RL)/test: pyproject.toml $(VENV)/test
+	@bash tools/venv "$(BIN)/python" "$(RL)"
+	@NEWEST=1 $(RL)/bin/python tools/install test-rl
+	@$(RL)/bin/python -c "import sys, pathlib; from atlaskit.models.serving import progress, vision; \
+		vision.add_image_processing(pathlib.Path(sys.prefix), progress.Progress('adding image processors'))"
 	@touch $@

@@ -27,6 +27,9 @@ A message states the rule, the value received, and what to do, in one or two sen
 from __future__ import annotations
 
 import math
+import re
+import shlex
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -100,6 +103,13 @@ class ModelWarning(UserWarning):
 
 class CacheWarning(UserWarning):
     """The cache lost entries, or stores them elsewhere than the caller asked."""
+
+
+def missing(what: str, *requirements: str) -> str:
+    """Return the sentence that something needs missing packages, and what installs them."""
+    names = " and ".join(re.split("[<>=]", requirement)[0] for requirement in requirements)
+    command = shlex.join([sys.executable, "-m", "pip", "install", *requirements])
+    return f"{what} needs {names}, which this Python does not have. To install: {command}"
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:

@@ -79,7 +79,7 @@ class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
             settings |= {"sqlite_journal_mode": "delete", "sqlite_mmap_size": 0}
         super().__init__(str(folder), disk=BytesDisk, **settings)
         path = str(folder / DATABASE)
-        self._reader = sqlite3.connect(path, self._timeout, isolation_level=None, check_same_thread=False)
+        self._reader = sqlite3.connect(path, timeout=self._timeout, isolation_level=None, check_same_thread=False)
         self.find("")  # SQLite opens the file at the first read, when it may already be deleted
         with self.transact():
             self.query("CREATE TABLE IF NOT EXISTS Lost (kind TEXT, why TEXT, count INTEGER, UNIQUE (kind, why))")

@@ -13,7 +13,7 @@ from typing import Any
 
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.view import add_grid_options
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, missing
 from atlaskit.runs.replay import atlas_of, memory
 from atlaskit.runs.result import trace_of
 from atlaskit.video.opening import open_video
@@ -66,7 +66,7 @@ def _explore(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "tornado":
             raise
-        raise InputError("explore needs tornado; install it with pip install 'atlaskit[notebook]'.") from error
+        raise InputError(missing("atlaskit explore", "tornado>=6.4")) from error
     cache = Cache(options.cache)
     video = open_video(_source(options.video), options.subtitles, cache=cache)
     make_explorer = partial(_explorer, video, cache, options)

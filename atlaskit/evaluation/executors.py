@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import IMAGES, kind_of
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, missing
 
 Row: TypeAlias = dict[str, Any]
 Job: TypeAlias = Callable[[Case, Cache], Row]
@@ -137,7 +137,7 @@ def _cluster(address: str | None) -> Iterator[Any]:
         import ray
         import ray.util.scheduling_strategies
     except ImportError as error:
-        raise InputError("engine=\"ray\" needs Ray; install it with pip install 'atlaskit[ray]'.") from error
+        raise InputError(missing('engine="ray"', "ray>=2.40")) from error
     is_joined_here = not ray.is_initialized()
     if is_joined_here:
         try:

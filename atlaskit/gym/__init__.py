@@ -6,10 +6,12 @@ ends an episode. Importing it registers `Atlas-v0`, whose action is a dictionary
 `AtlasDiscrete-v0`, whose action is one number. It knows no models.
 """
 
+from atlaskit.errors import missing
+
 try:
     import gymnasium
 except ModuleNotFoundError as error:
-    raise ImportError("atlaskit.gym needs Gymnasium, which is not installed: pip install 'atlaskit[rl]'.") from error
+    raise ImportError(missing("atlaskit.gym", "gymnasium>=1.0")) from error
 
 from atlaskit.gym.actions import ACTIONS, CELL_KINDS, KINDS, as_action
 from atlaskit.gym.discrete import DiscreteAtlasEnv

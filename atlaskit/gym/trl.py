@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, missing
 from atlaskit.gym.episode import AtlasEpisode, Turn
 from atlaskit.gym.words import TASK
 
@@ -195,7 +195,7 @@ def train_rows(seeds: Iterable[int]) -> Dataset:
     try:
         from datasets import Dataset
     except ModuleNotFoundError as error:
-        raise ImportError("train_rows needs TRL, which is not installed: pip install 'atlaskit[trl]'.") from error
+        raise ImportError(missing("train_rows", "trl>=1.16,<2", "transformers>=5.13")) from error
     # Content is a list of parts in every message: a column of a data set has one type.
     system = {"role": "system", "content": [{"type": "text", "text": SYSTEM}]}
     user = {"role": "user", "content": [{"type": "text", "text": "What you see first:"}]}

@@ -16,12 +16,12 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
+from atlaskit.errors import missing
+
 try:
     import verifiers.v1 as vf
 except ModuleNotFoundError as error:
-    raise ImportError(
-        "atlaskit.gym.verifiers needs verifiers, which is not installed: pip install 'atlaskit[verifiers]'."
-    ) from error
+    raise ImportError(missing("atlaskit.gym.verifiers", "verifiers>=0.4,<0.5")) from error
 
 from atlaskit.benchmarks.atlasworld.seeds import DEVELOPMENT
 from atlaskit.environment.image import IMAGE_QUALITY, to_jpeg

@@ -13,6 +13,8 @@ from pathlib import Path
 import av
 import numpy as np
 
+from atlaskit.video.media import open_media
+
 SIZE = (320, 180)
 BITS, CHECK_BITS = 10, 10
 
@@ -184,7 +186,7 @@ def cut_video(whole: Path, path: Path, at_s: float, from_s: float) -> Path:
 
 def played_frames(path: Path) -> list[tuple[float, int, np.ndarray]]:
     """Play a file from its start; return each frame's second, its index and its pixels."""
-    with av.open(str(path), metadata_errors="replace") as container:
+    with open_media(path, {}) as container:
         stream = max(container.streams.video, key=lambda stream: stream.codec_context.width)
         frames = [frame for frame in _decoded(container, stream) if frame.pts is not None]
         start, tick = min((frame.pts for frame in frames), default=0), stream.time_base

@@ -19,7 +19,7 @@ import numpy as np
 
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import canonical_json, clusters_key, features_key
-from atlaskit.errors import FrameError, InputError
+from atlaskit.errors import FrameError, InputError, missing
 from atlaskit.video.video import Video
 
 THUMBNAIL = (16, 9)
@@ -212,7 +212,5 @@ def _scikit_learn() -> Any:
     try:
         from sklearn import cluster
     except ImportError as error:
-        raise InputError(
-            "videotree groups frames with scikit-learn, which is not installed: pip install 'atlaskit[notebook]'."
-        ) from error
+        raise InputError(missing("The method videotree", "scikit-learn>=1.4")) from error
     return cluster

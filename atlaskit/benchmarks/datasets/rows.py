@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, Validatio
 
 from atlaskit.benchmarks.datasets.lines import BadLineError, LineParser, parse_json, read_lines
 from atlaskit.environment.question import Question
-from atlaskit.errors import InputError, first_fault, reason
+from atlaskit.errors import InputError, first_fault, missing, reason
 
 MOST_NAMED = 3
 """Most files that a message names."""
@@ -217,7 +217,7 @@ def _read_parquet(path: Path) -> list[PlacedRow]:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise InputError(f"Reading {path} needs pyarrow: pip install 'atlaskit[notebook]'.") from error
+        raise InputError(missing(f"Reading {path}", "pyarrow>=18")) from error
     try:
         return _placed(pyarrow.parquet.read_table(path).to_pylist())
     except pyarrow.ArrowException as error:

@@ -13,7 +13,7 @@ from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import check_cells
 from atlaskit.environment.tiles import PATCH_PX
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, missing
 from atlaskit.video.video import SAMPLINGS
 
 CELL_PX = 192
@@ -66,7 +66,7 @@ def _mcp(options: argparse.Namespace) -> int:
     except ImportError as error:  # the SDK is missing, or is an older one that lacks a name
         if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
             raise
-        raise InputError("atlaskit mcp needs the MCP SDK, version 2: pip install 'atlaskit[mcp]'.") from error
+        raise InputError(missing("atlaskit mcp", "mcp>=2,<3")) from error
     Grid(0.0, 1.0, options.k)  # check K and the cells before an assistant waits for a picture
     check_cells(options.k, options.cell, "native", PATCH_PX)
     settings = Settings(

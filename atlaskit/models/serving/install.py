@@ -1,19 +1,18 @@
 """`interpreter`: finds vLLM, or installs it into .venv-serve, in the GPU or the CPU build.
 
 The environment is separate from the kit's since vLLM pins the versions of a hundred packages. What
-is installed is listed in pyproject.toml, as the extras `serve-gpu` and `serve-cpu`.
+is installed is the part `serve-gpu` or `serve-cpu` of the lock.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
+import hashlib
 import importlib.util
 import os
-import re
+import shutil
 import subprocess
 import sys
-import venv as venvs
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -21,18 +20,14 @@ from typing import Literal
 from atlaskit.errors import reason
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving.hardware import has_nvidia_gpu
-from atlaskit.models.serving.pip import pip_command, pip_reason, succeeds
+from atlaskit.models.serving.lock import NotInstalled, install_locked, locked
 from atlaskit.models.serving.progress import Progress
-from atlaskit.models.serving.vision import add_image_processing, needs_image_processing
+from atlaskit.models.serving.vision import add_image_processing
 
 Build = Literal["serve-gpu", "serve-cpu"]
 
-TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-"""PyTorch's index of CPU builds, for machines whose own package index lacks them."""
 MARK = "installed"
-"""Name of the file in an environment that lists what was installed completely."""
-LOADS = "import importlib.util as u\nif u.find_spec('torchvision'): import torchvision"
-BESIDE_TORCH = ("torchvision", "torchaudio", "torchcodec")
+"""Name of the file in an environment that tells what was installed completely."""
 
 
 def interpreter(build: Build | None = None, folder: Path | None = None, *, is_quiet: bool = False) -> str:
@@ -52,15 +47,11 @@ def interpreter(build: Build | None = None, folder: Path | None = None, *, is_qu
         return sys.executable
     build = build or fitting_build()
     folder = folder or default_folder() / build
-    if not _is_installed(folder, build) or _lacks_torchvision(folder, build):
-        indexes = (TORCH_CPU_INDEX,) if build == "serve-cpu" else ()
+    if not _is_installed(folder, build):
         with _locked(folder, is_quiet):
             if not _is_installed(folder, build):
-                packages = requirements(build)
-                install(folder, packages, indexes, is_quiet=is_quiet)
-                (folder / MARK).write_text("\n".join(packages))
-            if _lacks_torchvision(folder, build):
-                add_image_processing(folder, indexes, is_quiet=is_quiet)
+                install(folder, build, is_quiet=is_quiet)
+                (folder / MARK).write_text(_digest(build))
     return str(folder / "bin" / "python")
 
 
@@ -77,57 +68,62 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "atlaskit" / "venv-serve"
 
 
-def requirements(extra: str) -> list[str]:
-    """Return the requirements that one of this package's extras lists; [] for an unknown extra."""
-    of_extra = re.compile(rf"(.+?)\s*;.*\bextra == ['\"]{extra}['\"]")
-    matches = [of_extra.fullmatch(line) for line in importlib.metadata.requires("atlaskit") or ()]
-    return [match[1] for match in matches if match]
+def install(folder: Path, build: Build, *, is_quiet: bool = False) -> None:
+    """Install a build into an environment, which is made anew.
 
-
-def install(folder: Path, packages: Sequence[str], more_indexes: Sequence[str] = (), *, is_quiet: bool = False) -> None:
-    """Install packages into an environment, which is created if it does not work.
-
-    Args:
-        folder: The environment.
-        packages: Requirements, as pip takes them.
-        more_indexes: Package indexes to use beside the machine's own if that alone does not do.
-        is_quiet: Whether to print no progress.
+    The environment gets this Python, or the next one on the machine that vLLM and PyTorch have
+    builds for: they are late for a new Python, and an index may have builds for a few only.
 
     Raises:
-        ServerError: If it fails, with pip's reason and the path of pip's log.
+        ServerError: If no Python will do, with pip's reason for this one and the path of its log.
     """
-    progress = Progress(f"installing {' '.join(packages)} into {folder}", is_quiet)
-    try:
-        is_broken = not os.access(folder / "bin" / "python", os.X_OK)
-        progress.update("creating the environment")
-        venvs.create(folder, clear=is_broken, with_pip=True, symlinks=True)
-    except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        raise ServerError(f"The environment {folder} cannot be created ({reason(error)}).") from error
-    log = folder / "install.log"
-    pip = pip_command(folder)
-    log.write_bytes(b"")
-    if not succeeds([*pip, "install", *packages], log, progress, "downloading"):
-        first_reason = pip_reason(log)
-        retry = [*pip, "install", *(f"--extra-index-url={index}" for index in more_indexes), *packages]
-        if not more_indexes or not succeeds(retry, log, progress, f"trying {more_indexes[0]} too"):
-            raise ServerError(f"{' '.join(packages)} cannot be installed: {first_reason}. pip's log is {log}.")
-    # The torchvision of the ordinary index cannot be imported beside a CPU build of torch, and then
-    # importing transformers fails too.
-    if not succeeds([pip[0], "-c", LOADS], log, progress, "checking that torchvision can be imported"):
-        succeeds([*pip, "uninstall", "-y", *BESIDE_TORCH], log, progress, "removing a torchvision that does not load")
-    progress.done("installed")
+    problems: list[str] = []
+    for python in pythons():
+        progress = Progress(f"installing vLLM ({build}) into {folder} with {Path(python).name}", is_quiet)
+        try:
+            progress.update("creating the environment")
+            made = subprocess.run([python, "-m", "venv", "--clear", folder], capture_output=True, text=True)
+            if made.returncode:
+                raise NotInstalled(f"the environment cannot be created ({(made.stdout + made.stderr).strip()[-200:]})")
+            install_locked(folder, (build,), progress)
+            if build == "serve-cpu":
+                add_image_processing(folder, progress)
+            progress.done("installed")
+            return
+        except (OSError, NotInstalled) as error:
+            problems.append(reason(error) if isinstance(error, OSError) else str(error))
+            progress.show(f"not with {python}: {problems[-1]}")
+    raise ServerError(
+        f"vLLM cannot be installed into {folder}: {problems[0]}. A vLLM that you install beside atlaskit, by "
+        f"`{sys.executable} -m pip install vllm`, is used as it is."
+    )
+
+
+def pythons() -> list[str]:
+    """Return the interpreters of this machine that vLLM may run on: this one, then newer first."""
+    found = [sys.executable]
+    for minor in (14, 13, 12, 11):
+        path = shutil.which(f"python3.{minor}")
+        if path and minor != sys.version_info.minor and _starts(path):
+            found.append(path)
+    return found
+
+
+def _starts(python: str) -> bool:
+    """Return whether an interpreter starts; the shims of version managers may not."""
+    return not subprocess.run([python, "-c", ""], capture_output=True).returncode
+
+
+def _digest(build: Build) -> str:
+    """Return what tells one state of the lock from another, for a build."""
+    return hashlib.sha256(repr((locked(build), locked("image-processing"))).encode()).hexdigest()
 
 
 def _is_installed(folder: Path, build: Build) -> bool:
-    """Return whether everything was installed, and the Python of the environment still works."""
+    """Return whether all that the lock lists was installed, and the environment's Python works."""
     mark = folder / MARK
-    is_complete = mark.exists() and mark.read_text() == "\n".join(requirements(build))
+    is_complete = mark.exists() and mark.read_text() == _digest(build)
     return is_complete and os.access(folder / "bin" / "python", os.X_OK)
-
-
-def _lacks_torchvision(folder: Path, build: Build) -> bool:
-    """Return whether only torchvision is missing, as in what an older version of the kit made."""
-    return build == "serve-cpu" and needs_image_processing(folder)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.keys import learned_key
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, missing
 from atlaskit.nano.policy.kept import Episodes, Kept
 from atlaskit.nano.policy.recipe import Recipe
 from atlaskit.runs.archive import save_timings_manifest
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from atlaskit.nano.policy.task import PolicyEnv
     from atlaskit.nano.policy.trials import Chooser
 
-MISSING = (
-    "Learning a policy needs Gymnasium, PyTorch and sb3-contrib, and one of them is not installed: make .venv/policy, "
-    "or pip install 'atlaskit[policy]' --extra-index-url https://download.pytorch.org/whl/cpu."
-)
+MISSING = missing("Learning a policy", "gymnasium>=1.0", "sb3-contrib>=2.7,<3", "torch")
 
 
 @dataclass(frozen=True)

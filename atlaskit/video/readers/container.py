@@ -14,7 +14,7 @@ from av.stream import Discard, Disposition, Stream
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
-from atlaskit.video.names import media_url
+from atlaskit.video.media import open_media, tags_of
 from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, is_still, what_it_is
 from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
@@ -72,7 +72,7 @@ def open_container(
 
 def _open(path: Path, options: dict[str, str]) -> InputContainer:
     try:
-        return av.open(media_url(path), metadata_errors="replace", options=options, timeout=READ_TIMEOUT_S)
+        return open_media(path, options, READ_TIMEOUT_S)
     except DECODE_ERRORS as error:
         if is_transient(error):
             raise VideoError(f"{path} cannot be read ({reason(error)}).") from error
@@ -120,8 +120,7 @@ def codec_of(stream: VideoStream) -> Codec:
             known[name] = getattr(context, name)
     # FFmpeg's own decoder of VP9 leaves out transparency, and shows what lies beneath.
     name = context.codec.name
-    tags = {key.lower(): value for key, value in stream.metadata.items()}
-    is_transparent = name == "vp9" and tags.get("alpha_mode") == "1"
+    is_transparent = name == "vp9" and tags_of(stream).get("alpha_mode") == "1"
     name = "libvpx-vp9" if is_transparent and "libvpx-vp9" in codecs_available else name
     return Codec(name, {key: value for key, value in known.items() if value is not None})
 

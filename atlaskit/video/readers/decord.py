@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from av import VideoFrame
 
-from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.errors import FrameError, InputError, VideoError, missing
 from atlaskit.video.names import media_url
 from atlaskit.video.readers import TIME_STEP_S, Pixels, Reader
 from atlaskit.video.readers.picture import PictureScaler
@@ -54,7 +54,7 @@ class DecordReader(Reader):
         try:
             import decord
         except (ImportError, OSError) as error:
-            raise InputError('decord is not installed: `pip install decord`, or use reader="pyav".') from error
+            raise InputError(missing('reader="decord"', "decord>=0.6")) from error
         decord.logging.set_level(decord.logging.QUIET)
         try:
             self._decord = decord.VideoReader(media_url(path), num_threads=0)

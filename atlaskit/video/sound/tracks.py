@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError, VideoError, check_whole, printable
 from atlaskit.video.languages import same_language
+from atlaskit.video.media import tags_of
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -44,12 +45,13 @@ def sound_tracks(container: InputContainer) -> list[SoundTrack]:
     return [
         SoundTrack(
             number,
-            "" if stream.metadata.get("language", "und") == "und" else stream.metadata["language"],
-            stream.metadata.get("title", ""),
+            "" if tags.get("language") == "und" else tags.get("language", ""),
+            tags.get("title", ""),
             bool(stream.disposition & Disposition.default),
             not any(stream.disposition & mark for mark in least_wanted),
         )
         for number, stream in enumerate(container.streams.audio)
+        for tags in (tags_of(stream),)
     ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from atlaskit.errors import AtlasError, SubtitleError, printable, reason
 from atlaskit.video.languages import same_language
-from atlaskit.video.names import media_url
+from atlaskit.video.media import open_media, tags_of
 from atlaskit.video.subtitles.files import track_of
 from atlaskit.video.subtitles.markup import plain_ass_text, plain_text
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite
@@ -121,7 +121,7 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
 
     try:
         # A hostile "video" may be a playlist of web addresses: only local files are opened.
-        with av.open(media_url(path), metadata_errors="replace", options={"protocol_whitelist": "file"}) as container:
+        with open_media(path, {"protocol_whitelist": "file"}) as container:
             if FILE_LISTS & set(container.format.name.split(",")):
                 raise SubtitleError(f"{path} is a list of other files: name a video file.")
             yield container
@@ -136,11 +136,11 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
 def _described(number: int, stream: SubtitleStream) -> SubtitleTrack:
     from av.stream import Disposition
 
-    codec, metadata = _codec_name(stream), stream.metadata
+    codec, tags = _codec_name(stream), tags_of(stream)
     return SubtitleTrack(
         number,
-        metadata.get("language", "und"),
-        metadata.get("title", "") or metadata.get("handler_name", ""),
+        tags.get("language", "und"),
+        tags.get("title", "") or tags.get("handler_name", ""),
         codec,
         codec in TEXT_CODECS,
         bool(stream.disposition & Disposition.default),

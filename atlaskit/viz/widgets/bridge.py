@@ -13,11 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from atlaskit.errors import AtlasError, InputError
+from atlaskit.errors import AtlasError, InputError, missing
 from atlaskit.viz.html.markup import Html, paragraph
 from atlaskit.viz.walk import assets
+
+if TYPE_CHECKING:
+    from ipywidgets import Widget
 
 Receive = Callable[[dict[str, Any]], None]
 """Takes a message of the page."""
@@ -37,7 +40,7 @@ _HIDE_MISSING = (
 )
 
 
-def connect(name: str, receive: Receive, *, has_panes: bool = False) -> Any:
+def connect(name: str, receive: Receive, *, has_panes: bool = False) -> Widget:
     """Return an anywidget whose page is `name`.js and `name`.css of this folder.
 
     `widget.send(message, buffers)` sends to the page, from any thread.
@@ -68,9 +71,7 @@ def _widget_class(name: str, has_panes: bool) -> Any:
     try:
         from anywidget import AnyWidget
     except ImportError as error:
-        raise InputError(
-            "The interactive widgets need anywidget; install it with pip install 'atlaskit[notebook]'."
-        ) from error
+        raise InputError(missing("An interactive widget", "anywidget>=0.9.13")) from error
 
     script, style = page(name, has_panes=has_panes)
     # anywidget identifies a style by the class name, so two pages must not share one.

@@ -1,0 +1,87 @@
+"""`install_locked`: installs the packages of an environment, at the versions that were tested.
+
+`requirements.lock` has them for every Python and platform; `make lock` writes it (`tools/lock.py`).
+This module runs before anything is installed, so it imports only the standard library.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from atlaskit.models.serving.pip import pip_command, pip_reason, succeeds
+from atlaskit.models.serving.progress import Progress
+
+LOCK = Path(__file__).resolve().parents[2] / "requirements.lock"
+ENTRY = re.compile(r"^([A-Za-z0-9].*\n(?:[ \t]+--hash.*\n)*)    # (.*)\n", re.MULTILINE)
+"""A requirement with its lines of hashes, and below it the extras that need it."""
+TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+"""PyTorch's index of CPU builds, for machines whose own package index lacks them."""
+
+
+class NotInstalled(Exception):
+    """Packages could not be installed; the message is pip's reason and the path of its log."""
+
+
+def locked(*extras: str, lock: Path = LOCK) -> tuple[str, list[str]]:
+    """Return the packages that extras of atlaskit need, with all that these need.
+
+    Args:
+        extras: Names of the extras, as "notebook"; they share an environment.
+        lock: The file of versions.
+
+    Returns:
+        The text of a file of requirements with hashes, and the requirements that have none.
+    """
+    found = ENTRY.findall(lock.read_text(encoding="utf-8"))
+    entries = [entry for entry, users in found if not set(extras).isdisjoint(users.split())]
+    return (
+        "".join(entry for entry in entries if "--hash" in entry),
+        [entry.strip() for entry in entries if "--hash" not in entry],
+    )
+
+
+def install_locked(
+    folder: Path,
+    extras: tuple[str, ...],
+    progress: Progress,
+    *,
+    project: Path | None = None,
+    more: tuple[str, ...] = (),
+) -> None:
+    """Install what extras of atlaskit need into an environment that exists.
+
+    Args:
+        folder: The environment.
+        extras: Names of the extras.
+        progress: Where the stages are shown.
+        project: The checkout that is installed too, as an editable package.
+        more: More options of pip.
+
+    Raises:
+        NotInstalled: If pip fails.
+    """
+    hashed, others = locked(*extras)
+    requirements = folder / "requirements.txt"
+    requirements.write_text(hashed, encoding="utf-8")
+    if others:  # first: where it cannot be had, nothing else is downloaded
+        _run_pip(folder, ["--no-deps", *more, *others], progress, TORCH_CPU_INDEX)
+    _run_pip(folder, ["--no-deps", *more, "--require-hashes", "-r", str(requirements)], progress)
+    if project:
+        _run_pip(folder, ["--no-deps", "--no-build-isolation", "-e", str(project)], progress)
+
+
+def install_newest(folder: Path, extras: tuple[str, ...], progress: Progress, project: Path) -> None:
+    """Install a checkout with the newest versions of all that it needs; see `install_locked`."""
+    _run_pip(folder, ["-e", f"{project}[{','.join(extras)}]"], progress, TORCH_CPU_INDEX)
+
+
+def _run_pip(folder: Path, arguments: list[str], progress: Progress, more_index: str = "") -> None:
+    """Run `pip install`, and once more with another index if the machine's own does not do."""
+    log, install = folder / "install.log", [*pip_command(folder), "install"]
+    if succeeds([*install, *arguments], log, progress, "downloading"):
+        return
+    first_reason = pip_reason(log)
+    retry = [*install, f"--extra-index-url={more_index}", *arguments]
+    if not more_index or not succeeds(retry, log, progress, f"trying {more_index} too"):
+        raise NotInstalled(f"{first_reason}. pip's log is {log}")

