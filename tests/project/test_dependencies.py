@@ -73,7 +73,7 @@ def imported(code: Iterable[str]) -> set[str]:
     modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     tops = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
-    own = {path.stem for folder in ("tests", "tools", ".") for path in (ROOT / folder).iterdir()}
+    own = {path.stem for folder in ("tests", "tests/support", "tools", ".") for path in (ROOT / folder).iterdir()}
     names = {module: [name] for name, module in IMPORT_NAMES.items()} | importlib.metadata.packages_distributions()
     return {canonicalize_name(name) for top in tops - own for name in names.get(top, [top])}
 

