@@ -238,6 +238,14 @@ def test_against_duration_needs_durations_and_its_column() -> None:
         plots.against_duration(rows.drop(columns="score"))
 
 
+@pytest.mark.parametrize(
+    "draw", [plots.against_duration, plots.tokens_by_role, partial(plots.depth_budget, duration_s=9)]
+)
+def test_a_table_without_rows_is_told(draw: Callable[[pd.DataFrame], Axes]) -> None:
+    with pytest.raises(InputError, match="no rows, so there is nothing to draw"):
+        draw(depths()[:0])
+
+
 def test_depth_budget_has_score_above_and_tokens_below() -> None:
     rows = pd.DataFrame({"max_depth": [0, 1, 2] * 4, "video": list("aaabbbcccddd"), "tokens": 5000.0})
     ax = plots.depth_budget(rows.assign(score=rows["max_depth"] / 2), 36_000)

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError
 from atlaskit.evaluation.diagnosis import MODES
-from atlaskit.evaluation.grouping import check_columns
 from atlaskit.evaluation.statistics import accuracy, compute
 from atlaskit.viz.palette import INK, categorical
-from atlaskit.viz.plots.series import duration_label, interval_note, interval_over, models_in, only_model, short_count
+from atlaskit.viz.plots.series import (
+    check_rows,
+    duration_label,
+    interval_note,
+    interval_over,
+    models_in,
+    only_model,
+    short_count,
+)
 from atlaskit.viz.plots.style import BESIDE, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
@@ -34,7 +41,7 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ax: Axes to draw on; None makes a new figure.
 
     Raises:
-        InputError: A column that the figure needs is missing.
+        InputError: A column that the figure needs is missing, or there are no rows.
 
     Examples:
         >>> ax = ak.plots.tokens_by_role(rows)
@@ -43,7 +50,7 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     import seaborn as sns
 
-    check_columns(rows, ["duration_s", "master_tokens", "worker_tokens"])
+    check_rows(rows, ["duration_s", "master_tokens", "worker_tokens"])
     by, is_split = ["duration_s", "model"], len(models_in(rows)) > 1
     rows = rows.reset_index(drop=True).assign(both=rows["master_tokens"].to_numpy() + rows["worker_tokens"].to_numpy())
     rows["model"] = rows["model"].astype(str) if "model" in rows else ""

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.environment.grid import resolution_s, sub_second_depth
-from atlaskit.evaluation.grouping import check_columns
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.viz.palette import REFERENCE_LINE
-from atlaskit.viz.plots.series import interval_note, interval_over, label_values, only_model, with_series
+from atlaskit.viz.plots.series import check_rows, interval_note, interval_over, label_values, only_model, with_series
 from atlaskit.viz.plots.style import BESIDE, NOTE_PT, figure_style, fit_ticks, sample, set_note
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def depth_budget(
         The axes of scores; those of tokens are the next ones of its figure.
 
     Raises:
-        InputError: A column is missing.
+        InputError: A column is missing, or there are no rows.
 
     Examples:
         >>> ax = ak.plots.depth_budget(rows.assign(max_depth=1), duration_s=120)
@@ -53,7 +52,7 @@ def depth_budget(
     import matplotlib.pyplot as plt
     import seaborn as sns
 
-    check_columns(rows, ["max_depth", *PANELS])
+    check_rows(rows, ["max_depth", *PANELS])
     k = k or (int(rows["k"].max()) if "k" in rows else 8)
     rows, looks = with_series(rows)
     means = accuracy(rows, ["series", "max_depth"])

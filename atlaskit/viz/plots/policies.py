@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atlaskit.evaluation.grouping import check_columns
-from atlaskit.viz.plots.series import interval_over
+from atlaskit.viz.plots.series import check_rows, interval_over
 from atlaskit.viz.plots.style import figure_style, sample, set_note
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
         The first of the axes.
 
     Raises:
-        InputError: A column is missing.
+        InputError: A column is missing, or there are no rows.
 
     Examples:
         >>> import pandas as pd
@@ -43,9 +42,9 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
     import pandas as pd
     import seaborn as sns
 
-    check_columns(episodes, ["policy", "seed", "trained", "world", *MEASURES])
+    check_rows(episodes, ["policy", "seed", "trained", "world", *MEASURES])
     rules, learned = episodes[episodes["seed"] == ""], episodes[episodes["seed"] != ""]
-    levels = [rules.assign(line=rules["policy"], trained=steps) for steps in (0, episodes["trained"].max())]
+    levels = [rules.assign(line=rules["policy"], trained=steps) for steps in sorted({0, episodes["trained"].max()})]
     rows = pd.concat([learned.assign(line="learned, seed " + learned["seed"]), *levels], ignore_index=True)
     rows = rows.astype(dict.fromkeys(MEASURES, float))
     names = list(dict.fromkeys(rows["line"]))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from atlaskit.errors import InputError
 from atlaskit.evaluation.grouping import SHARES, check_columns
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.tables import METHOD_ORDER
@@ -44,6 +45,17 @@ class Look:
     marker: str
     stroke: Any = "-"
     is_filled: bool = True
+
+
+def check_rows(rows: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Check that a table has the columns, and rows.
+
+    Raises:
+        InputError: A column is missing, or there are no rows.
+    """
+    check_columns(rows, columns)
+    if not len(rows):
+        raise InputError("The table has no rows, so there is nothing to draw; check the filters that were applied.")
 
 
 def models_in(rows: pd.DataFrame) -> list[str]:

@@ -10,6 +10,7 @@ from atlaskit.evaluation.grouping import check_columns
 from atlaskit.evaluation.statistics import accuracy, exponent
 from atlaskit.viz.palette import INK
 from atlaskit.viz.plots.series import (
+    check_rows,
     cluster_of,
     duration_label,
     interval_note,
@@ -44,7 +45,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
         ax: Axes to draw on; None makes a new figure.
 
     Raises:
-        InputError: A column is missing, or a row has no positive `duration_s`.
+        InputError: A column is missing, there are no rows, or a row has no positive `duration_s`.
 
     Examples:
         >>> ax = ak.plots.against_duration(rows)
@@ -53,7 +54,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     """
     import seaborn as sns
 
-    check_columns(rows, ["method", "duration_s", column])
+    check_rows(rows, ["method", "duration_s", column])
     if not (rows["duration_s"] > 0).all():
         raise InputError("Some rows have no duration_s, so they have no place on the axis; drop them first.")
     rows, looks = with_series(rows)

@@ -143,3 +143,5 @@ def test_the_figure_has_a_line_for_each_seed_and_rule(kept: Cache) -> None:
     assert "n = 12 questions a point" in (first.get_title() or first.get_title(loc="left"))
     with pytest.raises(InputError, match="steps"):
         plots.reward_curves(curve.drop(columns="steps"))
+    with pytest.raises(InputError, match="no rows"):
+        plots.reward_curves(curve[:0])
