@@ -24,7 +24,7 @@ MAX_ACTIONS = 5
 """Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_LABELLED_ROWS = 24
 """Most rows of a figure in full size; with more, rows are lower and carry no text of their own."""
-MAX_COLUMNS = 4
+MAX_COLUMNS = 5
 """Most columns of a legend."""
 TICKS_S = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 """Candidate distances of the ticks of a time axis, in seconds."""
