@@ -187,6 +187,21 @@ def test_against_duration_has_the_mean_and_the_interval_of_every_series_beside_i
     assert alone.get_xdata().tolist() == pytest.approx([600, 3600, 36_000])
 
 
+def test_bars_and_lines_have_the_intervals_of_accuracy() -> None:
+    rows = evaluation(models=TWO)
+    known = rows[rows["positions"] > 0]
+    means = statistics.accuracy(
+        known.assign(places=known["positions"].clip(upper=3)), ["model", "places"], column="tokens"
+    )
+    ax = plots.against_spread(rows)
+    assert np.allclose(intervals_of(ax), means[["low", "high"]])
+    assert [bar.get_height() for bar in ax.patches if bar.get_width()] == pytest.approx(means["mean"].tolist())
+    times = timings()
+    means = statistics.accuracy(times, "workers", column="normalised_seconds")
+    (bars,) = plots.worker_scaling(times).collections
+    assert np.allclose([segment[:, 1] for segment in bars.get_segments()], means[["low", "high"]])
+
+
 def test_means_of_tokens_are_arithmetic_although_their_axis_is_logarithmic() -> None:
     rows = evaluation()
     ax = plots.against_duration(rows, "tokens")
@@ -306,6 +321,19 @@ def test_tokens_by_role_stacks_the_roles() -> None:
     below = [label.get_text().split("\n")[:3] for label in ax.get_xticklabels()]
     assert below == [["10 min", "n = 3", "1.7 rounds"], ["10 h", "n = 2", "4.0 rounds"]]
     assert ax.get_ylabel() == "tokens per question" and legend_of(ax) == ["Workers", "Master"]
+
+
+def test_a_bar_stands_above_its_own_name_where_another_has_no_roles() -> None:
+    rows = evaluation(models=TWO)
+    nothing = (rows["model"] == "nano") & (rows["duration_s"] == 600)  # as where every question failed
+    rows[["master_tokens", "worker_tokens"]] = rows[["master_tokens", "worker_tokens"]].mask(nothing)
+    ax = plots.tokens_by_role(rows)
+    names = [label.get_text().split("\n")[:2] for label in ax.get_xticklabels()]
+    means = rows.groupby(["duration_s", "model"])["master_tokens"].mean().dropna().tolist()
+    bars = [patch for patch in ax.patches if patch.get_width()][-len(means) :]
+    assert names[:2] == [["10 min", "nano"], ["10 min", "oracle"]]
+    assert [round(patch.get_x() + patch.get_width() / 2) for patch in bars] == [1, 2, 3, 4, 5]
+    assert [patch.get_height() for patch in bars] == pytest.approx(means)
 
 
 def test_ticks_of_small_values_differ() -> None:

@@ -58,7 +58,7 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     means = compute(rows, by)
     bounds = {"errorbar": interval_over(rows["video"], "tokens"), "err_kws": {"color": INK, "linewidth": 1.2}}
     with styled_axes(ax) as ax:
-        shared = {"x": "bar", "width": 0.6, "saturation": 1, "ax": ax}
+        shared = {"x": "bar", "order": range(len(means)), "width": 0.6, "saturation": 1, "ax": ax}
         sns.barplot(rows, y="both", color=categorical(4), label="Workers", **bounds, **shared)
         sns.barplot(rows, y="master_tokens", color=categorical(0), label="Master", errorbar=None, **shared)
         ax.set_xticks(range(len(means)), [_bar_label(row, is_split) for _, row in means.iterrows()])
