@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "iso639", "papermill", "matplotlib", "pandas", "IPython"}
-HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets", "scipy"}
+HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets", "scipy", "seaborn"}
 HEAVY |= {"trl", "verifiers", "datasets"}
 
 

@@ -13,7 +13,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.lines import Line2D
 from PIL import Image
 from support.figures import assert_legible
 from support.model_doubles import ATTACK, Babbler, Spiteful
@@ -153,29 +152,26 @@ def test_resolutions_has_a_line_per_depth_down_to_and_below_one_frame() -> None:
     marked_s = [10, 60, 600, 3600, 36_000]
     ax = plots.resolutions(marked_s, fps=25)
     assert ax.get_xscale() == ax.get_yscale() == "log" and "(s)" in ax.get_ylabel() and "T" in ax.get_xlabel()
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10 s", "1 min", "10 min", "1 h", "10 h"]
-    lines = [line for line in ax.lines if line.get_marker() in "osD^" and len(line.get_xdata()) > 1]
-    rings = next(line for line in lines if "auto" in str(line.get_label()))
-    depths = {str(line.get_label()): line for line in lines if str(line.get_label()).startswith("depth")}
-    assert list(depths) == ["depth 0, the root", "depth 1", "depth 2", "depth 3"]
-    for depth, line in enumerate(depths.values()):
-        spans_s = [resolution_s(duration_s, 8, depth) for duration_s in line.get_xdata()]
-        assert line.get_ydata().tolist() == spans_s
-        assert [spans_s[place] >= 1 / 25 for place in line.get_markevery()].count(False) == (depth == 3)
-    assert depths["depth 0, the root"].get_xdata().tolist() == marked_s
-    colours, markers = [{getter(line) for line in depths.values()} for getter in (Line2D.get_color, Line2D.get_marker)]
-    assert len(colours) == len(markers) == 4
-    assert all(colour.startswith("#") for colour in colours), (
-        "names like C0 depend on the style that is active when the figure is shown"
-    )
-    below = [line for line in lines if line.get_linestyle() == ":"]
-    assert all(max(line.get_ydata()) <= 1 / 25 * (1 + 1e-9) for line in below) and len(below) == 3
-    ends = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines if line.get_markerfacecolor() == "white"]
-    assert ends == [(pytest.approx(64**2 / 25), 1 / 25), (pytest.approx(64**3 / 25), 1 / 25)]
-    assert [text.get_text() for text in ax.texts] == [f"D$_{{max}}$ = {steps}" for steps in (2, 3, 4)]
+    ticks = ["10 s\n2", "1 min\n2", "10 min\n3", "1 h\n3", "10 h\n4"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ticks, "with D_max of each duration"
+    depths = ["depth 0, the root", "depth 1", "depth 2", "depth 3"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()][:4] == depths
+    lines = [line for line in ax.lines if len(line.get_xdata()) and line.get_marker() == "None"]
+    parts = {(to_hex(line.get_color()), line.get_linestyle()): line for line in lines if line.get_linewidth() == 1.8}
+    colours = [to_hex(handle.get_color()) for handle in ax.get_legend().legend_handles[:4]]
+    for depth, colour in enumerate(colours):
+        for (of, stroke), line in parts.items():
+            if of == colour:
+                assert line.get_ydata().tolist() == [resolution_s(time_s, 8, depth) for time_s in line.get_xdata()]
+                assert (stroke == "--") == (max(line.get_ydata()) <= 1 / 25 * (1 + 1e-9)), "dotted below one frame"
+    assert [of for of, stroke in parts if stroke == "--"] == colours[1:] and len(parts) == 6
+    assert parts[colours[0], "-"].get_xdata().tolist() == marked_s
+    (marks,) = ax.collections
+    assert len(marks.get_offsets()) == 5 + 5 + 3 + 1, "a marker at each duration that uses a depth"
+    rings = next(line for line in ax.lines if "auto" in str(line.get_label()))
     assert rings.get_ydata().tolist() == [resolution_s(t, 8, sub_second_depth(t, 8)) for t in marked_s]
     assert max(rings.get_ydata()) < 1 and min(ax.get_ylim()) < min(min(line.get_ydata()) for line in lines) * 1.001
-    (second,) = (line for line in ax.lines if line.get_linestyle() == "--")
+    (second,) = (line for line in ax.lines if line.get_label() == "1 s")
     assert list(second.get_ydata()) == [1, 1]
 
 
@@ -183,8 +179,8 @@ def test_resolutions_has_a_line_per_depth_down_to_and_below_one_frame() -> None:
 def test_resolutions_of_any_grid_and_duration(k: int, fps: float, marked_s: list[float], tmp_path: Path) -> None:
     _, own = plt.subplots()
     ax = plots.resolutions(marked_s[::-1], k=k, fps=fps, ax=own)
-    assert ax is own and next(tick.get_text() for tick in ax.get_xticklabels()).endswith(" s")
-    drawn = {str(line.get_label()) for line in ax.lines}
+    assert ax is own and " s\n" in next(tick.get_text() for tick in ax.get_xticklabels())
+    drawn = {text.get_text() for text in ax.get_legend().get_texts()}
     deepest_used = max(deepest(marked_s[-1], fps, k), sub_second_depth(marked_s[-1], k) + 1)
     assert {"depth 0, the root", *(f"depth {depth}" for depth in range(1, deepest_used))} <= drawn
     assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "resolutions"))

@@ -1,4 +1,4 @@
-"""Figures of tables: every point at its true place, every series named, n and intervals stated."""
+"""Figures of tables: the right means and intervals, every series named, n and intervals stated."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from support.figures import assert_apart, assert_legible, evaluation, shown_texts
 
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
 from atlaskit.viz import plots
-from atlaskit.viz.palette import CATEGORICAL
-from atlaskit.viz.plots import labels, series, style
+from atlaskit.viz.plots import series, style
 
 matplotlib.use("Agg")
 
@@ -57,7 +55,20 @@ def timings(worlds: int = 4, questions: int = 3, models: tuple[str, ...] = ()) -
 
 
 def lines_with_markers(ax: Axes) -> list[Line2D]:
-    return [line for line in ax.lines if line.get_marker() not in ("None", "", None)]
+    """Return the lines through means, without those that only the legend has."""
+    return [line for line in ax.lines if line.get_marker() not in ("None", "", None) and len(line.get_xdata())]
+
+
+def intervals_of(ax: Axes) -> list[tuple[float, float]]:
+    """Return the ends of the intervals that seaborn drew, in the order of series and points."""
+    return [
+        tuple(line.get_ydata()) for line in ax.lines if len(line.get_xdata()) == 2 and np.ptp(line.get_xdata()) == 0
+    ]
+
+
+def legend_of(ax: Axes) -> list[str]:
+    legend = ax.get_legend()
+    return [] if legend is None else [text.get_text() for text in legend.get_texts()]
 
 
 def note_of(ax: Axes) -> str:
@@ -131,9 +142,9 @@ def test_the_note_says_who_was_asked_and_what_was_resampled() -> None:
     asked = evaluation(models=("nano",))
     note = note_of(plots.against_duration(asked))
     assert note == "nano · n = 60 questions a point · 95 % intervals (bootstrap over worlds)"
-    means = [statistics.accuracy(asked, "duration_s")]
+    means = statistics.accuracy(asked, "duration_s")
     assert "over videos" in series.interval_note(asked.drop(columns="seed"), means)
-    same = [statistics.accuracy(asked.assign(score=1.0), "duration_s")]
+    same = statistics.accuracy(asked.assign(score=1.0), "duration_s")
     assert "exact binomial where all scores are the same" in series.interval_note(asked, same)
     assert style.sample([2]) == "n = 2: shows that it runs, nothing else"
     assert style.sample([9, 10], "a bar") == "n = 9 to 10 questions a bar"
@@ -157,19 +168,46 @@ def test_names_are_text_and_no_formulas(tmp_path: Path) -> None:
         assert "<b>" not in svg.read_text(encoding="utf-8")
 
 
-def test_against_duration_has_every_point_at_its_duration() -> None:
+def test_against_duration_has_the_mean_and_the_interval_of_every_series_beside_its_duration() -> None:
     rows = evaluation(methods=METHODS, models=TWO)
     ax = plots.against_duration(rows)
-    drawn = {str(line.get_label()): line for line in lines_with_markers(ax)}
-    assert list(drawn) == [f"{method}, {model}" for model in TWO for method in METHODS]
-    means = rows.groupby(["model", "method", "duration_s"])["score"].mean()
-    for name, line in drawn.items():
+    lines, intervals = lines_with_markers(ax), np.reshape(intervals_of(ax), (-1, 3, 2))
+    assert legend_of(ax) == [f"{method}, {model}" for model in TWO for method in METHODS]
+    for name, line, drawn in zip(legend_of(ax), lines, intervals, strict=True):
         method, model = name.split(", ")
-        assert line.get_xdata().tolist() == [600, 3600, 36_000]
-        assert line.get_ydata().tolist() == pytest.approx(means[model, method].tolist())
+        means = statistics.accuracy(rows[(rows["method"] == method) & (rows["model"] == model)], "duration_s")
+        assert line.get_ydata().tolist() == pytest.approx(means["mean"].tolist())
+        assert np.allclose(drawn, means[["low", "high"]]), "the intervals of `accuracy`, not those of seaborn"
+        assert all(
+            0.7 < x / duration_s < 1.4 for x, duration_s in zip(line.get_xdata(), (600, 3600, 36_000), strict=True)
+        )
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10 min", "1 h", "10 h"]
-    assert {text.get_text() for text in ax.texts} == set(drawn), "each line is labelled at its end"
-    assert ax.get_legend() is None and "beside their points" in note_of(ax)
+    assert "side by side" in note_of(ax)
+    (alone,) = lines_with_markers(plots.against_duration(evaluation()))
+    assert alone.get_xdata().tolist() == pytest.approx([600, 3600, 36_000])
+
+
+def test_bars_and_lines_have_the_intervals_of_accuracy() -> None:
+    rows = evaluation(models=TWO)
+    known = rows[rows["positions"] > 0]
+    means = statistics.accuracy(
+        known.assign(places=known["positions"].clip(upper=3)), ["model", "places"], column="tokens"
+    )
+    ax = plots.against_spread(rows)
+    assert np.allclose(intervals_of(ax), means[["low", "high"]])
+    assert [bar.get_height() for bar in ax.patches if bar.get_width()] == pytest.approx(means["mean"].tolist())
+    times = timings()
+    means = statistics.accuracy(times, "workers", column="normalised_seconds")
+    (bars,) = plots.worker_scaling(times).collections
+    assert np.allclose([segment[:, 1] for segment in bars.get_segments()], means[["low", "high"]])
+
+
+def test_means_of_tokens_are_arithmetic_although_their_axis_is_logarithmic() -> None:
+    rows = evaluation()
+    ax = plots.against_duration(rows, "tokens")
+    (line,) = lines_with_markers(ax)
+    assert ax.get_yscale() == "log"
+    assert line.get_ydata().tolist() == pytest.approx(rows.groupby("duration_s")["tokens"].mean().tolist())
 
 
 def test_colour_tells_the_method_and_stroke_and_marker_the_model() -> None:
@@ -190,16 +228,12 @@ def test_tokens_are_labelled_with_their_exponent_of_growth() -> None:
     ax = plots.against_duration(rows, "tokens")
     assert ax.get_yscale() == "log" and "tokens" in ax.get_ylabel() and "tokens ~ duration^b" in note_of(ax)
     b = statistics.exponent(rows[rows["method"] == "captions"], cluster="seed")
-    texts = [text.get_text().replace("\u00a0", " ") for text in ax.texts]
-    assert texts == [
+    assert legend_of(ax) == [
         f"captions\nb = {b.mean:.2f} ({b.low:.2f} to {b.high:.2f})",
         "uniform\nb = 0.00 (0.00 to 0.00)",
     ]
     one_world = plots.against_duration(rows[rows["seed"] == 0], "tokens")
-    assert [text.get_text().replace("\u00a0", " ") for text in one_world.texts] == [
-        "captions\nb = 1.00",
-        "uniform\nb = 0.00",
-    ]
+    assert legend_of(one_world) == ["captions\nb = 1.00", "uniform\nb = 0.00"]
     assert plots.against_duration(rows.assign(tokens=0.0), "tokens").get_yscale() == "linear"
 
 
@@ -217,6 +251,14 @@ def test_against_duration_needs_durations_and_its_column() -> None:
         plots.against_duration(rows.assign(duration_s=0.0))
     with pytest.raises(InputError, match="lacks the column 'score'"):
         plots.against_duration(rows.drop(columns="score"))
+
+
+@pytest.mark.parametrize(
+    "draw", [plots.against_duration, plots.tokens_by_role, partial(plots.depth_budget, duration_s=9)]
+)
+def test_a_table_without_rows_is_told(draw: Callable[[pd.DataFrame], Axes]) -> None:
+    with pytest.raises(InputError, match="no rows, so there is nothing to draw"):
+        draw(depths()[:0])
 
 
 def test_depth_budget_has_score_above_and_tokens_below() -> None:
@@ -237,9 +279,9 @@ def test_depth_budget_has_score_above_and_tokens_below() -> None:
 
 def test_depth_budget_has_a_line_per_model_in_both_panels(tmp_path: Path) -> None:
     ax = plots.depth_budget(depths(models=TWO), 36_000)
+    assert legend_of(ax) == list(TWO)
     for panel in ax.figure.axes:
         assert len(lines_with_markers(panel)) == 2
-        assert set(TWO) <= {text.get_text() for text in panel.texts}
     assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "depths"))
     with style.figure_style():
         _, pair = plt.subplots(2, 1)
@@ -251,18 +293,21 @@ def test_against_spread_has_a_point_per_question() -> None:
     ax = plots.against_spread(rows)
     assert [bar.get_height() for bar in ax.patches] == [15, 30, 50]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1\nn = 2", "2\nn = 1", "3 or more\nn = 2"]
-    points = [[y for _, y in each.get_offsets().tolist()] for each in ax.collections if len(each.get_offsets()) > 0]
-    assert [each for each in points if each != [0.0]] == [[10, 20], [30], [40, 60]]
+    points = [[y for _, y in each.get_offsets().tolist()] for each in ax.collections]
+    assert points == [[10, 20], [30], [40, 60]]
     with pytest.raises(InputError, match="positions"):
         plots.against_spread(rows.assign(positions=0))
 
 
 def test_groups_have_a_bar_per_model_with_its_n() -> None:
     rows = evaluation(models=TWO)
-    for ax in (plots.against_spread(rows), plots.tokens_by_role(rows)):
-        below = [tick.get_text() for tick in ax.get_xticklabels(minor=True)]
-        assert len(below) == 6 and all("n = " in text for text in below)
-        assert sum(text.startswith("nano") for text in below) == sum(text.startswith("oracle") for text in below) == 3
+    spread = plots.against_spread(rows)
+    assert legend_of(spread) == list(TWO) and all("n = " in text.get_text() for text in spread.get_xticklabels())
+    roles = [text.get_text().split("\n") for text in plots.tokens_by_role(rows).get_xticklabels()]
+    assert [(text[0], text[1]) for text in roles] == [
+        (duration, model) for duration in ("10 min", "1 h", "10 h") for model in ("nano", "oracle")
+    ]
+    assert all("n = 60" in text for text in roles)
 
 
 def test_tokens_by_role_stacks_the_roles() -> None:
@@ -271,12 +316,24 @@ def test_tokens_by_role_stacks_the_roles() -> None:
     rows = rows.assign(worker_tokens=2 * rows["master_tokens"], tokens=3 * rows["master_tokens"])
     ax = plots.tokens_by_role(rows)
     means = rows.groupby("duration_s")["master_tokens"].mean().tolist()
-    bars = [(patch.get_y(), patch.get_height()) for patch in ax.patches]
-    stacked = [*((0, mean) for mean in means), *((mean, 2 * mean) for mean in means)]
-    assert bars == [pytest.approx(bar) for bar in stacked]
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["10 min\nn = 3", "10 h\nn = 2"]
-    assert [text.get_text().split("\n")[0] for text in ax.texts] == ["1.7 rounds", "4.0 rounds"]
-    assert ax.get_ylabel() == "tokens per question" and ax.get_legend() is not None
+    bars = [patch.get_height() for patch in ax.patches if patch.get_width()]
+    assert bars == pytest.approx([*(3 * mean for mean in means), *means]), "the Master's part is drawn over the sum"
+    below = [label.get_text().split("\n")[:3] for label in ax.get_xticklabels()]
+    assert below == [["10 min", "n = 3", "1.7 rounds"], ["10 h", "n = 2", "4.0 rounds"]]
+    assert ax.get_ylabel() == "tokens per question" and legend_of(ax) == ["Workers", "Master"]
+
+
+def test_a_bar_stands_above_its_own_name_where_another_has_no_roles() -> None:
+    rows = evaluation(models=TWO)
+    nothing = (rows["model"] == "nano") & (rows["duration_s"] == 600)  # as where every question failed
+    rows[["master_tokens", "worker_tokens"]] = rows[["master_tokens", "worker_tokens"]].mask(nothing)
+    ax = plots.tokens_by_role(rows)
+    names = [label.get_text().split("\n")[:2] for label in ax.get_xticklabels()]
+    means = rows.groupby(["duration_s", "model"])["master_tokens"].mean().dropna().tolist()
+    bars = [patch for patch in ax.patches if patch.get_width()][-len(means) :]
+    assert names[:2] == [["10 min", "nano"], ["10 min", "oracle"]]
+    assert [round(patch.get_x() + patch.get_width() / 2) for patch in bars] == [1, 2, 3, 4, 5]
+    assert [patch.get_height() for patch in bars] == pytest.approx(means)
 
 
 def test_ticks_of_small_values_differ() -> None:
@@ -285,7 +342,7 @@ def test_ticks_of_small_values_differ() -> None:
     shown = [text.get_text() for text in shown_texts(ax.figure) if text in ax.get_yticklabels()]
     assert len(shown) == len(set(shown)) > 2
     values = (0, 0.5, 4, 950, 999.9, 1500, 148_000, 999_960, 2_170_000)
-    assert [labels.short_count(value) for value in values] == [
+    assert [series.short_count(value) for value in values] == [
         *("0", "0.5", "4", "950", "1 K", "1.5 K", "148 K", "1 M", "2.17 M")
     ]
 
@@ -295,12 +352,12 @@ def test_failure_modes_are_shares_of_all_questions() -> None:
         {"who": ["weak"] * 3 + ["strong"], "mode": ["perception", "perception", "navigation", "perception"]}
     )
     ax = plots.failure_modes(failures, 10, ["weak", "strong", "perfect"])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["weak", "strong", "perfect"]
-    assert [text.get_text() for text in ax.texts] == ["30 % (3 of 10)", "10 % (1 of 10)", "0 % (0 of 10)"]
-    drawn = {(patch.get_x(), patch.get_width()) for patch in ax.patches if patch.get_width()}
+    shares = ["30 % (3 of 10)", "10 % (1 of 10)", "0 % (0 of 10)"]
+    names = [f"{name}\n{share}" for name, share in zip(("weak", "strong", "perfect"), shares, strict=True)]
+    assert [label.get_text() for label in ax.get_yticklabels()] == names
+    drawn = {(round(patch.get_x()), round(patch.get_width())) for patch in ax.patches if patch.get_width()}
     assert drawn == {(0, 20), (20, 10), (0, 10)}
-    legend = ax.get_legend()
-    assert legend is not None and [text.get_text() for text in legend.get_texts()] == ["perception", "navigation"]
+    assert legend_of(ax) == ["perception", "navigation"]
     all_wrong = plots.failure_modes(failures[:3], 3, ["weak"])
     assert max(all_wrong.get_xticks()) <= 100, "no share exceeds 100 %"
     for questions, names in ((2, None), (0, ["perfect"]), (10, [])):
@@ -333,19 +390,17 @@ def test_worker_scaling_shows_seconds_scores_and_amdahls_bound() -> None:
     )
     ax = plots.worker_scaling(rows)
     (line,) = lines_with_markers(ax)
-    assert line.get_xdata().tolist() == [1, 3, 7] and line.get_ydata().tolist() == pytest.approx([16, 8, 6.4])
+    assert line.get_xdata().tolist() == pytest.approx([1, 3, 7]) and line.get_ydata().tolist() == pytest.approx(
+        [16, 8, 6.4]
+    )
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "3", "7"]
     assert ax.get_xlabel() == "workers" and ax.get_ylabel() == "seconds per question"
-    texts = [text.get_text() for text in ax.texts]
-    assert texts[:3] == ["100 %", "75 %", "75 %"]
-    assert [text.split(" (")[0] for text in texts[3:]] == [
-        *("at equal workload", "Amdahl's bound", "each at its own workload")
-    ]
-    (bound,) = (each for each in ax.lines if each.get_linestyle() == "--")
+    assert legend_of(ax) == ["mean\nscore: 100 %, 75 %, 75 %"]
+    assert all(words in note_of(ax) for words in ("dashed: Amdahl's bound", "dotted: each at its own workload"))
+    bound, measured = (each for each in ax.lines if each.get_linestyle() == "--")
     share = 1 / 4  # serial share of the measured time, in the table above
     assert bound.get_xdata()[[0, -1]].tolist() == pytest.approx([1, 7])
     assert bound.get_ydata()[[0, -1]].tolist() == pytest.approx([16, 16 * (share + (1 - share) / 7)])
-    (measured,) = (each for each in ax.lines if each.get_linestyle() == ":")
     assert measured.get_ydata().tolist() == pytest.approx([8, 4, 3.2])
 
 
@@ -354,47 +409,12 @@ def test_worker_scaling_has_a_named_line_per_model(tmp_path: Path) -> None:
     ax = plots.worker_scaling(rows)
     lines = lines_with_markers(ax)
     assert len({to_hex(line.get_color()) for line in lines}) == len(lines) == 2
-    assert all(line.get_xdata().tolist() == [1, 3, 7] for line in lines), "no point is moved"
-    texts = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
-    assert "nano on 2 cores, at equal workload" in texts and "oracle, 0.12 s a reply, at equal workload" in texts
+    assert all(line.get_xdata().tolist() == pytest.approx([1, 3, 7]) for line in lines), "no point is moved"
+    assert [text.split("\n")[0] for text in legend_of(ax)] == ["nano on 2 cores", "oracle, 0.12 s a reply"]
     assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "workers"))
     one = plots.worker_scaling(rows[rows["workers"] == 1].drop(columns="model"))
     assert [tick.get_text() for tick in one.get_xticklabels()] == ["1"]
     same = plots.worker_scaling(rows.assign(score=0.5).drop(columns="model"))
-    assert [text.get_text() for text in same.texts if "%" in text.get_text()] == ["50 % at each point"]
+    assert legend_of(same) == ["mean\nscore: 50 %"]
     with pytest.raises(InputError, match="lacks the column 'worker_seconds'"):
         plots.worker_scaling(rows.drop(columns="worker_seconds"))
-
-
-@given(
-    boxes=st.lists(st.tuples(st.floats(-50, 250), st.floats(1, 30)), max_size=8),
-    low=st.floats(-10, 10),
-    room=st.floats(0, 100),
-)
-def test_labels_are_spread_without_overlap_in_their_order(
-    boxes: list[tuple[float, float]], low: float, room: float
-) -> None:
-    wanted, heights = [y for y, _ in boxes], [height for _, height in boxes]
-    high = low + sum(heights) + room
-    middles = labels.spread(wanted, heights, (low, high))
-    order = sorted(range(len(boxes)), key=lambda index: (wanted[index], -index))
-    edge = low
-    for index in order:
-        assert middles[index] - heights[index] / 2 >= edge - 1e-6
-        edge = middles[index] + heights[index] / 2
-    assert edge <= high + 1e-6
-    inside = all(y - h / 2 >= low and y + h / 2 <= high for y, h in boxes)
-    lower = [wanted[index] + heights[index] / 2 for index in order]
-    upper = [wanted[index] - heights[index] / 2 for index in order]
-    if inside and all(a <= b for a, b in zip(lower[:-1], upper[1:], strict=True)):
-        assert middles == pytest.approx(wanted), "what fits is not moved"
-
-
-def test_text_in_a_series_colour_is_legible_on_white() -> None:
-    for colour in CATEGORICAL:
-        assert 1.05 / (labels._luminance(*to_rgb(labels.readable(colour))) + 0.05) >= labels.CONTRAST
-    assert labels.readable("#0072b2") == "#0072b2", "what is legible stays"
-
-
-def test_intervals_stand_apart_and_points_do_not_move() -> None:
-    assert series.asides(1) == [0.0] and sum(series.asides(4)) == 0.0 and len(set(series.asides(4))) == 4

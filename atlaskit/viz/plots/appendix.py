@@ -37,8 +37,8 @@ VIEW_PX, GAP = 840, 0.04
 """Largest side of a drawn view in pixels; the gap between two views, as a fraction of one."""
 MAX_NUMBERED_K = 8
 """Largest K for which the cells of a view are numbered."""
-LOG_PT, LINE_IN, LINE_CHARS = 7.5, 0.15, 122
-"""Of a log: size of its type in points, height of a line in inches, most characters in one."""
+LINE_IN, LINE_CHARS = 0.15, 122
+"""Of a log: height of a line in inches, most characters in one."""
 MAX_LINES = int(HEIGHT_IN / LINE_IN) - 3
 """Most lines of a log that are drawn."""
 MAX_COLUMNS, CAPTION_IN = 4, 0.48
@@ -89,7 +89,7 @@ def trace_log(result: Result, ax: Axes | None = None) -> Axes:
     with styled_axes(ax, (WIDTH_IN, LINE_IN * (len(lines) + 3))) as ax:
         for number, line in enumerate(lines):
             spaced = line.replace(" ", "\u00a0")  # SVG collapses consecutive spaces
-            look: dict[str, Any] = {"size": LOG_PT, "family": "DejaVu Sans Mono", "va": "center", **_line_look(line)}
+            look: dict[str, Any] = {"family": "DejaVu Sans Mono", "va": "center", **_line_look(line)}
             _write(ax, (0.0, number + 0.5), spaced, **look)
         ax.set(xlim=(0, 1), ylim=(len(lines), 0))
         _finish(ax, result.question.text)
@@ -121,11 +121,11 @@ def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
             ax.imshow(tile, extent=(left, left + wide, top + 0.02 + high, top + 0.02), aspect="auto")
             _write_caption(ax, item, (column + 0.02, top + 0.04 + high), columns)
         if not items:
-            _write(ax, (0.0, 0.5), "The run collected no evidence.", size=9)
+            _write(ax, (0.0, 0.5), "The run collected no evidence.")
         omitted = len(result.evidence) - len(items)
         if omitted:
             note = f"{omitted} more frames, of lower confidence, are not shown."
-            _write(ax, (0.0, rows * row_height), note, size=SMALL_PT, color=MUTED)
+            _write(ax, (0.0, rows * row_height), note, color=MUTED)
         ax.set(xlim=(0, columns), ylim=(rows * row_height, 0), aspect="equal")
         _finish(ax, result.question.text)
     return ax
@@ -179,8 +179,8 @@ def _write_caption(ax: Axes, item: Evidence, corner: tuple[float, float], column
     if len(lines) > 3:
         lines = [*lines[:2], f"{lines[2][: chars - 1]}…"]
     heading = f"[{item.label}] {clock(item.timestamp_s)} · {100 * item.confidence:.0f} %"
-    _write(ax, corner, heading, size=SMALL_PT, weight="bold", va="top")
-    _write(ax, corner, "\n" + "\n".join(lines), size=SMALL_PT, va="top", color=MUTED)
+    _write(ax, corner, heading, weight="bold", va="top")
+    _write(ax, corner, "\n" + "\n".join(lines), va="top", color=MUTED)
 
 
 def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Image.Image]:
@@ -216,9 +216,9 @@ def _wrap(lines: Iterable[str]) -> list[str]:
     ]
 
 
-def _write(ax: Axes, at: tuple[float, float], text: str, *, size: float, **look: Any) -> None:
-    """Write text verbatim: matplotlib would read a pair of dollar signs as a formula."""
-    ax.text(*at, text, fontsize=SMALL_PT, parse_math=False, **{"color": INK, **look})
+def _write(ax: Axes, at: tuple[float, float], text: str, **look: Any) -> None:
+    """Write text in the type of this page."""
+    ax.text(*at, text, **{"fontsize": SMALL_PT, "color": INK, **look})
 
 
 def _finish(ax: Axes, title: str) -> None:

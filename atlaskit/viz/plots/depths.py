@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.viz.palette import REFERENCE_LINE
-from atlaskit.viz.plots.labels import label_ends
-from atlaskit.viz.plots.series import (
-    asides,
-    by_model,
-    draw_means,
-    interval_note,
-    label_values,
-    line_end,
-    model_look,
-    models_in,
-    only_model,
-    sizes_of,
-)
-from atlaskit.viz.plots.style import NOTE_PT, figure_style, sample, set_note
+from atlaskit.viz.plots.series import check_rows, interval_note, interval_over, label_values, only_model, with_series
+from atlaskit.viz.plots.style import BESIDE, NOTE_PT, figure_style, fit_ticks, sample, set_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +19,8 @@ HEIGHT_IN = 4.6
 """Height of the figure, in inches."""
 PANELS = ("score", "tokens")
 """The columns that the panels show, from the top."""
+DODGE = 0.1
+"""How far apart the models at one depth stand, in depths."""
 
 
 def depth_budget(
@@ -39,7 +29,7 @@ def depth_budget(
     """Draw score, and below it tokens, against the maximum depth (paper, Fig. 5a).
 
     Below each depth is its resolution, Δt_d = T / K^(2(d+1)). A dotted line marks the first depth
-    at which it is below a second. There is a line for each model, labelled at its end.
+    at which it is below a second. There is a line for each model.
 
     Args:
         rows: A table of `evaluate` with the column `max_depth`; a column `model` tells several
@@ -52,7 +42,7 @@ def depth_budget(
         The axes of scores; those of tokens are the next ones of its figure.
 
     Raises:
-        InputError: A column is missing.
+        InputError: A column is missing, or there are no rows.
 
     Examples:
         >>> ax = ak.plots.depth_budget(rows.assign(max_depth=1), duration_s=120)
@@ -60,35 +50,33 @@ def depth_budget(
         'mean score'
     """
     import matplotlib.pyplot as plt
+    import seaborn as sns
 
+    check_rows(rows, ["max_depth", *PANELS])
     k = k or (int(rows["k"].max()) if "k" in rows else 8)
-    means = {column: [accuracy(each, "max_depth", column=column) for _, each in by_model(rows)] for column in PANELS}
-    depths = sorted(rows["max_depth"].unique())
+    rows, looks = with_series(rows)
+    means = accuracy(rows, ["series", "max_depth"])
+    depths, is_split = sorted(rows["max_depth"].unique()), len(looks["hue_order"]) > 1
+    shared: dict[str, Any] = {"x": "max_depth", "native_scale": True, "dodge": is_split and DODGE, **looks}
     with figure_style():
         pair = axes or plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
         for ax, column in zip(pair, PANELS, strict=True):
-            for index, (each, aside) in enumerate(zip(means[column], asides(len(means[column])), strict=True)):
-                draw_means(ax, each["max_depth"], each, model_look(index), aside=aside)
+            over_videos, has_legend = interval_over(rows["video"], column), is_split and ax is pair[0]
+            sns.pointplot(rows, y=column, errorbar=over_videos, legend=has_legend, ax=ax, **shared)
             label_values(ax, column, is_log=False)
         _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
         below = pair[1]
         below.set_xticks(depths, [f"{depth}\n{_span_label(resolution_s(duration_s, k, depth))}" for depth in depths])
         below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
         below.set_xlabel("maximum depth, and its resolution")
-        meaning = interval_note(rows, means["score"], are_beside=len(means["score"]) > 1)
-        set_note(pair[0], only_model(rows), sample(sizes_of(means["score"]), "a point"), meaning)
-        _label_models(pair, models_in(rows) if len(means["score"]) > 1 else [], means)
+        if is_split:
+            sns.move_legend(pair[0], **BESIDE)
+        aside = "models stand side by side" if is_split else ""
+        notes = (only_model(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside)
+        set_note(pair[0], *notes)
+        fit_ticks(below)
     first: Axes = pair[0]
     return first
-
-
-def _label_models(pair: Sequence[Axes], models: Sequence[str], means: dict[str, list[pd.DataFrame]]) -> None:
-    """Write the names of models, if any, at the ends of their lines."""
-    ends = []
-    for ax, column in zip(pair, PANELS, strict=True):
-        lines = enumerate(zip(models, means[column], strict=False))
-        ends.append((ax, [line_end(each["max_depth"], each["mean"], name, model_look(n)) for n, (name, each) in lines]))
-    label_ends(ends, ticks=pair[-1])
 
 
 def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: int) -> None:

@@ -12,9 +12,9 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.evaluation.grouping import check_columns
-from atlaskit.evaluation.statistics import accuracy
 from atlaskit.viz.palette import CATEGORICAL, TRUTH, categorical
-from atlaskit.viz.plots.style import MARKERS, NOTE_PT, SMALL_PT, figure_of, figure_style, sample, set_note, set_title
+from atlaskit.viz.plots.series import interval_over
+from atlaskit.viz.plots.style import MARKERS, NOTE_PT, SMALL_PT, figure_style, sample, set_note, set_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,20 +108,28 @@ def _draw_times(ax: Axes, view: View, shown: pd.DataFrame, policies: list[str]) 
 
 def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
     """Draw the mean score of each policy with its interval, from left to right."""
-    means = accuracy(rows, "policy").set_index("policy").loc[policies]
-    for place, (policy, row) in enumerate(means.iterrows()):
-        reach = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
-        look: dict[str, Any] = {
-            "color": _colour(policies, str(policy)),
-            "fmt": MARKERS[place % len(MARKERS)],
-            "capsize": 3,
-        }
-        ax.errorbar([place], [row["mean"]], yerr=np.nan_to_num(reach), **look)
-        ax.annotate(f"{row['mean']:.2f}", (place, row["mean"]), (7, -3), textcoords="offset points", fontsize=NOTE_PT)
-    ax.set(xlim=(-0.5, len(policies) - 0.25), ylim=(-0.03, 1.05), ylabel="mean score")
-    ax.set_xticks(range(len(policies)), [policy.replace(" ", "\n") for policy in policies], fontsize=SMALL_PT)
-    figure_of(ax).draw_without_rendering()
-    set_note(ax, sample(means["questions"]).replace("questions", "episodes"), "95 % intervals")
+    import seaborn as sns
+
+    rows = rows.reset_index(drop=True)
+    sns.pointplot(
+        rows,
+        x="policy",
+        y="score",
+        hue="policy",
+        order=policies,
+        hue_order=policies,
+        palette=[_colour(policies, policy) for policy in policies],
+        markers=[MARKERS[place % len(MARKERS)] for place in range(len(policies))],
+        linestyles="none",
+        errorbar=interval_over(rows["video"], "score"),
+        capsize=0.1,
+        ax=ax,
+    )
+    means, sizes = rows.groupby("policy")["score"].mean(), rows["policy"].value_counts()
+    labels = ["\n".join([*policy.split(" "), f"{means[policy]:.2f}"]) for policy in policies]
+    ax.set_xticks(range(len(policies)), labels, fontsize=SMALL_PT)
+    ax.set(ylim=(-0.03, 1.05), xlabel="", ylabel="mean score")
+    set_note(ax, sample(sizes).replace("questions", "episodes"), "95 % intervals")
 
 
 def _colour(policies: list[str], policy: str) -> str:

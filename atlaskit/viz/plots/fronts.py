@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from atlaskit.benchmarks.published import Published
 from atlaskit.errors import InputError
 from atlaskit.evaluation.grouping import check_columns
-from atlaskit.viz.palette import MUTED, REFERENCE_LINE
-from atlaskit.viz.plots.labels import LineEnd, label_ends, readable, short_count
-from atlaskit.viz.plots.places import Segment, label_points
-from atlaskit.viz.plots.series import COLUMN_LABELS, method_look
-from atlaskit.viz.plots.style import sample, set_note, styled_axes
+from atlaskit.viz.palette import INK, MUTED, REFERENCE_LINE
+from atlaskit.viz.plots.series import COLUMN_LABELS, method_look, short_count
+from atlaskit.viz.plots.style import BESIDE, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +32,11 @@ COST_LABELS = {
 }
 """Axis labels of the columns of costs."""
 MARGIN = 1.6
-"""How far a logarithmic axis of costs goes beyond the data, as a factor: room for labels."""
+"""How far a logarithmic axis of costs goes beyond the data, as a factor."""
+DASHES = (0, (4, 2))
+"""Stroke of the front."""
+NAME_CHARS = 32
+"""Longest line of a published result's name in the legend, in characters."""
 
 
 def pareto(
@@ -48,8 +50,9 @@ def pareto(
     """Draw what methods score against what they cost, and the Pareto front.
 
     A method is on the front if no other one scores as much for less. The axis of costs is
-    logarithmic, unless something costs nothing. Published numbers are dotted lines: they are of
-    other models, and cost what nobody measured here.
+    logarithmic, unless something costs nothing. The legend lists the methods by their scores, the
+    best first. Published numbers are dotted lines: they are of other models, and cost what nobody
+    measured here.
 
     Args:
         compared: A table of `statistics.comparison`, one row a method.
@@ -66,33 +69,33 @@ def pareto(
         >>> ax.get_xlabel()
         'tokens of a question, with its share of its video'
     """
+    import seaborn as sns
+
     check_columns(compared, ["method", "questions", column, "low", "high", cost])
     if not len(compared) or compared["method"].duplicated().any():
         raise InputError("The table must have one row a method: choose one duration, or compare without by=.")
-    methods = compared["method"].tolist()
-    looks = [method_look(method, methods, 0) for method in methods]
+    compared = compared.sort_values(column, ascending=False, kind="stable")  # as the legend lists them
+    looks = {each: method_look(each, compared["method"].tolist(), 0) for each in compared["method"]}
+    colours, markers = ({name: getattr(look, of) for name, look in looks.items()} for of in ("colour", "marker"))
     with styled_axes(ax, (7.2, 4.4)) as ax:
         _scale(ax, compared[cost])
-        ax.set_ylim(-0.03, 1.03)
-        ax.set_ylabel(COLUMN_LABELS.get(column, column))
+        ax.vlines(compared[cost], compared["low"], compared["high"], list(colours.values()), lw=1.1, alpha=0.75)
+        shared: dict[str, Any] = {"hue": "method", "palette": colours, "style": "method", "markers": markers}
+        sns.scatterplot(compared, x=cost, y=column, **shared, s=55, edgecolor=INK, zorder=3, ax=ax)
+        steps, right = front(compared[cost].tolist(), compared[column].tolist()), ax.get_xlim()[1]
+        x, y = zip(*steps, (right, steps[-1][1]), strict=True)
+        sns.lineplot(x=x, y=y, estimator=None, drawstyle="steps-post", color=MUTED, linestyle=DASHES, zorder=1, ax=ax)
+        ax.set(ylabel=COLUMN_LABELS.get(column, column), ylim=(-0.03, 1.03))
         ax.set_xlabel(COST_LABELS.get(cost, cost.replace("_", " ")))
-        steps = _draw_front(ax, front(compared[cost].tolist(), compared[column].tolist()))
-        ax.vlines(
-            compared[cost], compared["low"], compared["high"], [look.colour for look in looks], lw=1.1, alpha=0.75
-        )
-        for x, y, look in zip(compared[cost], compared[column], looks, strict=True):
-            ax.plot([x], [y], color=look.colour, marker=look.marker, mec=readable(look.colour), ms=6.5, ls="", zorder=3)
-        edge = ax.get_xlim()[1]
         sources = list(dict.fromkeys(each.source for each in references))
-        published = [_draw_reference(ax, each, edge, sources.index(each.source) + 1) for each in references]
+        for each in sorted(references, key=lambda each: -each.score):
+            label = f"{each.system} [{sources.index(each.source) + 1}]: {each.score:.3f}"
+            ax.axhline(
+                each.score, color=REFERENCE_LINE, lw=0.8, ls=":", zorder=1, label=textwrap.fill(label, NAME_CHARS)
+            )
+        ax.legend(**BESIDE)
         parts = [sample(compared["questions"], "a method"), _interval_note(compared), "dashed: Pareto front"]
         set_note(ax, *parts, _sources_note(sources))
-        if published:
-            label_ends([(ax, published)], ticks=ax)
-        spots = list(zip(compared[cost], compared[column], strict=True))
-        points = [LineEnd(*spot, name, look.colour) for spot, name, look in zip(spots, methods, looks, strict=True)]
-        bounds = zip(compared[cost], compared["low"], compared["high"], strict=True)
-        label_points(ax, points, [*steps, *(((x, low), (x, high)) for x, low, high in bounds)])
     return ax
 
 
@@ -122,23 +125,6 @@ def _scale(ax: Axes, costs: pd.Series) -> None:
 
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _draw_front(ax: Axes, points: Sequence[tuple[float, float]]) -> list[Segment]:
-    """Draw the front as steps, from its cheapest point to the right edge of the axes."""
-    (first, *others), edge = points, ax.get_xlim()[1]
-    corners = [first]
-    for x, y in others:
-        corners += [(x, corners[-1][1]), (x, y)]
-    corners.append((edge, corners[-1][1]))
-    ax.plot(*zip(*corners, strict=True), color=MUTED, lw=1.2, ls=(0, (4, 2)), zorder=1)
-    return list(pairwise(corners))
-
-
-def _draw_reference(ax: Axes, published: Published, edge: float, number: int) -> LineEnd:
-    """Draw a published number as a line; return its label, with the number of its source."""
-    ax.axhline(published.score, color=REFERENCE_LINE, lw=0.8, ls=":", zorder=1)
-    return LineEnd(edge, published.score, f"{published.system} [{number}]", REFERENCE_LINE)
 
 
 def _sources_note(sources: Sequence[str]) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError
-from atlaskit.viz.palette import categorical
-from atlaskit.viz.plots.style import SMALL_PT, figure_style
+from atlaskit.viz.plots.style import figure_style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,38 +36,31 @@ def learning_curves(table: pd.DataFrame) -> Axes:
         'log'
     """
     import matplotlib.pyplot as plt
+    import seaborn as sns
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     if missing := [name for name in COLUMNS if name not in table.columns]:
         raise InputError(f"The table has no column {missing[0]}; pass a table of nano.curves.")
     stages = list(dict.fromkeys(table["stage"]))
     if not stages:
         raise InputError("The table has no rows, so there is nothing to draw; pass a table of nano.curves.")
+    smoothed = table.groupby(["stage", "measure"])["value"].transform(lambda each: each.rolling(WINDOW, 1).mean())
+    table = table.assign(minutes=table["seconds"] / 60, value=smoothed)
+    size = (max(WIDTH_IN, STAGE_IN * len(stages)), 4.2)
     with figure_style():
-        _, axes = plt.subplots(
-            2, len(stages), sharex="col", squeeze=False, figsize=(max(WIDTH_IN, STAGE_IN * len(stages)), 4.2)
-        )
+        _, axes = plt.subplots(2, len(stages), sharex="col", squeeze=False, figsize=size)
         for (loss_ax, share_ax), stage in zip(axes.T, stages, strict=True):
-            _draw_stage(loss_ax, share_ax, table[table["stage"] == stage])
-            loss_ax.set_title(stage)
+            rows = table[table["stage"] == stage]
+            is_loss = rows["measure"] == "loss"
+            sns.lineplot(rows[is_loss], x="minutes", y="value", estimator=None, ax=loss_ax)
+            sns.lineplot(rows[~is_loss], x="minutes", y="value", hue="measure", estimator=None, ax=share_ax)
+            loss_ax.set(title=stage, ylabel="", yscale="log")
+            loss_ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            loss_ax.yaxis.set_major_formatter("{x:g}")
+            loss_ax.yaxis.set_minor_formatter(NullFormatter())
+            share_ax.set(xlabel="minutes of training", ylabel="", ylim=(0, 1.02))
+            sns.move_legend(share_ax, "lower right", title="")
         axes[0, 0].set_ylabel("loss (nats)")
         axes[1, 0].set_ylabel("share correct")
     first: Axes = axes[0, 0]
     return first
-
-
-def _draw_stage(loss_ax: Axes, share_ax: Axes, table: pd.DataFrame) -> None:
-    """Draw one stage: its loss on the upper axes, every other measure on the lower ones."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    shares = [measure for measure in dict.fromkeys(table["measure"]) if measure != "loss"]
-    for measure in dict.fromkeys(table["measure"]):
-        rows = table[table["measure"] == measure]
-        ax, index = (loss_ax, 0) if measure == "loss" else (share_ax, shares.index(measure))
-        smoothed = rows["value"].rolling(WINDOW, min_periods=1).mean()
-        ax.plot(rows["seconds"] / 60, smoothed, color=categorical(index), lw=1.2, label=str(measure))
-    loss_ax.set_yscale("log")
-    loss_ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    loss_ax.yaxis.set_major_formatter("{x:g}")
-    loss_ax.yaxis.set_minor_formatter(NullFormatter())
-    share_ax.set(xlabel="minutes of training", ylim=(0, 1.02))
-    share_ax.legend(loc="lower right", fontsize=SMALL_PT)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from atlaskit.evaluation.grouping import check_columns
-from atlaskit.evaluation.intervals import interval
-from atlaskit.viz.palette import categorical
-from atlaskit.viz.plots.style import MARKERS, figure_style, sample, set_note
+from atlaskit.viz.plots.series import check_rows, interval_over
+from atlaskit.viz.plots.style import figure_style, sample, set_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +28,7 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
         The first of the axes.
 
     Raises:
-        InputError: A column is missing.
+        InputError: A column is missing, or there are no rows.
 
     Examples:
         >>> import pandas as pd
@@ -41,52 +39,35 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
         'mean reward'
     """
     import matplotlib.pyplot as plt
+    import pandas as pd
+    import seaborn as sns
 
-    check_columns(episodes, ["policy", "seed", "trained", "world", *MEASURES])
+    check_rows(episodes, ["policy", "seed", "trained", "world", *MEASURES])
+    rules, learned = episodes[episodes["seed"] == ""], episodes[episodes["seed"] != ""]
+    levels = [rules.assign(line=rules["policy"], trained=steps) for steps in sorted({0, episodes["trained"].max()})]
+    rows = pd.concat([learned.assign(line="learned, seed " + learned["seed"]), *levels], ignore_index=True)
+    rows = rows.astype(dict.fromkeys(MEASURES, float))
+    names = list(dict.fromkeys(rows["line"]))
+    dashes = {name: (4, 1.6) if name in set(rules["policy"]) else "" for name in names}
+    looks = {
+        "hue": "line",
+        "style": "line",
+        "dashes": dashes,
+        "markers": True,
+        "markersize": 4,
+        "err_kws": {"alpha": 0.15, "linewidth": 0},
+    }
     with figure_style():
         figure, axes = plt.subplots(1, len(MEASURES), figsize=(WIDTH_IN, HEIGHT_IN))
-        sizes = set[int]()
         for ax, (measure, label) in zip(axes, MEASURES.items(), strict=True):
-            handles = list[Any]()
-            for number, (names, of_line) in enumerate(_lines(episodes).items()):
-                points = _points(of_line, measure)
-                sizes |= set(points["n"])
-                handles.append(_draw(ax, points, names, number, int(episodes["trained"].max())))
+            sns.lineplot(rows, x="trained", y=measure, errorbar=interval_over(rows["world"], measure), **looks, ax=ax)
             ax.set(xlabel="steps of training", ylabel=label)
             ax.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1000:g}k" if steps else "0")
-        set_note(axes[0], sample(sizes, "a point"), "bands: 95 % intervals over worlds")
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(3, len(handles)), frameon=False)
+            handles = ax.get_legend().legend_handles
+            ax.get_legend().remove()
+        set_note(
+            axes[0], sample(rows.groupby(["line", "trained"]).size(), "a point"), "bands: 95 % intervals over worlds"
+        )
+        figure.legend(handles, names, loc="outside lower center", ncols=min(3, len(names)))
     first: Axes = axes[0]
     return first
-
-
-def _lines(episodes: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the episodes of each line by its name: a rule, or a seed of the training."""
-    trained = episodes[episodes["seed"] != ""]
-    rules = episodes[episodes["seed"] == ""]
-    return {f"learned, seed {seed}": rows for seed, rows in trained.groupby("seed", sort=False)} | {
-        str(name): rows for name, rows in rules.groupby("policy", sort=False)
-    }
-
-
-def _points(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
-    import pandas as pd
-
-    points = []
-    for trained, of_point in rows.groupby("trained"):
-        worlds = of_point["world"].astype(str).tolist()
-        found = interval(of_point[measure].astype(float).to_numpy(), worlds, are_shares=measure == "right")
-        points.append({"trained": trained, "n": len(of_point), **found._asdict()})
-    return pd.DataFrame(points)
-
-
-def _draw(ax: Axes, points: pd.DataFrame, name: str, number: int, last: int) -> Any:
-    """Draw a line with its band; a rule, which has one point, is level. Return the line."""
-    colour = categorical(number)
-    if len(points) == 1:
-        mean, low, high = points.loc[0, ["mean", "low", "high"]]
-        ax.fill_between([0, last], low, high, color=colour, alpha=0.12, lw=0)
-        return ax.plot([0, last], [mean, mean], color=colour, ls="--", lw=1.0, label=name)[0]
-    ax.fill_between(points["trained"], points["low"], points["high"], color=colour, alpha=0.15, lw=0)
-    marker = MARKERS[number % len(MARKERS)]
-    return ax.plot(points["trained"], points["mean"], color=colour, lw=1.2, marker=marker, ms=3, label=name)[0]

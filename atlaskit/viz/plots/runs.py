@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
@@ -12,7 +12,7 @@ from atlaskit.errors import printable
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.viz.palette import DEAD, DEAD_BEFORE, FOUND, GRID_LINE, INK, REFERENCE_LINE, SCORED, TRUTH, categorical
-from atlaskit.viz.plots.style import SMALL_PT, legend_below, set_title, styled_axes
+from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +24,8 @@ MAX_ACTIONS = 5
 """Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_LABELLED_ROWS = 24
 """Most rows of a figure in full size; with more, rows are lower and carry no text of their own."""
+MAX_COLUMNS = 5
+"""Most columns of a legend."""
 TICKS_S = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 """Candidate distances of the ticks of a time axis, in seconds."""
 
@@ -48,7 +50,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     with styled_axes(ax, (WIDTH_IN, 1.1 + row_in * len(names))) as ax:
         marks = _draw_intervals(ax, result)
         workers = [] if is_by_visit else sorted({report.worker or 0 for report in reports})
-        legend_below(ax, [*marks, *_worker_patches(workers)])
+        _legend_below(ax, [*marks, *_worker_patches(workers)])
         evidence = ((item.timestamp_s, item.label) for item in result.evidence)
         for times_s, label in _merge_close_labels(evidence, min_gap_s=0.02 * duration_s):
             ax.plot(times_s, [0] * len(times_s), "o", ms=5, color="black")
@@ -87,7 +89,7 @@ def rounds(result: Result, ax: Axes | None = None) -> Axes:
             _draw_round(ax, number, result)
         _draw_round_axes(ax, [_conclusion(number, result) for number in numbers], 8 if is_labelled else SMALL_PT)
         _draw_time_axis(ax, duration_s)
-        legend_below(ax, [*_round_legend(), *marks])
+        _legend_below(ax, [*_round_legend(), *marks])
         set_title(ax, printable(result.question.text, 300), is_narrow=True)  # the right is taken
     return ax
 
@@ -121,6 +123,16 @@ def _draw_time_axis(ax: Axes, duration_s: float) -> None:
     ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
     ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s)")
     ax.grid(axis="y", visible=False)
+
+
+def _legend_below(ax: Axes, handles: Sequence[Patch]) -> None:
+    """Add a legend below the axis of time, if there is something to explain."""
+    from matplotlib.transforms import offset_copy
+
+    if handles:
+        below = offset_copy(ax.transAxes, figure_of(ax), y=-0.42)
+        at: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
+        ax.legend(handles=handles, ncols=MAX_COLUMNS, columnspacing=1.2, handlelength=1.4, **at)
 
 
 def _worker_patches(workers: Iterable[int]) -> list[Patch]:

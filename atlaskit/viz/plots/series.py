@@ -1,4 +1,4 @@
-"""Series of a figure: a look for each method and model, means with intervals, and what these are.
+"""Series of a figure: how seaborn draws each method and model, and what their intervals are.
 
 A table of several models has the column `model`. The colour of a line tells its method, or its
 model where there is one method; stroke and marker tell the model.
@@ -6,21 +6,20 @@ model where there is one method; stroke and marker tell the model.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.evaluation.grouping import check_columns
+from atlaskit.errors import InputError
+from atlaskit.evaluation.grouping import SHARES, check_columns
+from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.tables import METHOD_ORDER
 from atlaskit.viz.palette import categorical
-from atlaskit.viz.plots.labels import LineEnd, short_count
-from atlaskit.viz.plots.style import MARKERS, figure_of
+from atlaskit.viz.plots.style import MARKERS
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 MODEL_COLOURS = (0, 5, 2, 3, 4, 7)
 """Indices of the colours of models: nano blue, a model beside it vermilion."""
@@ -34,8 +33,6 @@ COLUMN_LABELS = {
     "effective_tokens": "effective tokens per question",
 }
 """Axis labels of columns."""
-ASIDE_PT = 2.6
-"""Distance between the intervals of two series at the same place, in points of type."""
 LEAST_SPAN = 12.0
 """The largest value of a logarithmic axis is at least this many times its smallest."""
 
@@ -45,20 +42,25 @@ class Look:
     """How a series is drawn. Markers of the first model are filled, those of others are hollow."""
 
     colour: str
-    marker: str = MARKERS[0]
+    marker: str
     stroke: Any = "-"
     is_filled: bool = True
+
+
+def check_rows(rows: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Check that a table has the columns, and rows.
+
+    Raises:
+        InputError: A column is missing, or there are no rows.
+    """
+    check_columns(rows, columns)
+    if not len(rows):
+        raise InputError("The table has no rows, so there is nothing to draw; check the filters that were applied.")
 
 
 def models_in(rows: pd.DataFrame) -> list[str]:
     """Return the models of a table in their order; [""] if it does not tell them apart."""
     return list(dict.fromkeys(map(str, rows["model"]))) if "model" in rows.columns else [""]
-
-
-def by_model(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each model of a table with its rows; all rows under "" without a column `model`."""
-    for model in models_in(rows):
-        yield model, rows[rows["model"].astype(str) == model] if model else rows
 
 
 def only_model(rows: pd.DataFrame) -> str:
@@ -81,50 +83,49 @@ def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
     return Look(categorical(place), marker, STROKES[model_index % len(STROKES)], model_index == 0)
 
 
-def draw_means(
-    ax: Axes, x: pd.Series, means: pd.DataFrame, look: Look, column: str = "mean", *, aside: float = 0.0
-) -> Line2D:
-    """Draw a line through means at their true places, and thin intervals behind it.
+def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows with the column `series`, and the arguments of `seaborn.pointplot` for them.
+
+    A series is a method and a model; its name leaves out what all series share. The index of the
+    rows is made unique, as `interval_over` needs it.
+    """
+    from matplotlib.markers import MarkerStyle
+
+    methods = list(dict.fromkeys(rows["method"])) if "method" in rows.columns else ["mean"]
+    rows = rows.reset_index(drop=True).assign(series=methods[0])
+    if parts := [each for each in ("method", "model") if each in rows.columns and rows[each].nunique() > 1]:
+        rows["series"] = rows[parts].astype(str).agg(", ".join, axis=1)
+    models, looks = models_in(rows), dict[str, Look]()
+    for _, row in rows.drop_duplicates("series").iterrows():
+        index = models.index(str(row.get("model", "")))
+        looks[row["series"]] = method_look(row["method"], methods, index) if len(methods) > 1 else model_look(index)
+    fills = [MarkerStyle(look.marker, fillstyle="full" if look.is_filled else "none") for look in looks.values()]
+    return rows, {
+        "hue": "series",
+        "hue_order": list(looks),
+        "palette": [look.colour for look in looks.values()],
+        "markers": fills,
+        "linestyles": [look.stroke for look in looks.values()],
+        "err_kws": {"linewidth": 1.1, "alpha": 0.75},
+    }
+
+
+def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:
+    """Return what seaborn takes as `errorbar`: the interval by a bootstrap over clusters.
+
+    seaborn calls it with the values of each point. Their index tells of which clusters they are.
 
     Args:
-        ax: Axes to draw on.
-        x: Where the means are drawn, one value per row of `means`.
-        means: A table with `column`, `low` and `high`, the bounds of the intervals.
-        look: How the line is drawn.
-        column: The column of means.
-        aside: How far the intervals stand beside their points, in points of type: those of several
-            series would hide each other. `asides` has the values for a number of series.
+        clusters: The cluster of each row of the table that is drawn, such as its video.
+        column: The column whose mean is drawn.
     """
-    from matplotlib.transforms import offset_copy
 
-    shifted = offset_copy(ax.transData, figure_of(ax), x=aside, units="points")
-    ax.vlines(x, means["low"], means["high"], look.colour, lw=1.1, alpha=0.75, zorder=2.1, transform=shifted)
-    bounds = means[["low", "high"]].to_numpy(float)
-    ax.update_datalim([(at, y) for at, pair in zip(x, bounds, strict=True) for y in pair if math.isfinite(y)])
-    ax.autoscale_view()
-    # A hollow marker is a ring, so that a filled one at the same place can be seen in it.
-    marker: dict[str, Any] = (
-        {"ms": 5.0, "mfc": look.colour} if look.is_filled else {"ms": 7.0, "mfc": "none", "mew": 1.3}
-    )
-    (line,) = ax.plot(
-        x, means[column], color=look.colour, marker=look.marker, ls=look.stroke, lw=1.6, zorder=2.5, **marker
-    )
-    return line
+    def bounds(values: pd.Series) -> tuple[float, float]:
+        of_rows = clusters[values.index].astype(str).tolist()
+        found = interval(values.to_numpy(float), of_rows, are_shares=column in SHARES)
+        return found.low, found.high
 
-
-def asides(count: int) -> list[float]:
-    """Return how far the intervals of each of several series stand beside their points."""
-    return [ASIDE_PT * (index - (count - 1) / 2) for index in range(count)]
-
-
-def interval_lengths(means: pd.DataFrame, column: str = "mean") -> list[pd.Series]:
-    """Return how far the intervals extend below their means, and above them."""
-    return [means[column] - means["low"], means["high"] - means[column]]
-
-
-def line_end(x: pd.Series, y: pd.Series, label: str, look: Look) -> LineEnd:
-    """Return the last point of a line with its label."""
-    return LineEnd(float(x.iloc[-1]), float(y.iloc[-1]), label, look.colour)
+    return bounds
 
 
 def cluster_of(rows: pd.DataFrame) -> str:
@@ -137,35 +138,23 @@ def cluster_of(rows: pd.DataFrame) -> str:
     return "seed" if "seed" in rows.columns and rows["seed"].notna().all() else "video"
 
 
-def interval_note(
-    rows: pd.DataFrame, means: Sequence[pd.DataFrame], column: str = "mean", *, are_beside: bool = False
-) -> str:
+def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean") -> str:
     """Return what the intervals of means are; that there are none, if each has a single video.
 
     Args:
         rows: The table that the means were made from.
-        means: Tables of `statistics.accuracy`, one for each series.
+        means: A table of `statistics.accuracy`.
         column: The column of means.
-        are_beside: Whether the intervals stand beside their points.
     """
-    import pandas as pd
-
     clusters = "worlds" if cluster_of(rows) == "seed" else "videos"
-    every = pd.concat(means)
-    known = every[every["low"].notna()]
+    known = means[means["low"].notna()]
     if not len(known):
         return f"a single {clusters[:-1]}, so no intervals"
     is_exact = ((known[column] == known["low"]) & (known[column] == 0)) | (
         (known[column] == known["high"]) & (known[column] == 1)
     )
     exact = "; exact binomial where all scores are the same" if is_exact.any() else ""
-    beside = " beside their points" if are_beside else ""
-    return f"95 % intervals{beside} (bootstrap over {clusters}{exact})"
-
-
-def sizes_of(means: Sequence[pd.DataFrame]) -> list[int]:
-    """Return the number of questions of each mean, of tables of `statistics.accuracy`."""
-    return [int(size) for each in means for size in each["questions"]]
+    return f"95 % intervals (bootstrap over {clusters}{exact})"
 
 
 def duration_label(duration_s: float) -> str:
@@ -173,8 +162,18 @@ def duration_label(duration_s: float) -> str:
     return DURATION_LABELS.get(round(duration_s), f"{duration_s / 60:.3g} min")
 
 
+def short_count(value: float, _position: object = None) -> str:
+    """Return a number in short, as on an axis: 0, 0.5, 950, 1.5 K, 148 K, 2.2 M."""
+    for unit, size in (("M", 1e6), ("K", 1e3)):
+        if abs(value) >= 0.9995 * size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g}"
+
+
 def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
     """Label the y axis and scale it: scores from 0 to 1, tokens logarithmic and in short numbers.
+
+    Call it after seaborn drew: the means on a logarithmic axis would be geometric ones.
 
     Args:
         ax: Axes that hold the data.

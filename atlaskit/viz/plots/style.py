@@ -7,7 +7,7 @@ has its question as title, and no n.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -25,8 +25,8 @@ MARKERS = "osD^vP*X"
 """Markers of series, in the order of use."""
 SMALL_PT, NOTE_PT = 7.0, 7.5
 """Size of the smallest type, and of a note above the axes and text beside data, in points."""
-ENTRY_PT = 27.0, 4.6
-"""Width of a legend's entry in points: without its label, and of a character of the label."""
+BESIDE = {"loc": "upper left", "bbox_to_anchor": (1, 1), "title": ""}
+"""Where the legend of a figure of a table is, as `seaborn.move_legend` takes it."""
 FEW = 10
 """From this number of questions on, a figure is more than a sign that it runs."""
 _STYLE = str(Path(__file__).with_name("figures.mplstyle"))
@@ -93,7 +93,7 @@ def set_title(ax: Axes, text: str, *, is_narrow: bool = False, **look: Any) -> N
 
     Call it when the axes' labels are set: how wide a line may be depends on the layout.
     """
-    title = ax.set_title(text, parse_math=False, **look)  # "$" would begin a formula
+    title = ax.set_title(text, **look)
     figure = figure_of(ax)
     figure.draw_without_rendering()
     end = ax.get_window_extent().x1 if is_narrow else figure.bbox.x1
@@ -115,33 +115,6 @@ def fit_ticks(ax: Axes) -> None:
         ax.set_xticks(ax.get_xticks(), texts)
     for label in ax.get_xticklabels()[1::2]:
         label.set_visible(False)
-
-
-def legend_below(ax: Axes, handles: Sequence[Any], *, away_in: float = 0.42) -> None:
-    """Add a legend below the x axis, in as many columns as the width of the figure has room for.
-
-    Args:
-        ax: Axes that the legend belongs to.
-        handles: What it explains; none for no legend.
-        away_in: Distance from the axes, in inches, whatever their height.
-    """
-    from matplotlib.transforms import offset_copy
-
-    if not handles:
-        return
-    figure = figure_of(ax)
-    widths = [ENTRY_PT[0] + ENTRY_PT[1] * max(map(len, str(each.get_label()).split("\n"))) for each in handles]
-    room = figure.get_size_inches()[0] * 72
-    columns = len(handles) if sum(widths) <= room else int(room / max(widths))
-    ax.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=offset_copy(ax.transAxes, figure, y=-away_in, units="inches"),
-        ncols=max(1, columns),
-        columnspacing=1.2,
-        handlelength=1.4,
-    )
 
 
 def figure_of(ax: Axes) -> Figure:

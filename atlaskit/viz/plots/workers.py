@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from atlaskit.evaluation.speedups import amdahl, speedup
-from atlaskit.viz.plots.labels import LineEnd, label_ends, readable
-from atlaskit.viz.plots.series import (
-    Look,
-    by_model,
-    draw_means,
-    interval_note,
-    line_end,
-    model_look,
-    sizes_of,
-)
-from atlaskit.viz.plots.style import NOTE_PT, sample, set_note, styled_axes
+from atlaskit.viz.plots.series import interval_note, interval_over, with_series
+from atlaskit.viz.plots.style import BESIDE, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,16 +16,18 @@ if TYPE_CHECKING:
 
 CURVE_POINTS = 100
 """Number of points of the curve of Amdahl's bound."""
+DASHES = {"bound": (4, 1.6), "own workload": (1, 1.2)}
+"""Strokes of the lines that are no measurement at equal workload."""
 
 
 def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the mean seconds per question against the number of workers (paper, Fig. 6).
 
-    Thick lines are seconds at equal workload, with 95 % intervals and the mean score beside each
-    point; there is a line for each model where the table has a column `model`. Dashed lines are
-    Amdahl's bound, computed from the serial share of the time with the fewest workers. Dotted lines
-    are the measured seconds, each number of workers at its own workload. Both axes are logarithmic,
-    so equal speedups have equal heights.
+    Thick lines are seconds at equal workload, with 95 % intervals; there is a line for each model
+    where the table has a column `model`. The legend has the mean score at each number of workers.
+    Dashed lines are Amdahl's bound, computed from the serial share of the time with the fewest
+    workers. Dotted lines are the measured seconds, each number of workers at its own workload. Both
+    axes are logarithmic, so equal speedups have equal heights.
 
     Raises:
         InputError: A column is missing.
@@ -43,49 +36,50 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
         >>> ax = ak.plots.worker_scaling(times)
     """
+    import pandas as pd
+    import seaborn as sns
     from matplotlib.ticker import LogLocator, NullFormatter
 
     means = speedup(table)
+    rows, looks = with_series(table.drop(columns="method", errors="ignore"))
+    order = looks["hue_order"]
+    by_model = [each for _, each in means.groupby("model", sort=False)] if "model" in means else [means]
+    lines = [_lines(of_model).assign(series=name) for name, of_model in zip(order, by_model, strict=True)]
+    colours = {"hue": "series", "hue_order": order, "palette": looks["palette"]}
     with styled_axes(ax) as ax:
+        points = {"style": "series", "markers": True, "dashes": False, "linewidth": 1.8}
+        bars = {"err_style": "bars", "errorbar": interval_over(rows["video"], "normalised_seconds")}
+        sns.lineplot(rows, x="workers", y="normalised_seconds", **colours, **points, **bars, ax=ax)
+        how = {"style": "line", "dashes": DASHES, "estimator": None, "legend": False}
+        sns.lineplot(pd.concat(lines), x="workers", y="seconds", **colours, **how, ax=ax)
         ax.set(xscale="log", yscale="log")
-        ends = [
-            end
-            for index, (model, rows) in enumerate(by_model(means))
-            for end in _draw_model(ax, rows, model_look(index), model)
-        ]
         counts = sorted(means["workers"].unique())
         ax.set_xticks(counts, [str(count) for count in counts])
         ax.minorticks_off()
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_formatter(NullFormatter())
-        ax.set_xlabel("workers")
-        ax.set_ylabel("seconds per question")
-        meaning = interval_note(table, [means], "normalised_seconds")
-        set_note(ax, sample(sizes_of([means]), "a point"), meaning, "%: mean score")
-        label_ends([(ax, ends)], ticks=ax)
+        ax.set(xlabel="workers", ylabel="seconds per question")
+        named = list(dict.fromkeys(means["model"])) if "model" in means else order
+        labels = [f"{name}\n{_scores(of_model)}" for name, of_model in zip(named, by_model, strict=True)]
+        sns.move_legend(ax, **BESIDE, labels=labels)
+        kinds = "solid: at equal workload · dashed: Amdahl's bound · dotted: each at its own workload"
+        set_note(ax, sample(means["questions"], "a point"), interval_note(table, means, "normalised_seconds"), kinds)
     return ax
 
 
-def _draw_model(ax: Axes, means: pd.DataFrame, look: Look, model: str) -> list[LineEnd]:
-    """Draw the three lines and the scores of one model; return the ends of the lines."""
-    x, seconds = means["workers"], means["normalised_seconds"]
-    solid = Look(look.colour, look.marker, "-", look.is_filled)
-    draw_means(ax, x, means, solid, "normalised_seconds")
+def _lines(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the points of Amdahl's bound, and of the seconds at each number's own workload."""
+    import pandas as pd
+
+    x, first_s = means["workers"], means["normalised_seconds"].iloc[0]
     factors = np.geomspace(1, x.iloc[-1] / x.iloc[0], CURVE_POINTS)
-    bound = seconds.iloc[0] / amdahl(means["serial_share"].iloc[0], factors)
-    ax.plot(x.iloc[0] * factors, bound, color=look.colour, lw=1, ls="--")
-    ax.plot(x, means["seconds"], color=look.colour, lw=1, ls=":")
-    last = float(x.iloc[-1])
-    labels = [f"{100 * score:.0f} %" for score in means["score"]]
-    if len(labels) > 1 and len(set(labels)) == 1:
-        labels = [f"{labels[0]} at each point"]
-    for x_value, y_value, label in zip(x, seconds, labels, strict=False):
-        side = -1 if x_value == last else 1  # the last one's label stands where the line's label begins
-        at: dict[str, Any] = {"textcoords": "offset points", "ha": "right" if side < 0 else "left", "fontsize": NOTE_PT}
-        ax.annotate(label, (x_value, y_value), (5 * side, 5), color=readable(look.colour), **at)
-    return [
-        line_end(x, seconds, f"{model}, at equal workload" if model else "at equal workload", look),
-        LineEnd(last, float(bound[-1]), "Amdahl's bound (dashed)", look.colour),
-        LineEnd(last, float(means["seconds"].iloc[-1]), "each at its own workload (dotted)", look.colour),
-    ]
+    bound_s = first_s / amdahl(means["serial_share"].iloc[0], factors)
+    bound = pd.DataFrame({"workers": x.iloc[0] * factors, "seconds": bound_s, "line": "bound"})
+    return pd.concat([bound, means[["workers", "seconds"]].assign(line="own workload")])
+
+
+def _scores(means: pd.DataFrame) -> str:
+    """Return the mean score at each number of workers, in words."""
+    shares = [f"{100 * score:.0f} %" for score in means["score"]]
+    return f"score: {', '.join(shares if len(set(shares)) > 1 else shares[:1])}"

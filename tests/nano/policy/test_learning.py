@@ -137,9 +137,11 @@ def test_the_figure_has_a_line_for_each_seed_and_rule(kept: Cache) -> None:
     axes = first.figure.axes
     assert [ax.get_ylabel() for ax in axes] == ["mean reward", "share right", "steps of an episode"]
     names = ["learned, seed 0", "learned, seed 1", "random", "likeness"]
-    assert [line.get_label() for line in first.get_lines()] == names
+    assert [text.get_text() for text in first.figure.legends[0].get_texts()] == names
     assert first.get_lines()[0].get_ydata().tolist() == pytest.approx([0.05, 0.35, 0.65])
     assert np.ptp(first.get_lines()[2].get_ydata()) == 0
     assert "n = 12 questions a point" in (first.get_title() or first.get_title(loc="left"))
     with pytest.raises(InputError, match="steps"):
         plots.reward_curves(curve.drop(columns="steps"))
+    with pytest.raises(InputError, match="no rows"):
+        plots.reward_curves(curve[:0])
