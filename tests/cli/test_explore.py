@@ -285,7 +285,7 @@ def test_without_tornado_it_says_what_to_install(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tornado.httpserver", None)
     assert in_a_thread(lambda: main(["explore", str(film_file)])) == 2
-    assert "install it with pip install 'atlaskit[notebook]'" in capsys.readouterr().err
+    assert "-m pip install 'tornado>=6.4'" in capsys.readouterr().err
 
 
 def test_a_frame_is_packed_with_its_buffers() -> None:

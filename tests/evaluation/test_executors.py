@@ -187,7 +187,7 @@ def test_an_invalid_engine_or_setting_is_an_input_error(
     with pytest.raises(InputError, match="composite has no setting 'max_depth'"):
         evaluate(cases, "composite", max_depth=3, **options)
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(InputError, match="needs Ray; install it with pip install"):
+    with pytest.raises(InputError, match="needs ray, .* -m pip install 'ray>=2.40'"):
         evaluate(cases, engine="ray", **options)
 
 

@@ -231,7 +231,7 @@ def test_what_is_wrong_with_the_command_is_one_sentence(
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     monkeypatch.delitem(sys.modules, "atlaskit.cli.mcp.server", raising=False)
     assert main(["mcp"]) == 2
-    assert "pip install 'atlaskit[mcp]'" in capsys.readouterr().err
+    assert "-m pip install 'mcp>=2,<3'" in capsys.readouterr().err
 
 
 def _array(image: Image.Image) -> Any:
