@@ -26,6 +26,7 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
+from atlaskit.models import clock
 from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import Message, Request
@@ -229,6 +230,28 @@ def test_a_stop_during_the_installation_prevents_the_start(
     with pytest.raises(ServerError, match="stopped before it was started"):
         server.start()
     assert not server.is_ours and not (model / ".pids").exists()
+
+
+def test_the_clock_of_runs_stands_still_while_a_server_starts(
+    tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = dict[str, float]()
+
+    def install(*_: object, **__: object) -> str:
+        seen["installing"] = clock.now_s()
+        return str(stub)
+
+    def is_ready(*_: object) -> bool:
+        seen["starting"] = clock.now_s()
+        return len(seen) == 2
+
+    monkeypatch.setattr("atlaskit.models.serving.install.interpreter", install)
+    monkeypatch.setattr("atlaskit.models.serving.process._is_healthy", is_ready)
+    with serve(model_folder(tmp_path), progress=False):
+        assert seen["installing"] == seen["starting"] and not clock.is_stopped()
+    with pytest.raises(ServerError), stub_server(model_folder(tmp_path, "broken"), stub):
+        pass
+    assert not clock.is_stopped()
 
 
 def test_servers_of_two_models_run_side_by_side(tmp_path: Path, stub: Path) -> None:
