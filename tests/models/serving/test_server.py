@@ -27,7 +27,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models import clock
-from atlaskit.models.errors import ModelError, ServerError
+from atlaskit.models.errors import ServerError
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import Message, Request
 from atlaskit.models.serving import supervisor
@@ -379,8 +379,7 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
     assert not server.is_ours, "a replay makes no call"
     settings = {name: start_settings[0][name] for name in (*NANO.search_settings, "model")}
     assert settings == {**NANO.search_settings, "model": server.name}, "the preset goes by the name"
-    with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in answers no calls
-        server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
+    server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
     assert server.is_ours
     assert server.vlm is not None and (server.vlm.name, server.vlm.parameters) == (server.name, server.parameters)
     server.stop()
