@@ -1,4 +1,4 @@
-"""A real vLLM server that `atlaskit ask` keeps for the next question, and that then stops by itself."""
+"""A real vLLM server that `atlaskit ask` keeps for the next question, and that stops by itself."""
 
 from __future__ import annotations
 

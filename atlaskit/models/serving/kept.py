@@ -17,7 +17,8 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +174,27 @@ def find(name: str, flags: ServerFlags) -> KeptServer | None:
             raise ServerError(f"The server of {name} at {server.url} hangs: {stop_command(server.model)} stops it.")
         time.sleep(POLL_S)
     return server
+
+
+def hold(server: KeptServer, holder: object) -> Callable[[], object] | None:
+    """Hold a server, so that it does not count as idle, while an object lives.
+
+    Returns:
+        What ends it sooner; None if the server is stopped just now.
+    """
+    import fcntl  # here: Windows lacks it, and keeps no server
+
+    try:
+        file = os.open(server.log, os.O_RDONLY)
+    except OSError:
+        return None
+    release = weakref.finalize(holder, os.close, file)
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        release()
+        return None
+    return release
 
 
 def all_kept() -> Iterator[KeptServer]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +79,7 @@ class Server:
         self.log: Path | None = None
         self.keeps = False
         self.kept: KeptServer | None = None
+        self._release: Callable[[], object] | None = None  # lets go of `kept`
         self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
         self._name = ""
         self._process: ServerProcess | None = None
@@ -228,9 +229,13 @@ class Server:
         if (shared := self._running_elsewhere()) is not None:
             return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
         if self.port is None and (server := kept.find(self.name, self.flags)):
-            self.kept = server
-            Progress(f"using the server of {self.name} that was kept at {server.url}", self._is_quiet)
-            return self._new_client(server.url, server.name, dialect=server.dialect)
+            vlm = self._new_client(server.url, server.name, dialect=server.dialect)
+            # A block in Python has it until its end, as if it had been started there.
+            self._release = None if self.keeps else kept.hold(server, vlm)
+            if self.keeps or self._release is not None:
+                self.kept = server
+                Progress(f"using the server of {self.name} that was kept at {server.url}", self._is_quiet)
+                return vlm
         port = self.port or USUAL_PORT
         url = f"http://127.0.0.1:{port}/v1"
         names = served_models(url)
@@ -292,6 +297,9 @@ class Server:
     def _end(self, *, keep_log: bool) -> None:
         with self._state:
             process, self._process, self.vlm = self._process, None, None
+            release, self._release = self._release, None
+        if release is not None:
+            release()
         if process is not None:
             process.stop(keep_log=keep_log)
 

@@ -60,6 +60,14 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def wait_for_readings(model: Path, count: int) -> None:
+    """Wait until the counters have been read so many times more, which is done every 0.2 s."""
+    readings = model / ".readings"
+    readings.touch()
+    wanted = len(readings.read_text()) + count
+    wait_until(lambda: len(readings.read_text()) >= wanted)
+
+
 def entries() -> list[Path]:
     return list(kept.folder().glob("*.json"))
 
@@ -129,17 +137,45 @@ def test_a_server_that_is_used_stays(tmp_path: Path, stub: Path, monkeypatch: py
     monkeypatch.setattr(kept, "IDLE_S", 0.5)
     model = model_folder(tmp_path)
     (model / ".open").touch()
-    vlm, readings = keeper(model, stub).start(), model / ".readings"
+    vlm = keeper(model, stub).start()
     if by == "requests":
         vlm.complete(HELLO)
         (model / ".open").unlink()
-    for count in range(2, 14, 2):  # they are read every 0.2 s
-        wait_until(lambda wanted=count: readings.is_file() and len(readings.read_text()) >= wanted)  # type: ignore[misc]
+    for _ in range(6):
+        wait_for_readings(model, 2)
         assert entries() and all(map(is_alive, pids(model)))
         if by == "requests":
             vlm.complete(HELLO)
     (model / ".open").unlink(missing_ok=True)
     wait_until_gone(model)
+
+
+def test_a_server_that_python_uses_stays_for_it(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if it had been started there: a notebook may think for an hour between two cells."""
+    monkeypatch.setattr(kept, "IDLE_S", 1.0)
+    model = model_folder(tmp_path)
+    (model / ".open").touch()
+    keeper(model, stub).start()
+    vlm = stub_server(model, stub).start()
+    with stub_server(model, stub) as inside:
+        assert inside.base_url == vlm.base_url
+        (model / ".open").unlink()
+        wait_for_readings(model, 10)
+    assert entries() and all(map(is_alive, pids(model)))
+    vlm.complete(HELLO)
+    del vlm, inside
+    wait_until_gone(model)
+    assert not entries()
+
+
+def test_a_server_that_stops_cannot_be_held(listed: KeptServer) -> None:
+    ending = Supervised("", {"url": listed.url, "log": listed.log, "idle_s": 0.0})
+    release = kept.hold(listed, ending)
+    assert release is not None and not any(ending.is_idle() for _ in range(3)), "it is held"
+    release()
+    wait_until(ending.is_idle)
+    assert kept.hold(listed, ending) is None
+    assert kept.hold(listed.model_copy(update={"log": "/nowhere"}), ending) is None
 
 
 def test_who_found_a_server_just_before_it_stops_gets_the_answer(tmp_path: Path) -> None:
