@@ -23,7 +23,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +37,26 @@ READ_S = 5.0
 LAST_CALL_S = 1.0
 """Seconds for a request of someone who found a kept server just before it was withdrawn."""
 COUNTER = re.compile(rb"^vllm:(num_requests_running|num_requests_waiting|request_success_total)\{.*\} (\S+)$", re.M)
+
+
+class StopFlag:
+    """Set by a signal.
+
+    It takes no lock, as a `threading.Event` does: a handler that sets one waits for ever if the
+    signal comes while the main thread, which it interrupts, has the event's lock.
+    """
+
+    is_set = False
+
+    def set(self, *signal_and_frame: object) -> None:
+        """Tell to stop; a handler of signals."""
+        self.is_set = True
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether it is set, after a pause if it is not."""
+        if not self.is_set:
+            time.sleep(seconds)
+        return self.is_set
 
 
 class KeptServer:
@@ -77,14 +96,14 @@ class KeptServer:
             return True
         return False
 
-    def withdraw(self, is_told_to_stop: threading.Event) -> None:
+    def withdraw(self, told_to_stop: StopFlag) -> None:
         """Delete the entry, unless it names another server by now, and let open requests end."""
         if kept_by(self.entry, os.getpid()):
             with suppress(OSError):
                 Path(self.entry).unlink()
-        is_told_to_stop.wait(LAST_CALL_S)
-        while not is_told_to_stop.is_set() and requests_of(self.url)[0] > 0:
-            is_told_to_stop.wait(POLL_S)
+        told_to_stop.wait(LAST_CALL_S)
+        while not told_to_stop.is_set and requests_of(self.url)[0] > 0:
+            told_to_stop.wait(POLL_S)
 
     def remove_log(self) -> None:
         """Delete the log, and its folder if that is empty then."""
@@ -133,14 +152,14 @@ def supervise(owner: int, folder: str, entry: str, command: list[str]) -> int:
     Returns:
         The command's exit status; negative for the signal that killed it.
     """
-    is_told_to_stop = threading.Event()
+    told_to_stop = StopFlag()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(name, lambda number, frame: is_told_to_stop.set())
+        signal.signal(name, told_to_stop.set)
     kept, has_died = None, False
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_me)
         try:
-            while child.poll() is None and not is_told_to_stop.wait(POLL_S):
+            while child.poll() is None and not told_to_stop.wait(POLL_S):
                 is_orphan = os.getppid() != owner  # asked first: the owner writes the entry before it goes
                 if kept is None and (told := kept_by(entry, os.getpid())):
                     kept = KeptServer(entry, told)
@@ -149,7 +168,7 @@ def supervise(owner: int, folder: str, entry: str, command: list[str]) -> int:
         finally:
             has_died = child.poll() is not None
             if kept is not None:
-                kept.withdraw(is_told_to_stop)
+                kept.withdraw(told_to_stop)
             _stop(child)
         return child.returncode
     finally:

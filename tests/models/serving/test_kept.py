@@ -36,7 +36,6 @@ from atlaskit.models.serving.supervisor import KeptServer as Supervised
 from atlaskit.models.serving.weights import served_name
 
 LONG_S = 60.0
-NEVER = threading.Event()
 
 
 class Empty(BaseModel):
@@ -186,7 +185,7 @@ def test_who_found_a_server_just_before_it_stops_gets_the_answer(tmp_path: Path)
         entry.write_text(json.dumps(told))
         assert supervisor.kept_by(str(entry), os.getpid()) == told
         with ThreadPoolExecutor(1) as pool:
-            stopping = pool.submit(Supervised(str(entry), dict(told)).withdraw, NEVER)
+            stopping = pool.submit(Supervised(str(entry), dict(told)).withdraw, supervisor.StopFlag())
             wait_until(lambda: not entry.exists())
             time.sleep(2 * supervisor.LAST_CALL_S)
             assert not stopping.done()
@@ -198,7 +197,7 @@ def test_only_its_own_entry_is_deleted(tmp_path: Path) -> None:
     """Another server of the model may have been started since."""
     entry = tmp_path / "entry.json"
     entry.write_text(f'{{"keeper": {os.getpid() + 1}}}')
-    told = threading.Event()
+    told = supervisor.StopFlag()
     told.set()
     Supervised(str(entry), {"url": "http://127.0.0.1:9/v1", "log": "", "idle_s": 1}).withdraw(told)
     assert entry.exists()

@@ -27,7 +27,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models import clock
-from atlaskit.models.errors import ServerError
+from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import Message, Request
 from atlaskit.models.serving import supervisor
@@ -364,6 +364,37 @@ def test_the_supervisor_imports_only_the_standard_library() -> None:
     assert "atlaskit" not in source.partition('"""')[2].partition('"""')[2]
 
 
+SIGNALS = """
+    import os, signal, sys
+    from atlaskit.models.serving import supervisor
+    supervisor.POLL_S = 0.01
+    stopped = 0
+
+    def trace(frame, event, argument):
+        global lines, is_running
+        is_running = is_running or (frame.f_code.co_name == "supervise" and "child" in frame.f_locals)
+        lines += event == "line" and is_running
+        if lines == stop_at:
+            lines += 1
+            os.kill(os.getpid(), signal.SIGTERM)
+        return trace
+
+    for stop_at in range(1, 101):
+        lines, is_running = 0, False
+        sys.settrace(trace)
+        supervisor.supervise(os.getppid(), "/nowhere", "", [sys.executable, "-c", "import time; time.sleep(600)"])
+        sys.settrace(None)
+        stopped += 1
+    print(stopped)
+"""
+
+
+def test_a_signal_stops_the_supervisor_whatever_it_does_just_then() -> None:
+    """Its handler must wait for nothing that the interrupted code has."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(SIGNALS)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "100\n", done.stderr
+
+
 def test_a_server_is_a_model_that_starts_at_its_first_call(
     tmp_path: Path, stub: Path, world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,7 +410,8 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
     assert not server.is_ours, "a replay makes no call"
     settings = {name: start_settings[0][name] for name in (*NANO.search_settings, "model")}
     assert settings == {**NANO.search_settings, "model": server.name}, "the preset goes by the name"
-    server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
+    with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in reads no grammar, as nano gets one
+        server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
     assert server.is_ours
     assert server.vlm is not None and (server.vlm.name, server.vlm.parameters) == (server.name, server.parameters)
     server.stop()
