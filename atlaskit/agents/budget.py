@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from atlaskit.errors import InputError
+from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Role
@@ -49,7 +49,8 @@ class Budget:
 
     Calls and tokens are what replies cost when the model generated them. A replay from the cache
     therefore stops where the original run stopped. Seconds are those of the current run, so a run
-    that ran out of time can get further when it is repeated.
+    that ran out of time can get further when it is repeated; those in which a server on this
+    machine is installed or started are not counted.
 
     Raises:
         InputError: If a limit is not a positive number (a positive integer, except for seconds).
@@ -160,7 +161,7 @@ class Allotment:
     is_out_of_time: Callable[[float], bool] = lambda longest_s: False
     """Tells whether the time is too short for another call that lasts so many seconds."""
     deadline_s: float | None = None
-    """When retries must end, on the clock of `time.monotonic`."""
+    """When retries must end, by `clock.now_s`."""
     cancel: threading.Event | None = None
     """Set when the run is interrupted."""
 
@@ -189,8 +190,8 @@ class Meter:
     largest_worker_call: PeakUsage = PeakUsage(DEFAULT_CALL_TOKENS, DEFAULT_CALL_TOKENS)
     longest_s: float = 0.0
     """Seconds of the longest call so far."""
-    started_s: float = field(default_factory=lambda: time.monotonic())
-    """When the run began, on the clock of `time.monotonic`."""
+    started_s: float = field(default_factory=now_s)
+    """When the run began, by `clock.now_s`."""
     cancel: threading.Event = field(default_factory=threading.Event)
     """Set when the run is interrupted."""
     lent: list[Allotment] = field(default_factory=list)
@@ -247,11 +248,11 @@ class Meter:
     @property
     def seconds(self) -> float:
         """Seconds since the run began."""
-        return time.monotonic() - self.started_s
+        return now_s() - self.started_s
 
     @property
     def deadline_s(self) -> float | None:
-        """When the budget's time is over, on the clock of `time.monotonic`; None if unlimited."""
+        """When the budget's time is over, by `clock.now_s`; None if unlimited."""
         return None if self.budget.seconds is None else self.started_s + self.budget.seconds
 
     def calls_left(self) -> int | None:

@@ -34,7 +34,7 @@ class Master:
     model: Model
     question: Question
     deadline_s: float | None = None
-    """When retries must end, on the clock of `time.monotonic`."""
+    """When retries must end, by `clock.now_s`."""
     cancel: threading.Event | None = None
     """Set when the run is interrupted."""
     first_sample: int = 0

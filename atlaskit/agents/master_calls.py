@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from atlaskit.agents.budget import DECISION_CALLS, Charge, Meter
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.responsiveness import Responsiveness
+from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
 from atlaskit.models.usage import Usage
@@ -63,14 +63,14 @@ class MasterCalls:
             Unreachable: If the server cannot be reached and the run has made no call yet, so that
                 there is nothing to lose.
         """
-        started_s, left = time.monotonic(), self.left(kind) if left is None else left
+        started_s, left = now_s(), self.left(kind) if left is None else left
         try:
             outcome: Reply | ModelError = complete(MAX_ATTEMPTS if left is None else min(left, MAX_ATTEMPTS))
         except ModelError as error:
             if isinstance(error, Unreachable) and self.meter.total.calls == 0:
                 raise
             outcome = error
-        return MasterCall(kind, outcome, time.monotonic() - started_s)
+        return MasterCall(kind, outcome, now_s() - started_s)
 
     def settle(
         self, call: MasterCall, round_number: int, data: dict[str, Any] | None = None, *, is_vote: bool = False

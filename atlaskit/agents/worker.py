@@ -7,7 +7,6 @@ and a region whose visit was cut short stays open.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +19,7 @@ from atlaskit.agents.visit import Visit
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
+from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
 from atlaskit.runs.events import Event, failure_data, view_data
@@ -87,7 +87,7 @@ class Worker:
 
     def _step(self, visit: Visit, account: _Account) -> None:
         """Make one call and take the action it returns; a failed call changes no state."""
-        left, started_s = account.calls_left, time.monotonic()
+        left, started_s = account.calls_left, now_s()
         call = visit.next_call(left)
         try:
             reply = self._complete(call, left, visit.task.allotment)
@@ -98,7 +98,7 @@ class Worker:
             shown = {"view": view_data(visit.observation)}
             event = visit.event("failure", failure_data("step", error, Charge.of(error).usage, shown))
         else:
-            account.add_reply(reply, time.monotonic() - started_s)
+            account.add_reply(reply, now_s() - started_s)
             event = visit.act(reply, call, left - reply.usage.calls)
         account.events.append(event)
         self.emit(event)

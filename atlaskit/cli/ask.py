@@ -13,7 +13,7 @@ from atlaskit.agents.strategies import NAMES
 from atlaskit.agents.thrift import ALL, MEASURES
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import served_key
-from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.model import add_model_options, named_model, told_of_kept
 from atlaskit.cli.outputs import IMAGES, MOVIES, add_output
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import GRID_DEFAULTS, VIDEO_HELP, add_grid_options, seconds_of, write_image
@@ -24,6 +24,8 @@ from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
 from atlaskit.models.named import LOCAL_SERVER, as_model, served_model
 from atlaskit.models.prices import read_prices
+from atlaskit.models.protocol import Model
+from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import SAMPLINGS, Video
 from atlaskit.viz import movie, walk
@@ -200,8 +202,18 @@ def _ask(options: argparse.Namespace) -> int:
     video = _opened(options, cache)
     if options.k is not None:
         Grid(0.0, video.duration_s, options.k)  # check K before looking for a model
-    vlm = _local_model(cache, options.replay) if spec is None else as_model(spec, cache, is_replay=options.replay)
-    result = ask(
+    if spec is None:
+        vlm: Model = _local_model(cache, options.replay)
+    else:
+        vlm = as_model(spec, cache, is_replay=options.replay, keep=True)
+    with told_of_kept(vlm):
+        return _report(options, _answer(options, video, question, vlm, budget, cache))
+
+
+def _answer(
+    options: argparse.Namespace, video: Video, question: Question, vlm: Model, budget: Budget, cache: Cache
+) -> Result:
+    return ask(
         video,
         question,
         vlm=vlm,
@@ -226,6 +238,10 @@ def _ask(options: argparse.Namespace) -> int:
         cache=cache,
         show=True,
     )
+
+
+def _report(options: argparse.Namespace, result: Result) -> int:
+    """Print the result and write what was asked for; return the exit status."""
     print(result)
     for item in result.evidence:
         print(f"  [{item.label}] {item.timestamp_s:9.2f} s  {printable(item.description)}")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from atlaskit.errors import InputError
+from atlaskit.models.protocol import Model
+from atlaskit.models.serving.kept import stop_command
+from atlaskit.models.serving.server import Server
 from atlaskit.models.spec import OPTIONS, ModelSpec, add_client_options, is_address, spec_of
 
 MODEL_HELP = (
@@ -45,6 +50,20 @@ def named_model(options: argparse.Namespace) -> ModelSpec | None:
     if len(options.model) == 1 and not given:
         return ModelSpec.parse(options.model[0])
     return spec_of(options)
+
+
+@contextmanager
+def told_of_kept(vlm: Model) -> Iterator[None]:
+    """Say after a block, however it ends, which server it leaves running and how to stop that."""
+    try:
+        yield
+    finally:
+        if isinstance(vlm, Server) and (kept := vlm.kept) is not None and kept.is_listed:
+            print(
+                f"atlaskit: the server of {kept.name} stays for the next question, until {kept.idle_s / 60:g} minutes "
+                f"after the last one; this stops it: {stop_command(vlm.spec.model)}",
+                file=sys.stderr,
+            )
 
 
 def _value(options: argparse.Namespace, option: str) -> object:

@@ -1,13 +1,15 @@
-"""`atlaskit serve`: run a local vLLM server until Ctrl-C."""
+"""`atlaskit serve`: run a local vLLM server until Ctrl-C, or stop those that `ask` keeps."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
 from atlaskit.models.serving.flags import Copies
+from atlaskit.models.serving.kept import all_kept
 from atlaskit.models.serving.server import USUAL_PORT, serve
+from atlaskit.models.serving.weights import resolve_model
 
 PAPER = (
     "atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --no-thinking "
@@ -20,13 +22,18 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `serve` subcommand to the parser."""
     parser = commands.add_parser(
         "serve",
-        help="serve a model with vLLM on this machine until Ctrl-C",
+        help="serve a model with vLLM on this machine until Ctrl-C, or stop one that is kept",
         epilog=f"examples:\n  atlaskit serve nano\n  atlaskit serve Qwen/Qwen3-VL-8B-Instruct --port 8001\n\n"
         f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_serve)
-    parser.add_argument("model", help="a model id on the Hugging Face hub, nano, or a folder of weights")
+    parser.add_argument("model", nargs="?", help="a model id on the Hugging Face hub, nano, or a folder of weights")
+    parser.add_argument(
+        "--stop",
+        action="store_true",
+        help="stop the server of the model that an earlier command, such as ask, keeps; without a model, all of them",
+    )
     parser.add_argument("--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})")
     parser.add_argument(
         "--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy of the model (default 1)"
@@ -56,7 +63,23 @@ def _copies(word: str) -> Copies:
     return int(word)
 
 
+def _stop(model: str | None) -> int:
+    """Stop the kept servers of a model, or all of them."""
+    wanted = None if model is None else resolve_model(model)
+    found = [server for server in all_kept() if wanted in (None, server.model)]
+    for server in found:
+        server.stop()
+        print(f"The server of {server.name} at {server.url} has stopped.")
+    if not found:
+        print(f"No server{'' if model is None else f' of {printable(model, 200)}'} is kept.")
+    return 0
+
+
 def _serve(options: argparse.Namespace) -> int:
+    if options.stop:
+        return _stop(options.model)
+    if options.model is None:
+        raise InputError("atlaskit serve needs a model, such as nano; or --stop, to stop the servers that are kept.")
     try:
         arguments = shlex.split(options.vllm)
     except ValueError as error:

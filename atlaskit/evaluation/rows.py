@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError
+from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
@@ -75,13 +75,13 @@ def case_row(
     Raises:
         KeyboardInterrupt: If `cancel` is set.
     """
-    started_s, model = time.monotonic(), _WatchedModel(model_for(vlm, case), cancel)
+    started_s, model = now_s(), _WatchedModel(model_for(vlm, case), cancel)
     try:
         result = answer(case.opened(), case.question, vlm=model, cache=cache, **settings)
     except AtlasError as error:
         model.note(error)
         usage = getattr(error, "usage", Usage())
-        row = failure_row(name, case, str(error), usage, time.monotonic() - started_s, prices)
+        row = failure_row(name, case, str(error), usage, now_s() - started_s, prices)
         # An invalid setting makes every question fail alike; one bad video does not.
         return row | {REFUSAL: model.refusal or (str(error) if type(error) is InputError else "")}
     by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
@@ -106,7 +106,7 @@ def case_row(
         "calls_paid": result.spent.calls,
         "stop": result.stop,
         "failure": result.failure,
-        "seconds": time.monotonic() - started_s,
+        "seconds": now_s() - started_s,
         REFUSAL: model.refusal if result.prediction is None else "",
         **({} if traces is None else {"trace": str(_save_result(result, traces))}),
     }

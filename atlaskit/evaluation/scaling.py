@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import platform
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -33,6 +32,7 @@ from atlaskit.evaluation.latency import Delayed, delayed, without_delay
 from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
+from atlaskit.models.clock import now_s
 from atlaskit.models.named import as_model_or_maker
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Role
 from atlaskit.models.serving.hardware import cpuinfo
@@ -81,16 +81,16 @@ class TimedCall:
 class _TimedModel(ModelWrapper):
     """A model that records when each call ran, failed ones included."""
 
-    started_s: float = field(default_factory=time.monotonic)
+    started_s: float = field(default_factory=now_s)
     calls: list[TimedCall] = field(default_factory=list)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Forward the call and record its times."""
-        began_s = time.monotonic()
+        began_s = now_s()
         try:
             return self.model.complete(request, **control)
         finally:
-            ended_s = time.monotonic()
+            ended_s = now_s()
             self.calls.append(TimedCall(request.role, began_s - self.started_s, ended_s - self.started_s))
 
 
@@ -251,7 +251,7 @@ class _TimedQuestion:
         """Ask the question without cached replies; return the times, and whether a call failed."""
         timed, question = _TimedModel(model), self.question
         result = ask(self.video, question, vlm=timed, workers=workers, cache=self.images, refresh=True, **self.settings)
-        seconds, score = time.monotonic() - timed.started_s, question.score(result.prediction)
+        seconds, score = now_s() - timed.started_s, question.score(result.prediction)
         worker_calls = [call for call in timed.calls if call.role == "worker"]
         measured = Measured(
             score=float(score),

@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from atlaskit.models.clock import now_s
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.protocol import MAX_ATTEMPTS
 from atlaskit.models.usage import Transit, Usage
@@ -29,7 +30,7 @@ class CallState:
 
     max_attempts: int = MAX_ATTEMPTS
     deadline_s: float | None = None
-    """When the last attempt must end, on the clock of `time.monotonic`."""
+    """When the last attempt must end, by `clock.now_s`."""
     cancel: threading.Event | None = None
     attempts: int = 0
     usage: Usage = Usage()
@@ -43,7 +44,7 @@ class CallState:
     @property
     def left_s(self) -> float:
         """Seconds until the deadline; infinity without one."""
-        return math.inf if self.deadline_s is None else self.deadline_s - time.monotonic()
+        return math.inf if self.deadline_s is None else self.deadline_s - now_s()
 
     @property
     def transit(self) -> Transit:

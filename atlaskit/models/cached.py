@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -21,6 +20,7 @@ from pydantic import BaseModel
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import canonical_json, entry_key
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
+from atlaskit.models.clock import now_s
 from atlaskit.models.endpoint_memory import Adaptive, EndpointMemory
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.identity import is_same_model
@@ -106,7 +106,7 @@ class Cached:
             return False
 
         def is_over() -> bool:
-            is_late = deadline_s is not None and time.monotonic() >= deadline_s
+            is_late = deadline_s is not None and now_s() >= deadline_s
             return is_late or (cancel is not None and cancel.is_set())
 
         if self._refreshed is None:

@@ -42,7 +42,7 @@ def embed(
         texts: The texts, none of them blank.
         cache: Where vectors are stored, each under its text and the name of the model.
         replay: Never call the model.
-        deadline_s: When the last call must end, on the clock of `time.monotonic`.
+        deadline_s: When the last call must end, by `clock.now_s`.
         cancel: The caller sets it when it no longer needs the answer.
 
     Returns:

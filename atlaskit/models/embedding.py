@@ -139,7 +139,7 @@ class Embedder:
         Args:
             texts: From 1 to MOST_TEXTS texts, none of them blank.
             max_attempts: Most attempts, the first one included.
-            deadline_s: When the last attempt must end, on the clock of `time.monotonic`.
+            deadline_s: When the last attempt must end, by `clock.now_s`.
             cancel: The caller sets it when it no longer needs the answer.
 
         Raises:
@@ -166,7 +166,7 @@ class Embedder:
         Args:
             image: The image, which is sent as one chat message.
             max_attempts: Most attempts, the first one included.
-            deadline_s: When the last attempt must end, on the clock of `time.monotonic`.
+            deadline_s: When the last attempt must end, by `clock.now_s`.
             cancel: The caller sets it when it no longer needs the answer.
 
         Raises:

@@ -33,6 +33,7 @@ def as_model(
     *,
     is_replay: bool = False,
     data_parallel: Copies = 1,
+    keep: bool = False,
 ) -> Model:
     """Return the model that a caller gave or named.
 
@@ -44,6 +45,7 @@ def as_model(
         is_replay: Whether no call will be made: then a server is not asked if `cache` knows its
             model, and no key is needed.
         data_parallel: Copies of a model that is served on this machine, see `serve`.
+        keep: Whether a server that is started for it outlives this process, for the next question.
 
     Returns:
         The model. One on this machine is a `Server`, which starts at its first call; a server of
@@ -61,7 +63,9 @@ def as_model(
         return model
     spec = as_spec(model)
     if not spec.is_address:
-        return serve(spec, data_parallel=data_parallel)
+        server = serve(spec, data_parallel=data_parallel)
+        server.keeps = keep
+        return server
     key = {} if is_replay else spec.key()
     if spec.name is not None:
         return VLM(spec.model, spec.name, **key, **spec.settings)

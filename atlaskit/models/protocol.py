@@ -107,7 +107,7 @@ class CallControl(TypedDict, total=False):
     max_attempts: int
     """Most HTTP exchanges of the call, the first included. Default: `MAX_ATTEMPTS`."""
     deadline_s: float | None
-    """When the last attempt must end, on the clock of `time.monotonic`. None: no limit."""
+    """When the last attempt must end, by `clock.now_s`. None: no limit."""
     cancel: threading.Event | None
     """The caller sets it when it no longer needs the reply. The call then ends soon."""
 

@@ -132,7 +132,7 @@ class ASR:
         Args:
             wav: A WAV file, at most as long as the model hears at once.
             max_attempts: Most attempts, the first one included.
-            deadline_s: When the last attempt must end, on the clock of `time.monotonic`.
+            deadline_s: When the last attempt must end, by `clock.now_s`.
             cancel: The caller sets it when it no longer needs the answer.
 
         Raises:

@@ -19,6 +19,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.models import clock
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Reply, Request
@@ -144,28 +145,45 @@ def test_two_attempts_are_kept_back_for_the_decision(
     assert result.total.calls <= calls
 
 
-def test_a_budget_can_limit_seconds(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Clock:
-        """A clock that advances by one second with each call."""
+class Clock:
+    """A clock that advances by one second with each call, and by a hundred with a start."""
 
-        now_s = 0.0
+    now_s = 1.0
 
-        def monotonic(self) -> float:
-            return self.now_s
+    def monotonic(self) -> float:
+        return self.now_s
 
-    class TakesASecond(Babbler):
-        def complete(self, request, **control):  # type: ignore[no-untyped-def]
-            clock.now_s += 1
-            return super().complete(request, **control)
 
-    clock = Clock()
-    monkeypatch.setattr("atlaskit.agents.budget.time", clock)
-    monkeypatch.setattr("atlaskit.agents.master_calls.time", clock)
-    monkeypatch.setattr("atlaskit.agents.worker.time", clock)
+class TakesASecond(Babbler):
+    """A model whose calls take a second each; that of some number starts a server before."""
+
+    def __init__(self, seed: int, clock: Clock, starts_at: int = -1) -> None:
+        super().__init__(seed)
+        self.time, self.starts_at = clock, starts_at
+
+    def complete(self, request, **control):  # type: ignore[no-untyped-def]
+        self.starts_at -= 1
+        if self.starts_at == 0:
+            with clock.stopped():
+                self.time.now_s += 100
+        self.time.now_s += 1
+        if (deadline_s := control.get("deadline_s")) is not None:
+            assert clock.now_s() <= deadline_s, "the start does not take a call its time"
+        return super().complete(request, **control)
+
+
+@pytest.mark.parametrize("starts_at", [-1, 1, 3])
+def test_a_budget_can_limit_seconds(
+    world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch, starts_at: int
+) -> None:
+    """Seconds in which a server starts are not counted: who asks pays for calls."""
+    time = Clock()
+    monkeypatch.setattr("atlaskit.models.clock.time", time)
+    monkeypatch.setattr("atlaskit.models.clock._state", (0.0, 0.0))
     stops = []
     for seconds in (1, 2, 3, 5, 9):
-        clock.now_s = 0.0
-        result = search_small(world, CHOICE, TakesASecond(seconds), cache, workers=1, budget=Budget(seconds=seconds))
+        model = TakesASecond(seconds, time, starts_at)
+        result = search_small(world, CHOICE, model, cache, workers=1, budget=Budget(seconds=seconds))
         stops.append(result.stop)
         assert (result.prediction is not None) == (seconds > 1)  # the first call takes one second
         assert result.spent.seconds == result.total.calls <= seconds

@@ -45,7 +45,7 @@ def test_ask_a_served_model(film: World, in_tmp: Path) -> None:
         assert len(server.bodies) == request_count > 3, "the second run makes no call"
     assert first.returncode == 0, first.stderr
     assert "What colour is it?" in first.stdout and "answer" in first.stdout and "calls" in first.stdout
-    assert "call" in first.stderr and "frames found" in first.stderr  # the progress line
+    assert "calls of at most 12" in first.stderr and "found ·" in first.stderr  # the progress line
     assert "What colour is it?" in (in_tmp / "run.html").read_text(encoding="utf-8")
     with av.open(in_tmp / "run.mp4") as movie:
         assert movie.streams.video[0].codec_context.name == "h264"

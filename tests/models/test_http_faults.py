@@ -46,6 +46,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View, view
 from atlaskit.models.client import VLM
+from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
 from atlaskit.models.limiter import limiter_for
 from atlaskit.models.protocol import Message, Request
@@ -170,7 +171,7 @@ def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
         child = os.fork()
         if child == 0:
             try:
-                calls = [vlm.complete(pick(), deadline_s=time.monotonic() + 20).usage.calls for _ in range(20)]
+                calls = [vlm.complete(pick(), deadline_s=now_s() + 20).usage.calls for _ in range(20)]
                 os._exit(0 if calls == [1] * 20 else 1)
             finally:
                 os._exit(2)
@@ -182,7 +183,7 @@ def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
 def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) -> None:
     loop.list_faults = [staying_silent]
     with pytest.raises(ModelError):
-        VLM(loop.url, "loop").complete(pick(), deadline_s=time.monotonic() + 0.1)
+        VLM(loop.url, "loop").complete(pick(), deadline_s=now_s() + 0.1)
     assert (loop.outlasted, loop.bodies) == (0, [])
 
 
@@ -311,11 +312,11 @@ def test_a_call_whose_deadline_passes_in_the_limiter_costs_nothing(loop: Loop) -
         pool.submit(hold)
         assert is_held.wait(PATIENCE_S)
         with pytest.raises(ModelError, match="before the deadline") as caught:
-            vlm.complete(pick(), deadline_s=time.monotonic() + 0.05)
+            vlm.complete(pick(), deadline_s=now_s() + 0.05)
         assert limiter_for(vlm.base_url).in_flight == 1, "the call gave up before the slot came free"
         is_over.set()
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
-    assert vlm.complete(pick(), deadline_s=time.monotonic() + 60).usage.calls == 1
+    assert vlm.complete(pick(), deadline_s=now_s() + 60).usage.calls == 1
 
 
 def test_a_cancelled_call_leaves_the_limiter(loop: Loop) -> None:

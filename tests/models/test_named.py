@@ -27,7 +27,7 @@ NANO = served_name(str(SHIPPED["nano"]))
 def no_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail each start of a server."""
 
-    def start(self: Server) -> None:
+    def start(self: Server, *_: object) -> None:
         raise ServerError("A server was started.")
 
     monkeypatch.setattr(Server, "start", start)

@@ -2,18 +2,20 @@
 
 It takes vLLM's command line and starts a second process, as vLLM starts its engine. The name of the
 model folder decides what it does: serve, fail with a reason, hang, or die after a while. It writes
-the ids of both processes to `.pids` in that folder.
+the ids of both processes to `.pids` in that folder. Its counters say that a request is open while
+there is a file `.open` in the folder, and each reading of them adds a character to `.readings`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 
@@ -32,11 +34,29 @@ def main(arguments: list[str]) -> None:
     if folder.name == "slow":
         time.sleep(600)
 
+    finished: list[object] = []
+
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *args: object) -> None:
             pass
 
+        def do_POST(self) -> None:
+            from support.faults import completion, fitting_answer, send  # here: few tests ask it anything
+
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            finished.append(body)
+            send(self, 200, {**completion(fitting_answer(body)), "model": body["model"]})
+
         def do_GET(self) -> None:
+            if self.path == "/metrics":
+                with (folder / ".readings").open("a") as readings:
+                    readings.write(".")
+                counts = {"num_requests_running": (folder / ".open").exists(), "request_success_total": len(finished)}
+                page = "".join(f'vllm:{name}{{engine="0"}} {float(count)}\n' for name, count in counts.items())
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(page.encode())
+                return
             models = f'{{"data":[{{"id":"{flags["--served-model-name"]}","owned_by":"vllm"}}]}}'
             self.send_response(200)
             self.end_headers()
@@ -44,7 +64,7 @@ def main(arguments: list[str]) -> None:
             if folder.name == "mortal" and self.path == "/v1/models":
                 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
 
-    HTTPServer(("127.0.0.1", int(flags["--port"])), Handler).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", int(flags["--port"])), Handler).serve_forever()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook
+from atlaskit.models import clock
 from atlaskit.runs.events import Event
 from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.replay import memory
@@ -34,6 +36,7 @@ from atlaskit.viz.live import thread
 from atlaskit.viz.live.map import RunMap
 from atlaskit.viz.live.notebook import NotebookOutput
 from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.viz.live.terminal import StatusLine
 from atlaskit.viz.live.thread import DrawingThread
 
 
@@ -82,7 +85,45 @@ def test_show_does_not_change_the_result(tmp_path: Path, capfd: pytest.CaptureFi
     again = random_run(Cache(tmp_path / "b"), show=True)
     assert plain.to_json() == displayed.to_json() == again.to_json()
     printed = capfd.readouterr()
-    assert printed.out == "" and "frames found" in printed.err, "a terminal shows one line, on stderr"
+    lines = [line.strip() for line in printed.err.split("\r") if line.strip()]
+    assert printed.out == "" and len(lines) >= 2, "a terminal shows one line, on stderr"
+    for line in lines:
+        assert re.fullmatch(r"(no call yet|round \d+ · \d+ calls? of at most 40) · \d+ frames? found · \d+:\d\d", line)
+    assert printed.err.endswith("\r"), "the line disappears"
+
+
+def test_the_line_hides_while_a_server_starts(capfd: pytest.CaptureFixture[str]) -> None:
+    line = StatusLine()
+    line.draw(Snapshot())
+    assert "no call yet" in capfd.readouterr().err
+    with clock.stopped():
+        line.draw(Snapshot())
+        assert not capfd.readouterr().err.strip()
+    line.draw(Snapshot(calls=1, max_calls=4))
+    assert "round 0 · 1 call of at most 4" in capfd.readouterr().err
+
+
+def test_the_line_of_a_terminal_shows_that_time_passes(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call may take minutes, in which nothing happens."""
+    monkeypatch.setattr(thread, "FIRST_S", 0.0)
+    monkeypatch.setattr(thread, "INTERVAL_S", 0.0)
+    start = random_run(cache).trace.events[0]
+
+    class Ticking(RecordingSurface):
+        def draw(self, snapshot: Snapshot) -> None:
+            super().draw(snapshot)
+            drawn.release()
+
+        def load(self) -> bool:
+            return False
+
+    for is_timed in (True, False):
+        drawn = threading.Semaphore(0)
+        drawing = DrawingThread(Ticking(), is_timed=is_timed)
+        drawing.on_event(start)
+        assert drawn.acquire(timeout=30)
+        assert drawn.acquire(timeout=30 if is_timed else 0.2) == is_timed, "no event has followed"
+        drawing.on_end(None)
 
 
 @pytest.mark.parametrize("fails_at", ["open_display", "on_event", "on_end", "draw"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict, TypeVar, get_args
@@ -19,6 +18,7 @@ from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import Kind, Question, Span, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.models.call_log import CallLog
+from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.named import as_model
 from atlaskit.models.presets import preset_for
@@ -172,7 +172,7 @@ class MethodRun:
         """Make a call within the budget; return the reply, or the error if it failed."""
         if self.refusal is not None:
             return self.refusal
-        started_s, left = time.monotonic(), self.meter.calls_left()
+        started_s, left = now_s(), self.meter.calls_left()
         spare = 0 if is_decision else DECISION_CALLS
         attempts = MAX_ATTEMPTS if left is None else min(MAX_ATTEMPTS, max(1, left - spare))
         try:
@@ -184,7 +184,7 @@ class MethodRun:
             outcome = error
         charge = Charge.of(outcome)
         with self._charging:  # sums and maxima: the order of parallel calls does not matter
-            self.meter.charge(request.role, charge, self.meter.peak(charge.usage), time.monotonic() - started_s)
+            self.meter.charge(request.role, charge, self.meter.peak(charge.usage), now_s() - started_s)
         return outcome
 
     def log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span] = (), told: str = "") -> None:

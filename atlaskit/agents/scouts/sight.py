@@ -38,7 +38,7 @@ class Sight:
     is_replay: bool = False
     """Whether nothing outside the cache may be asked."""
     deadline_s: float | None = None
-    """When the time of the run is over, on the clock of `time.monotonic`."""
+    """When the time of the run is over, by `clock.now_s`."""
     cancel: threading.Event | None = None
     """Set when the run is interrupted."""
     _once: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)

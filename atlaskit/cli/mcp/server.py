@@ -167,7 +167,7 @@ class Tools:
         with self._model_lock:
             if self._model is None:
                 assert self.settings.model is not None, "ask is a tool only where there is a model"
-                self._model = as_model(self.settings.model, self.settings.cache)
+                self._model = as_model(self.settings.model, self.settings.cache, keep=True)
             return self._model
 
 

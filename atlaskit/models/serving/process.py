@@ -1,7 +1,8 @@
 """`ServerProcess`: starts vLLM below the supervisor, with its log and image folder, and stops it.
 
-vLLM runs below a supervisor (`supervisor`), which stops it when this process dies. The log and the
-images on their way to the server lie in a temporary folder.
+vLLM runs below a supervisor (`supervisor`), which stops it when this process dies, unless it is
+kept for others by then (`kept`). The log and the images on their way to the server lie in a
+temporary folder.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -55,7 +57,9 @@ class ServerProcess:
         supervisor: The supervisor's process. It lives as long as the server.
     """
 
-    def __init__(self, model: str, command: list[str], folder: ServerFolder, environment: dict[str, str]) -> None:
+    def __init__(
+        self, model: str, command: list[str], folder: ServerFolder, environment: dict[str, str], entry: str = ""
+    ) -> None:
         """Start the server. It may take minutes until it answers: see `wait_until_ready`.
 
         Args:
@@ -63,13 +67,14 @@ class ServerProcess:
             command: The command that starts vLLM.
             folder: Where the log and images go.
             environment: Environment variables of the server.
+            entry: The file that will name the server once it is kept, see `kept`.
 
         Raises:
             OSError: If the process cannot be started.
         """
         self._model, self._folder = model, folder
         self._is_ready = self._is_stopped = False
-        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), str(folder.media)]
+        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), str(folder.media), entry]
         with folder.log.open("wb") as log:
             # In a session of its own: Ctrl-C reaches only this process, which stops the server.
             self.supervisor = subprocess.Popen(
@@ -78,6 +83,7 @@ class ServerProcess:
                 stdout=log,
                 stderr=log,
                 env=environment,
+                cwd=folder.path if entry else None,  # a kept server must not hold the user's folder
                 start_new_session=True,
             )
 
@@ -86,7 +92,9 @@ class ServerProcess:
         """Whether the server has neither ended nor been stopped."""
         return self.supervisor.poll() is None
 
-    def wait_until_ready(self, url: str, name: str, start_s: float, progress: Progress) -> None:
+    def wait_until_ready(
+        self, url: str, name: str, start_s: float, progress: Progress, cancel: threading.Event | None = None
+    ) -> None:
         """Wait until the server lists its model.
 
         Args:
@@ -94,15 +102,18 @@ class ServerProcess:
             name: The name the model is served under.
             start_s: Most seconds to wait.
             progress: Where the stages of the start are shown.
+            cancel: Set by a caller that no longer needs the server.
 
         Raises:
-            ServerError: If the server ends or is stopped before, takes too long, or another server
-                answers in its place.
+            ServerError: If the server ends or is stopped before, takes too long, is cancelled, or
+                another server answers in its place.
         """
         endpoint, deadline_s = Endpoint(url), time.monotonic() + start_s
         while True:
             if not self.is_alive:
                 raise self.failure("was stopped" if self._is_stopped else "did not start")
+            if cancel is not None and cancel.is_set():
+                raise ServerError(f"The start of {self._model} was cancelled.")
             if time.monotonic() > deadline_s:
                 raise self.failure(f"was not ready within {start_s:g} s")
             progress.update(startup_stage(self._folder.log))

@@ -1,14 +1,17 @@
 """`ak.serve`: a local vLLM server that is started, waited for and stopped.
 
 `Server` decides when a server starts and stops; `process` runs it, `flags` has its command line,
-`weights` its name, `install` its interpreter. Knows nothing of prompts.
+`weights` its name, `install` its interpreter, and `kept` those that outlive their command. Knows
+nothing of prompts.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,12 +19,14 @@ from typing import Any, Unpack
 from urllib.parse import urlsplit
 
 from atlaskit.errors import InputError, reason
+from atlaskit.models import clock
 from atlaskit.models.client import DEFAULT_PARAMETERS, VLM
 from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.models.serving import install
+from atlaskit.models.serving import install, kept
 from atlaskit.models.serving.flags import Copies, ServerFlags, environment, thinking_arguments
+from atlaskit.models.serving.kept import KeptServer
 from atlaskit.models.serving.ports import free_port, is_free, served_models
 from atlaskit.models.serving.process import POLL_S, ServerFolder, ServerProcess
 from atlaskit.models.serving.progress import Progress
@@ -49,6 +54,8 @@ class Server:
         port: The requested port, or None.
         vlm: The client of the running server, or None.
         log: The server's log file if it was started here, or None. An orderly stop deletes it.
+        keeps: Whether a server that is started here is then left to its supervisor, for others.
+        kept: The server in use, if it was left to its supervisor, here or elsewhere; or None.
     """
 
     def __init__(
@@ -70,6 +77,9 @@ class Server:
         self.flags, self.port = flags, port
         self.vlm: VLM | None = None
         self.log: Path | None = None
+        self.keeps = False
+        self.kept: KeptServer | None = None
+        self._release: Callable[[], object] | None = None  # lets go of `kept`
         self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
         self._name = ""
         self._process: ServerProcess | None = None
@@ -111,16 +121,19 @@ class Server:
             ModelError: As `VLM.complete`.
             ServerError: As `start`.
         """
-        return self._client().complete(request, **control)
+        return self._client(control.get("cancel")).complete(request, **control)
 
-    def start(self) -> VLM:
+    def start(self, cancel: threading.Event | None = None) -> VLM:
         """Start the server and wait until it answers. A running one is used, a dead one restarted.
+
+        Args:
+            cancel: Set by a caller that no longer needs the server; the start then ends soon.
 
         Raises:
             ServerError: If the server does not start; the message has vLLM's reason.
             InputError: If the port is taken by something else.
         """
-        vlm = self._ensure_running()
+        vlm = self._ensure_running(cancel)
         self._outlives_blocks = True
         return vlm
 
@@ -141,25 +154,68 @@ class Server:
                 raise process.failure("has died")
             time.sleep(POLL_S)
 
-    def _client(self) -> VLM:
-        return self.vlm or self.start()
+    def _client(self, cancel: threading.Event | None = None) -> VLM:
+        if self.kept is not None and not self.kept.is_listed:
+            self.vlm = None  # it was idle for too long, or someone has stopped it
+        return self.vlm or self.start(cancel)
 
-    def _ensure_running(self) -> VLM:
-        with self._starting:
+    def _ensure_running(self, cancel: threading.Event | None = None) -> VLM:
+        with clock.stopped(), self._starting:
             if self._process is not None and (not self.is_ours or self._has_closed_port()):
                 self._end(keep_log=True)
             if self._process is None:  # also if a server was found before: it may be gone by now
                 # The name is computed again: the folder may have been trained on since.
-                stops, self._name = self._stops, ""
-                vlm = self._find() or self._launch(stops)
-                with self._state:
-                    self.vlm = vlm
-                    if self._stops == stops:
-                        return vlm
+                stops, self._name, self.kept = self._stops, "", None
+                with self._start_of_its_own(cancel):
+                    vlm = self._find() or self._launch(stops, cancel)
+                    with self._state:
+                        self.vlm = vlm
+                        if self._stops == stops:
+                            self._leave_to_supervisor(vlm)
+                            return vlm
                 self._end(keep_log=False)
             elif (running := self.vlm) is not None:
                 return running
             raise ServerError(f"The server of {self.model} was stopped.")
+
+    def _start_of_its_own(self, cancel: threading.Event | None) -> AbstractContextManager[None]:
+        """Hold the start against other commands that would keep the same server."""
+        if not self.keeps or self.spec.is_address:
+            return nullcontext()
+        try:
+            kept.prepare()
+        except OSError as error:
+            self._cannot_keep(error)
+            return nullcontext()
+        return kept.starting(self.name, self.flags, self._is_quiet, cancel)
+
+    def _leave_to_supervisor(self, vlm: VLM) -> None:
+        """Let other commands find the server that was started here, and outlive this process."""
+        if not self.keeps or (process := self._process) is None:
+            return
+        server = KeptServer(
+            model=self.model,
+            name=vlm.name,
+            tensor_parallel=self.flags.tensor_parallel,
+            ranks=vlm.dialect.ranks,
+            url=vlm.base_url,
+            media=str(vlm.dialect.media),
+            log=str(self.log),
+            keeper=process.supervisor.pid,
+            idle_s=kept.IDLE_S,
+        )
+        try:
+            kept.register(server)
+        except OSError as error:
+            self._cannot_keep(error)
+        else:
+            self.kept, self._process = server, None
+
+    def _cannot_keep(self, error: OSError) -> None:
+        """Say that the server ends with this process."""
+        self.keeps = False
+        told = f"The server of {self.name} ends with this command, since {kept.folder()} cannot be used"
+        print(f"atlaskit: {told} ({reason(error)}).", file=sys.stderr)
 
     def _has_closed_port(self) -> bool:
         """Return whether nothing listens on the port any more. The supervisor may not know yet."""
@@ -172,6 +228,14 @@ class Server:
             return self._new_client(self.model, self.spec.name, **self.spec.key())
         if (shared := self._running_elsewhere()) is not None:
             return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
+        if self.port is None and (server := kept.find(self.name, self.flags)):
+            vlm = self._new_client(server.url, server.name, dialect=server.dialect)
+            # A block in Python has it until its end, as if it had been started there.
+            self._release = None if self.keeps else kept.hold(server, vlm)
+            if self.keeps or self._release is not None:
+                self.kept = server
+                Progress(f"using the server of {self.name} that was kept at {server.url}", self._is_quiet)
+                return vlm
         port = self.port or USUAL_PORT
         url = f"http://127.0.0.1:{port}/v1"
         names = served_models(url)
@@ -193,9 +257,13 @@ class Server:
         mine, others = (replace(server.flags, data_parallel=1) for server in (self, other))
         return (self.model, mine, self.port) == (other.model, others, other.port)
 
-    def _launch(self, stops: int) -> VLM:
-        """Start a server and return its client; raise if `stop` is called in the meantime."""
+    def _launch(self, stops: int, cancel: threading.Event | None) -> VLM:
+        """Start a server and return its client; raise if it is cancelled or stopped meanwhile."""
+        if cancel is not None and cancel.is_set():
+            raise ServerError(f"The start of {self.model} was cancelled.")
         build = install.fitting_build()
+        if build == "serve-gpu":
+            kept.free_gpu(self._is_quiet)
         python = str(self._python or install.interpreter(build, is_quiet=self._is_quiet))
         port = self.port or free_port()
         url = f"http://127.0.0.1:{port}"
@@ -209,13 +277,14 @@ class Server:
                 if self._stops != stops:
                     folder.remove()
                     raise ServerError(f"The server of {self.model} was stopped before it was started.")
-                process = self._process = ServerProcess(self.model, command, folder, variables)
+                entry = str(kept.entry_of(self.name, flags.tensor_parallel)) if self.keeps else ""
+                process = self._process = ServerProcess(self.model, command, folder, variables, entry)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
         _register(self)
         try:
             progress = Progress(f"starting vLLM with {self.name}", self._is_quiet)
-            process.wait_until_ready(url, self.name, self._start_s, progress)
+            process.wait_until_ready(url, self.name, self._start_s, progress, cancel)
         except BaseException:
             self._end(keep_log=True)
             raise
@@ -228,6 +297,9 @@ class Server:
     def _end(self, *, keep_log: bool) -> None:
         with self._state:
             process, self._process, self.vlm = self._process, None, None
+            release, self._release = self._release, None
+        if release is not None:
+            release()
         if process is not None:
             process.stop(keep_log=keep_log)
 

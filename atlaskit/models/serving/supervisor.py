@@ -1,10 +1,13 @@
-"""The supervisor process: runs a command and stops its whole process group when its owner dies.
+"""The supervisor process: runs a command, and stops its whole process group when nobody needs it.
 
-    python -I supervisor.py OWNER_PID FOLDER COMMAND…
+    python -I supervisor.py OWNER_PID FOLDER ENTRY COMMAND…
 
 The command runs in a process group of its own. The whole group is stopped and FOLDER is deleted
 when the command ends, when this process receives SIGTERM, SIGINT or SIGHUP, or when the
 owner is gone for whatever reason: an exit, a crash, a killed kernel.
+
+Once the file ENTRY names this process, the owner may go: the command is a server that is kept for
+others (`kept`), and it is stopped when no request has reached it for a while. ENTRY "" never does.
 
 This file is run as a script on its own, so it imports only the standard library.
 """
@@ -12,44 +15,166 @@ This file is run as a script on its own, so it imports only the standard library
 from __future__ import annotations
 
 import ctypes
+import http.client
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
 
 POLL_S = 0.2
 PR_SET_PDEATHSIG = 1
 GRACE_S = 15.0
 """Seconds the command has to stop after SIGTERM, before SIGKILL."""
+READ_S = 5.0
+"""Most seconds to read a server's counters."""
+LAST_CALL_S = 1.0
+"""Seconds for a request of someone who found a kept server just before it was withdrawn."""
+COUNTER = re.compile(rb"^vllm:(num_requests_running|num_requests_waiting|request_success_total)\{.*\} (\S+)$", re.M)
 
 
-def supervise(owner: int, folder: str, command: list[str]) -> int:
+class StopFlag:
+    """Set by a signal.
+
+    It takes no lock, as a `threading.Event` does: a handler that sets one waits for ever if the
+    signal comes while the main thread, which it interrupts, has the event's lock.
+    """
+
+    is_set = False
+
+    def set(self, *signal_and_frame: object) -> None:
+        """Tell to stop; a handler of signals."""
+        self.is_set = True
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether it is set, after a pause if it is not."""
+        if not self.is_set:
+            time.sleep(seconds)
+        return self.is_set
+
+
+class KeptServer:
+    """A server that others may find in ENTRY, and for how long no request has reached it."""
+
+    def __init__(self, entry: str, told: dict[str, object]) -> None:
+        self.entry, self.url, self.log = entry, str(told["url"]), Path(str(told["log"]))
+        self.idle_s = float(str(told["idle_s"]))
+        self._finished, self._active_s, self._read_s = -1.0, time.monotonic(), 0.0
+
+    def is_idle(self) -> bool:
+        """Return whether no request has reached the server for `idle_s`.
+
+        A server that does not tell for so long counts as idle: it hangs.
+        """
+        now_s = time.monotonic()
+        if now_s - self._read_s > self.idle_s / 100:
+            self._read_s = now_s
+            open_requests, finished = requests_of(self.url)
+            if open_requests > 0 or finished not in (-1.0, self._finished):
+                self._active_s, self._finished = time.monotonic(), finished
+        return now_s - self._active_s > self.idle_s and not self._is_held()
+
+    def _is_held(self) -> bool:
+        """Return whether a process holds the log (`kept.hold`). If none does, none can any more."""
+        import fcntl  # here: Windows lacks it, and keeps no server
+
+        try:
+            file = os.open(self.log, os.O_RDONLY)  # stays open, and locked, until this process ends
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            self._active_s = time.monotonic()
+            return True
+        return False
+
+    def withdraw(self, told_to_stop: StopFlag) -> None:
+        """Delete the entry, unless it names another server by now, and let open requests end."""
+        if kept_by(self.entry, os.getpid()):
+            with suppress(OSError):
+                Path(self.entry).unlink()
+        told_to_stop.wait(LAST_CALL_S)
+        while not told_to_stop.is_set and requests_of(self.url)[0] > 0:
+            told_to_stop.wait(POLL_S)
+
+    def remove_log(self) -> None:
+        """Delete the log, and its folder if that is empty then."""
+        with suppress(OSError):
+            self.log.unlink()
+            self.log.parent.rmdir()
+
+
+def kept_by(entry: str, keeper: int) -> dict[str, object] | None:
+    """Return what an entry tells if it names this keeper, or else None."""
+    try:
+        told = json.loads(Path(entry).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return told if isinstance(told, dict) and told.get("keeper") == keeper else None
+
+
+def requests_of(url: str) -> tuple[float, float]:
+    """Return a vLLM server's open requests, and those that it has finished; (0, −1) if it is mute.
+
+    Args:
+        url: Its address on this machine, which no proxy is asked for.
+    """
+    host, counts = urlsplit(url), {"open": 0.0, "finished": 0.0}
+    connection = http.client.HTTPConnection(host.hostname or "", host.port, timeout=READ_S)
+    try:
+        connection.request("GET", "/metrics")
+        for name, value in COUNTER.findall(connection.getresponse().read()):
+            counts["open" if name.startswith(b"num") else "finished"] += float(value)
+    except (OSError, ValueError, http.client.HTTPException):
+        return 0.0, -1.0
+    finally:
+        connection.close()
+    return counts["open"], counts["finished"]
+
+
+def supervise(owner: int, folder: str, entry: str, command: list[str]) -> int:
     """Run a command until it ends or must stop, then clean up.
 
     Args:
         owner: Process id of the owner, which is this process's parent.
         folder: Folder to delete at the end.
+        entry: The file that names this process once the command is kept; "" for none.
         command: The program and its arguments.
 
     Returns:
         The command's exit status; negative for the signal that killed it.
     """
-    is_told_to_stop = threading.Event()
+    told_to_stop = StopFlag()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(name, lambda number, frame: is_told_to_stop.set())
+        signal.signal(name, told_to_stop.set)
+    kept, has_died = None, False
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_me)
         try:
-            while child.poll() is None and os.getppid() == owner and not is_told_to_stop.wait(POLL_S):
-                pass
+            while child.poll() is None and not told_to_stop.wait(POLL_S):
+                is_orphan = os.getppid() != owner  # asked first: the owner writes the entry before it goes
+                if kept is None and (told := kept_by(entry, os.getpid())):
+                    kept = KeptServer(entry, told)
+                if is_orphan if kept is None else kept.is_idle():
+                    break
         finally:
+            has_died = child.poll() is not None
+            if kept is not None:
+                kept.withdraw(told_to_stop)
             _stop(child)
         return child.returncode
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        if kept is not None and not has_died:
+            kept.remove_log()
 
 
 def _die_with_me() -> None:
@@ -85,5 +210,5 @@ def _signal(group: int, number: int) -> bool:
 
 
 if __name__ == "__main__":
-    status = supervise(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    status = supervise(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:])
     sys.exit(status if status >= 0 else 128 - status)

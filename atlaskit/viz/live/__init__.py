@@ -29,7 +29,7 @@ def open_display(video: Video, cache: Cache) -> RunDisplay:
         cache: The cache that frames of the root grid are read from and written to.
     """
     if not _is_kernel():
-        return DrawingThread(StatusLine())
+        return DrawingThread(StatusLine(), is_timed=sys.stderr.isatty())  # a log need not hold every second
     from atlaskit.viz.live.notebook import NotebookOutput  # imports IPython, which only notebooks need
 
     return DrawingThread(NotebookOutput(video, cache))

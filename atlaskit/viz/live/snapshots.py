@@ -80,18 +80,23 @@ class Snapshot:
         """Number of evidence frames that workers found and the Master has not merged yet."""
         return sum(len(visit.found) for visit in self.visits.values())
 
+    @property
+    def progress_text(self) -> str:
+        """Return the round and the calls, of which there are none before the first reply."""
+        limit = f" of at most {self.max_calls:,}" if self.max_calls else ""
+        return f"round {self.round} · {counted(self.calls, 'call')}{limit}" if self.calls else "no call yet"
+
     def counts_text(self, duration_s: float) -> str:
         """Return round, calls, tokens, evidence, and the share of dead zones, as text.
 
         Args:
             duration_s: Duration of the video in seconds.
         """
-        limit = f" of at most {self.max_calls:,}" if self.max_calls else ""
         pending = f" ({self.pending} more pending)" if self.pending else ""
         settings = {} if self.start is None else self.start["settings"]
         dead_share = percent(self.memory.dead_zones.coverage(*searched(settings, duration_s)))
         return (
-            f"round {self.round} · {self.calls:,} calls{limit} · {self.tokens:,} tokens · "
+            f"{self.progress_text} · {self.tokens:,} tokens · "
             f"{counted(len(self.evidence), 'evidence frame')}{pending} · dead zones cover {dead_share}"
         )
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 
-from tqdm import tqdm
-
+from atlaskit.environment.notation import clock
+from atlaskit.models.clock import is_stopped, now_s
 from atlaskit.runs.result import Result
+from atlaskit.viz.html.phrases import counted
 from atlaskit.viz.live.snapshots import Snapshot
 
 
 class StatusLine:
-    """A line with calls, round, and frames found; it appears when it is first drawn."""
+    """A line with round, calls, frames found, and time; it appears when it is first drawn.
+
+    There is none while a server is installed or started, which prints lines of its own.
+    """
 
     def __init__(self) -> None:
-        self._bar: tqdm[None] | None = None
+        self._began_s, self._shown = now_s(), ""
 
     def draw(self, snapshot: Snapshot) -> None:
         """Update the line."""
-        if self._bar is None:
-            self._bar = tqdm(total=snapshot.max_calls, unit="call", file=sys.stderr, leave=False, dynamic_ncols=True)
-        found = len(snapshot.evidence) + snapshot.pending
-        self._bar.set_postfix_str(f"round {snapshot.round}, {found} frames found", refresh=False)
-        self._bar.n = snapshot.calls
-        self._bar.refresh()
+        found = counted(len(snapshot.evidence) + snapshot.pending, "frame")
+        seconds = clock(now_s() - self._began_s).partition(".")[0]
+        self._show("" if is_stopped() else f"{snapshot.progress_text} · {found} found · {seconds}")
 
     def load(self) -> bool:
         """Return False: the line needs no frames."""
@@ -32,5 +34,11 @@ class StatusLine:
     def finish(self, snapshot: Snapshot, result: Result | None) -> None:
         """Remove the line; `ask` returns the result, so it is not printed."""
         self.draw(snapshot)
-        if self._bar is not None:
-            self._bar.close()
+        self._show("")
+
+    def _show(self, text: str) -> None:
+        """Replace the line; a text that the terminal would break is cut off."""
+        text = text[: shutil.get_terminal_size().columns - 1]
+        if text != self._shown:
+            print(f"\r{text:<{len(self._shown)}}", end="" if text else "\r", file=sys.stderr, flush=True)
+            self._shown = text

@@ -44,8 +44,14 @@ class Surface(Protocol):
 class DrawingThread:
     """A `RunDisplay` that draws on a surface from a thread of its own."""
 
-    def __init__(self, surface: Surface) -> None:
-        self._surface = surface
+    def __init__(self, surface: Surface, *, is_timed: bool = False) -> None:
+        """Prepare the drawing.
+
+        Args:
+            surface: What is drawn on.
+            is_timed: Whether the drawing changes with the time, and not only with the events.
+        """
+        self._surface, self._is_timed = surface, is_timed
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._snapshot = Snapshot()
         self._is_over = threading.Event()
@@ -85,7 +91,7 @@ class DrawingThread:
         try:
             while not self._is_over.wait(wait_s):
                 started_s = time.monotonic()
-                if self._apply_events() or is_first:
+                if self._apply_events() or is_first or self._is_timed:
                     self._surface.draw(self._snapshot)
                 wait_s = max(INTERVAL_S, (time.monotonic() - started_s) / MAX_SHARE)
                 if is_first and self._surface.load():

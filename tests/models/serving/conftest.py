@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.paths import SUPPORT, TESTS
+from support.paths import SUPPORT
+
+from atlaskit.models.serving import kept
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +33,16 @@ def _another_usual_port(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atlaskit.models.serving.server.USUAL_PORT", 9)
 
 
+@pytest.fixture(autouse=True)
+def _no_kept_server_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the test keep servers of its own, and stop those that are left, as a failed test may."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    yield
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))  # the test may have set another
+    for server in kept.all_kept():
+        server.stop()
+
+
 @pytest.fixture
 def stub(tmp_path: Path) -> Path:
     """An interpreter that behaves as tests/support/stub_vllm.py."""
@@ -48,4 +60,4 @@ def stub_environment(tmp_path: Path) -> dict[str, str]:
     for parent in (package, package.parent, package.parent.parent):
         (parent / "__init__.py").write_text("")
     (package / "api_server.py").write_text("import sys\nfrom support.stub_vllm import main\nmain(sys.argv[1:])\n")
-    return {**os.environ, "PYTHONPATH": f"{tmp_path / 'packages'}{os.pathsep}{TESTS}"}
+    return {**os.environ, "PYTHONPATH": f"{tmp_path / 'packages'}{os.pathsep}{os.environ['PYTHONPATH']}"}

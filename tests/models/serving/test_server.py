@@ -26,6 +26,7 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
+from atlaskit.models import clock
 from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import Message, Request
@@ -231,6 +232,28 @@ def test_a_stop_during_the_installation_prevents_the_start(
     assert not server.is_ours and not (model / ".pids").exists()
 
 
+def test_the_clock_of_runs_stands_still_while_a_server_starts(
+    tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = dict[str, float]()
+
+    def install(*_: object, **__: object) -> str:
+        seen["installing"] = clock.now_s()
+        return str(stub)
+
+    def is_ready(*_: object) -> bool:
+        seen["starting"] = clock.now_s()
+        return len(seen) == 2
+
+    monkeypatch.setattr("atlaskit.models.serving.install.interpreter", install)
+    monkeypatch.setattr("atlaskit.models.serving.process._is_healthy", is_ready)
+    with serve(model_folder(tmp_path), progress=False):
+        assert seen["installing"] == seen["starting"] and not clock.is_stopped()
+    with pytest.raises(ServerError), stub_server(model_folder(tmp_path, "broken"), stub):
+        pass
+    assert not clock.is_stopped()
+
+
 def test_servers_of_two_models_run_side_by_side(tmp_path: Path, stub: Path) -> None:
     models = [model_folder(tmp_path, name) for name in ("one", "other")]
     servers = [stub_server(model, stub) for model in models]
@@ -341,6 +364,37 @@ def test_the_supervisor_imports_only_the_standard_library() -> None:
     assert "atlaskit" not in source.partition('"""')[2].partition('"""')[2]
 
 
+SIGNALS = """
+    import os, signal, sys
+    from atlaskit.models.serving import supervisor
+    supervisor.POLL_S = 0.01
+    stopped = 0
+
+    def trace(frame, event, argument):
+        global lines, is_running
+        is_running = is_running or (frame.f_code.co_name == "supervise" and "child" in frame.f_locals)
+        lines += event == "line" and is_running
+        if lines == stop_at:
+            lines += 1
+            os.kill(os.getpid(), signal.SIGTERM)
+        return trace
+
+    for stop_at in range(1, 101):
+        lines, is_running = 0, False
+        sys.settrace(trace)
+        supervisor.supervise(os.getppid(), "/nowhere", "", [sys.executable, "-c", "import time; time.sleep(600)"])
+        sys.settrace(None)
+        stopped += 1
+    print(stopped)
+"""
+
+
+def test_a_signal_stops_the_supervisor_whatever_it_does_just_then() -> None:
+    """Its handler must wait for nothing that the interrupted code has."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(SIGNALS)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "100\n", done.stderr
+
+
 def test_a_server_is_a_model_that_starts_at_its_first_call(
     tmp_path: Path, stub: Path, world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,7 +410,7 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
     assert not server.is_ours, "a replay makes no call"
     settings = {name: start_settings[0][name] for name in (*NANO.search_settings, "model")}
     assert settings == {**NANO.search_settings, "model": server.name}, "the preset goes by the name"
-    with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in answers no calls
+    with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in reads no grammar, as nano gets one
         server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
     assert server.is_ours
     assert server.vlm is not None and (server.vlm.name, server.vlm.parameters) == (server.name, server.parameters)

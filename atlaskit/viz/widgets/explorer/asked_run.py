@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from atlaskit.caching.cache import Cache
+from atlaskit.models.clock import now_s
 from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model
 from atlaskit.models.stoppable import StoppableModel, Stopped
@@ -72,7 +72,7 @@ class AskedRun:
         self.is_stopping, self.is_over = False, False
         self._ask, self._vlm, self._video, self._cache, self._on_change = ask, vlm, video, cache, on_change
         self._model: StoppableModel | None = None
-        self._started_s = time.monotonic()
+        self._started_s = now_s()
         self._display = DrawingThread(self)
         self._thread = threading.Thread(target=self._run, daemon=True, name="atlaskit-ask")
         self._thread.start()
@@ -80,7 +80,7 @@ class AskedRun:
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
-        return time.monotonic() - self._started_s
+        return now_s() - self._started_s
 
     def stop(self) -> None:
         """End the run soon, without a result; calls in flight are cancelled."""

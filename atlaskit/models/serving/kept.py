@@ -1,0 +1,247 @@
+"""`KeptServer`: a server that outlives the command that started it, and how other commands find it.
+
+A command that asks one question leaves its server to the supervisor, which stops it when no request
+has reached it for a while. Until then a file in a folder of this user and host names the server.
+Only files that nobody else can write are believed, and only while the process that they name lives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import signal
+import stat
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+
+from atlaskit.caching.files import check_writable, write_whole
+from atlaskit.caching.keys import canonical_json
+from atlaskit.caching.locks import locks_in
+from atlaskit.errors import CacheError
+from atlaskit.models.dialect import VLLM, Dialect
+from atlaskit.models.errors import ServerError
+from atlaskit.models.serving.flags import ServerFlags
+from atlaskit.models.serving.install import fitting_build
+from atlaskit.models.serving.ports import served_models
+from atlaskit.models.serving.progress import Progress
+from atlaskit.models.serving.supervisor import requests_of
+
+IDLE_S = 600.0
+"""Seconds without a request after which a kept server is stopped."""
+POLL_S = 0.1
+HANGS_S = 30.0
+"""Seconds after which a kept server that lists no model counts as one that hangs."""
+MOST_BYTES = 100_000
+"""Most bytes of an entry."""
+
+
+class KeptServer(BaseModel):
+    """A server that is kept, as its entry tells."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    model: str
+    """The folder of the weights, or the name on the hub."""
+    name: str
+    """The name that it is served under, which has a hash of the weights and of vLLM's arguments."""
+    tensor_parallel: PositiveInt
+    ranks: PositiveInt
+    """Copies of the model."""
+    url: str = Field(pattern=r"^http://127\.0\.0\.1:\d{1,5}/v1$")
+    media: str
+    """Folder that the server reads images from."""
+    log: str
+    keeper: PositiveInt
+    """Process id of the supervisor."""
+    idle_s: PositiveFloat
+    """Seconds without a request after which it is stopped."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How a client on this machine talks to it."""
+        return replace(VLLM, media=Path(self.media), ranks=self.ranks)
+
+    @property
+    def entry(self) -> Path:
+        """The file that names it."""
+        return entry_of(self.name, self.tensor_parallel)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its supervisor runs. Another process may have got its number since."""
+        try:
+            words = Path(f"/proc/{self.keeper}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return os.fsencode(self.entry) in words
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether others may still find it: it is withdrawn before it stops."""
+        return _read(self.entry) == self
+
+    def stop(self) -> None:
+        """Stop the server, and wait until it has stopped."""
+        with suppress(ProcessLookupError):
+            os.kill(self.keeper, signal.SIGTERM)
+        while self.is_alive:
+            time.sleep(POLL_S)
+
+
+def folder() -> Path:
+    """Return the folder of the entries. Hosts that share a home have one each."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    with suppress(RuntimeError):  # a user without a home
+        cache = cache.expanduser()
+    return cache.absolute() / "atlaskit" / "servers" / (platform.node() or "unnamed")
+
+
+def entry_of(name: str, tensor_parallel: int) -> Path:
+    """Return the file that names the server of a model, by all that its start depends on."""
+    parts = canonical_json([name, tensor_parallel])
+    return folder() / f"{hashlib.sha256(parts.encode()).hexdigest()[:16]}.json"
+
+
+def prepare() -> None:
+    """Create the folder of the entries.
+
+    Raises:
+        OSError: Entries cannot be written there, or another user could write them.
+    """
+    if sys.platform != "linux":
+        raise OSError("only Linux tells which processes run")
+    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _is_own(folder().lstat()):
+        raise PermissionError("others can write into it")
+    check_writable(folder() / "x")
+    try:
+        with locks_in(folder()).hold(["x"]):
+            pass
+    except CacheError as error:
+        raise OSError("files cannot be locked there") from error
+
+
+def starting(
+    name: str, flags: ServerFlags, is_quiet: bool, cancel: threading.Event | None
+) -> AbstractContextManager[None]:
+    """Hold the start of a server against other commands; wait for theirs until `cancel` is set."""
+    waits: list[Progress] = []
+
+    def is_given_up() -> bool:
+        if not waits:
+            waits.append(Progress(f"waiting for another command that starts {name}", is_quiet))
+        return cancel is not None and cancel.is_set()
+
+    return locks_in(folder()).hold([entry_of(name, flags.tensor_parallel).name], is_given_up)
+
+
+def register(server: KeptServer) -> None:
+    """Let others find a server, and its supervisor keep it.
+
+    Raises:
+        OSError: The entry cannot be written.
+    """
+    write_whole(server.entry, server.model_dump_json())
+
+
+def find(name: str, flags: ServerFlags) -> KeptServer | None:
+    """Return the kept server that suits a model and flags, or None; a stale entry is deleted.
+
+    One with fewer copies does not suit: it would serve many questions slowly.
+
+    Raises:
+        ServerError: It does not answer.
+    """
+    server = _alive(entry_of(name, flags.tensor_parallel))
+    if server is None or server.ranks < int(flags.resolved(name, fitting_build()).data_parallel):
+        return None
+    until_s = time.monotonic() + HANGS_S
+    while name not in served_models(server.url):
+        if not (server.is_listed and server.is_alive):
+            return None  # it stops just now
+        if time.monotonic() > until_s:
+            raise ServerError(f"The server of {name} at {server.url} hangs: {stop_command(server.model)} stops it.")
+        time.sleep(POLL_S)
+    return server
+
+
+def hold(server: KeptServer, holder: object) -> Callable[[], object] | None:
+    """Hold a server, so that it does not count as idle, while an object lives.
+
+    Returns:
+        What ends it sooner; None if the server is stopped just now.
+    """
+    import fcntl  # here: Windows lacks it, and keeps no server
+
+    try:
+        file = os.open(server.log, os.O_RDONLY)
+    except OSError:
+        return None
+    release = weakref.finalize(holder, os.close, file)
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        release()
+        return None
+    return release
+
+
+def all_kept() -> Iterator[KeptServer]:
+    """Yield this user's kept servers on this host."""
+    for path in sorted(folder().glob("*.json")):
+        if server := _alive(path):
+            yield server
+
+
+def free_gpu(is_quiet: bool) -> None:
+    """Stop the kept servers that have no open request: each has most of the GPU's memory."""
+    for server in all_kept():
+        if not requests_of(server.url)[0]:
+            Progress(f"stopping the idle server of {server.name}, which has the GPU's memory", is_quiet)
+            server.stop()
+
+
+def stop_command(model: str) -> str:
+    """Return the command that stops the kept server of a model, as this user can type it."""
+    script, own = shutil.which("atlaskit"), Path(sys.executable).parent.resolve()
+    is_own = script is not None and Path(script).resolve().parent == own
+    return f"{'atlaskit' if is_own else f'{shlex.quote(sys.executable)} -m atlaskit'} serve {shlex.quote(model)} --stop"
+
+
+def _alive(path: Path) -> KeptServer | None:
+    server = _read(path)
+    if server is None or server.is_alive:
+        return server
+    path.unlink(missing_ok=True)
+    return None
+
+
+def _read(path: Path) -> KeptServer | None:
+    """Return the server that a file names, None if there is none or it is not to be believed."""
+    if sys.platform != "linux":
+        return None
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not (stat.S_ISREG(status.st_mode) and _is_own(status) and _is_own(path.parent.lstat())):
+                return None
+            server = KeptServer.model_validate_json(file.read(MOST_BYTES))
+    except (OSError, ValueError):
+        return None
+    return server if server.entry == path else None
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Return whether a file or folder is this user's, and nobody else can write it."""
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022

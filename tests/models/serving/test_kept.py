@@ -1,0 +1,429 @@
+"""Servers that outlive the command that started them, with a stand-in for vLLM.
+
+tests/server/test_kept.py keeps a real one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from support.loopback import loopback
+from support.servers import is_alive, model_folder, pids, stub_server, wait_until_gone, wait_until_started
+
+from atlaskit.__main__ import main
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.models.errors import ServerError
+from atlaskit.models.named import as_model
+from atlaskit.models.protocol import Message, Request
+from atlaskit.models.serving import kept, supervisor
+from atlaskit.models.serving.flags import ServerFlags
+from atlaskit.models.serving.kept import KeptServer
+from atlaskit.models.serving.server import Server
+from atlaskit.models.serving.supervisor import KeptServer as Supervised
+from atlaskit.models.serving.weights import served_name
+
+LONG_S = 60.0
+
+
+class Empty(BaseModel):
+    """The schema of an answer without fields."""
+
+
+HELLO = Request("master", "task", (Message("user", ("Hello.",)),), Empty)
+
+
+def keeper(model: Path, stub: Path, **options: object) -> Server:
+    """Return a server that will be left to its supervisor."""
+    server = stub_server(model, stub, **options)
+    server.keeps = True
+    return server
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + LONG_S
+    while not is_so():
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+
+
+def wait_for_readings(model: Path, count: int) -> None:
+    """Wait until the counters have been read so many times more, which is done every 0.2 s."""
+    readings = model / ".readings"
+    readings.touch()
+    wanted = len(readings.read_text()) + count
+    wait_until(lambda: len(readings.read_text()) >= wanted)
+
+
+def entries() -> list[Path]:
+    return list(kept.folder().glob("*.json"))
+
+
+@pytest.fixture
+def asking(tmp_path: Path, film: World, stub_environment: dict[str, str]) -> Callable[..., list[str]]:
+    """Return the command that asks a question about a film."""
+
+    def command(model: Path, question: str) -> list[str]:
+        video = str(film.video.path)  # type: ignore[attr-defined]
+        words = ["ask", video, question, "--model", str(model), "--cache", str(tmp_path / "cache")]
+        return [sys.executable, "-m", "atlaskit", *words, "--calls", "4", "--cell", "32", "--k", "4"]
+
+    return command
+
+
+def test_the_next_question_is_answered_by_the_server_of_the_last_one(
+    tmp_path: Path, asking: Callable[..., list[str]], stub_environment: dict[str, str]
+) -> None:
+    model, given = model_folder(tmp_path), {"env": stub_environment, "capture_output": True, "text": True}
+    name = served_name(str(model))
+    first = subprocess.run(asking(model, "What is red?"), **given)  # type: ignore[call-overload]
+    assert first.returncode == 0, first.stderr
+    before = pids(model)
+    second = subprocess.run(asking(model, "What is blue?"), **given)  # type: ignore[call-overload]
+    assert second.returncode == 0 and pids(model) == before and all(map(is_alive, before))
+    assert "starting vLLM" in first.stderr and f"using the server of {name} that was kept" in second.stderr
+    for done in (first, second):
+        *_, last = done.stderr.splitlines()
+        said = re.fullmatch(
+            rf"atlaskit: the server of {name} stays for the next question, until 10 minutes after the last one; "
+            r"this stops it: (.*)",
+            last,
+        )
+        assert said is not None and said[1].endswith(f"atlaskit serve {model} --stop")
+    stop = subprocess.run(shlex.split(said[1]), **given)  # type: ignore[call-overload]
+    assert stop.stdout == f"The server of {name} at {url_of(second.stderr)} has stopped.\n"
+    wait_until_gone(model)
+    assert not entries() and not any(tmp_path.glob("**/server.log"))
+    cached = subprocess.run(asking(model, "What is red?"), **given)  # type: ignore[call-overload]
+    assert cached.returncode == 0 and "paid now  0 calls" in cached.stdout
+    assert "stays" not in cached.stderr and pids(model) == before, "what is cached starts nothing"
+
+
+def url_of(told: str) -> str:
+    found = re.search(r"http://127\.0\.0\.1:\d+/v1", told)
+    assert found is not None
+    return found[0]
+
+
+def test_an_idle_server_is_stopped_and_leaves_nothing(
+    tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "IDLE_S", 0.3)
+    model = model_folder(tmp_path)
+    server = keeper(model, stub)
+    vlm = server.start()
+    assert server.kept is not None and not server.is_ours and vlm.dialect.media is not None
+    wait_until_gone(model)
+    wait_until(lambda: not Path(server.kept.log).parent.exists())
+    assert not entries() and kept.find(vlm.name, ServerFlags()) is None
+
+
+@pytest.mark.parametrize("by", ["open request", "requests"])
+def test_a_server_that_is_used_stays(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    """By whatever client, since the server itself counts. A question may take hours."""
+    monkeypatch.setattr(kept, "IDLE_S", 0.5)
+    model = model_folder(tmp_path)
+    (model / ".open").touch()
+    vlm = keeper(model, stub).start()
+    if by == "requests":
+        vlm.complete(HELLO)
+        (model / ".open").unlink()
+    for _ in range(6):
+        wait_for_readings(model, 2)
+        assert entries() and all(map(is_alive, pids(model)))
+        if by == "requests":
+            vlm.complete(HELLO)
+    (model / ".open").unlink(missing_ok=True)
+    wait_until_gone(model)
+
+
+def test_a_server_that_python_uses_stays_for_it(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if it had been started there: a notebook may think for an hour between two cells."""
+    monkeypatch.setattr(kept, "IDLE_S", 1.0)
+    model = model_folder(tmp_path)
+    (model / ".open").touch()
+    keeper(model, stub).start()
+    vlm = stub_server(model, stub).start()
+    with stub_server(model, stub) as inside:
+        assert inside.base_url == vlm.base_url
+        (model / ".open").unlink()
+        wait_for_readings(model, 10)
+    assert entries() and all(map(is_alive, pids(model)))
+    vlm.complete(HELLO)
+    del vlm, inside
+    wait_until_gone(model)
+    assert not entries()
+
+
+def test_a_server_that_stops_cannot_be_held(listed: KeptServer) -> None:
+    ending = Supervised("", {"url": listed.url, "log": listed.log, "idle_s": 0.0})
+    release = kept.hold(listed, ending)
+    assert release is not None and not any(ending.is_idle() for _ in range(3)), "it is held"
+    release()
+    wait_until(ending.is_idle)
+    assert kept.hold(listed, ending) is None
+    assert kept.hold(listed.model_copy(update={"log": "/nowhere"}), ending) is None
+
+
+def test_who_found_a_server_just_before_it_stops_gets_the_answer(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.counters = 'vllm:num_requests_running{engine="0"} 1.0\n'
+        entry = tmp_path / "entry.json"
+        told = {"keeper": os.getpid(), "url": server.url, "log": str(tmp_path / "log"), "idle_s": 0.0}
+        entry.write_text(json.dumps(told))
+        assert supervisor.kept_by(str(entry), os.getpid()) == told
+        with ThreadPoolExecutor(1) as pool:
+            stopping = pool.submit(Supervised(str(entry), dict(told)).withdraw, supervisor.StopFlag())
+            wait_until(lambda: not entry.exists())
+            time.sleep(2 * supervisor.LAST_CALL_S)
+            assert not stopping.done()
+            server.counters = server.counters.replace("1.0", "0.0")
+            stopping.result(LONG_S)
+
+
+def test_only_its_own_entry_is_deleted(tmp_path: Path) -> None:
+    """Another server of the model may have been started since."""
+    entry = tmp_path / "entry.json"
+    entry.write_text(f'{{"keeper": {os.getpid() + 1}}}')
+    told = supervisor.StopFlag()
+    told.set()
+    Supervised(str(entry), {"url": "http://127.0.0.1:9/v1", "log": "", "idle_s": 1}).withdraw(told)
+    assert entry.exists()
+
+
+START = """
+import sys
+from atlaskit.models.serving.server import serve
+server = serve(sys.argv[1], python=sys.argv[2])
+server.keeps = True
+print(server.start().base_url)
+"""
+
+
+def test_two_commands_at_a_time_start_one_server(tmp_path: Path, stub: Path) -> None:
+    model = model_folder(tmp_path)
+    command = [sys.executable, "-c", START, str(model), str(stub)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+        for _ in range(2)
+    ]
+    told = [process.communicate(timeout=LONG_S) for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert len({stdout for stdout, _ in told}) == 1
+    assert sorted("starting vLLM" in stderr for _, stderr in told) == [False, True]
+    assert kept.find(served_name(str(model)), ServerFlags()) is not None
+    assert main(["serve", "--stop"]) == 0
+    wait_until_gone(model)
+
+
+def test_other_flags_and_weights_get_servers_of_their_own(tmp_path: Path, stub: Path) -> None:
+    model = model_folder(tmp_path)
+    first = keeper(model, stub).start()
+    with stub_server(model, stub) as plain:
+        assert plain.base_url == first.base_url and plain.dialect == first.dialect
+    assert all(map(is_alive, pids(model))), "a with block does not stop what it has not started"
+    for flags in ({"tensor_parallel": 2}, {"arguments": ["--max-num-seqs", "8"]}, {"data_parallel": 2}, {"port": 9}):
+        found = stub_server(model, stub, **flags)._find()
+        assert found is None, flags
+    (model / "model.safetensors").write_bytes(b"trained")
+    assert stub_server(model, stub)._find() is None
+    assert main(["serve", str(model), "--stop"]) == 0
+    wait_until_gone(model)
+
+
+def test_a_server_of_more_copies_serves_one_question(tmp_path: Path, stub: Path) -> None:
+    model = model_folder(tmp_path)
+    first = keeper(model, stub, data_parallel=2).start()
+    vlm = keeper(model, stub).start()
+    assert vlm.base_url == first.base_url and vlm.dialect.ranks == 2
+
+
+@pytest.fixture
+def listed(tmp_path: Path, stub: Path) -> Iterator[KeptServer]:
+    server = keeper(model_folder(tmp_path), stub)
+    server.start()
+    assert server.kept is not None
+    yield server.kept
+    server.kept.stop()
+
+
+def written(server: KeptServer, **changes: object) -> str:
+    return json.dumps({**dict(server), **changes})
+
+
+def test_only_what_no_one_else_can_have_written_is_believed(listed: KeptServer, tmp_path: Path) -> None:
+    entry, text, other = listed.entry, written(listed), tmp_path / "other.json"
+    assert entry.parent.stat().st_mode & 0o777 == 0o700
+    other.write_text(text)
+    other.chmod(0o600)
+
+    def found() -> KeptServer | None:
+        return kept.find(listed.name, ServerFlags())
+
+    assert found() == listed
+    for changes in (
+        {"url": "http://192.168.0.1:80/v1"},
+        {"url": "http://127.0.0.1:80/v1@evil.example/v1"},
+        {"url": f"{listed.url}\n"},
+        {"name": "another"},
+        {"tensor_parallel": 2},
+        {"keeper": "1"},
+        {"idle_s": -1.0},
+    ):
+        entry.write_text(written(listed, **changes))
+        assert found() is None, changes
+    for text_of_none in ("", "[]", "{", text[:-1] + ',"more":1}', "[" * 200_000):
+        entry.write_text(text_of_none)
+        assert found() is None
+    entry.write_text(text)
+    entry.chmod(0o666)
+    assert found() is None, "others could write it"
+    entry.unlink()
+    entry.symlink_to(other)
+    assert found() is None, "it is a link"
+    entry.unlink()
+    os.mkfifo(entry, 0o600)
+    assert found() is None, "it is a pipe, and nobody waits for a writer"
+    entry.unlink()
+    entry.write_text(text)
+    entry.parent.chmod(0o777)
+    assert found() is None, "others could write into the folder"
+    with pytest.raises(PermissionError, match="others can write"):
+        kept.prepare()
+    entry.parent.chmod(0o700)
+    assert found() == listed
+
+
+def test_a_stale_entry_is_deleted_and_no_other_process_is_stopped(listed: KeptServer, stub: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
+        listed.entry.write_text(written(listed, keeper=bystander.pid))
+        assert list(kept.all_kept()) == [] and not listed.entry.exists()
+        assert bystander.poll() is None
+        bystander.communicate(b"\n")
+    kept.register(listed)
+
+
+def test_a_server_that_hangs_is_an_error_with_the_way_out(
+    listed: KeptServer, stub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "HANGS_S", 0.0)
+    os.kill(pids(Path(listed.model))[0], signal.SIGSTOP)
+    try:
+        with pytest.raises(ServerError, match=r"hangs: .* serve .* --stop stops it"):
+            stub_server(Path(listed.model), stub).start()
+    finally:
+        os.kill(pids(Path(listed.model))[0], signal.SIGCONT)
+
+
+@pytest.mark.parametrize("how", ["stopped", "died"])
+def test_a_long_run_gets_a_new_server_if_its_own_is_gone(tmp_path: Path, stub: Path, how: str) -> None:
+    """As an assistant's, which may ask again after hours."""
+    model = model_folder(tmp_path)
+    server = keeper(model, stub)
+    server.complete(HELLO)
+    before, first = pids(model), server.kept
+    assert first is not None
+    if how == "stopped":
+        first.stop()
+    else:
+        os.kill(before[0], signal.SIGKILL)
+        wait_until(lambda: not first.is_listed)
+    server.complete(HELLO)
+    assert pids(model) != before and server.kept != first and all(map(is_alive, pids(model)))
+
+
+def test_ctrl_c_stops_a_start_and_leaves_nothing(
+    tmp_path: Path, asking: Callable[..., list[str]], stub_environment: dict[str, str]
+) -> None:
+    model = model_folder(tmp_path, "slow")
+    user = subprocess.Popen(asking(model, "What is red?"), env=stub_environment, stderr=subprocess.PIPE, text=True)
+    wait_until_started(model, user)
+    user.send_signal(signal.SIGINT)
+    _, stderr = user.communicate(timeout=LONG_S)
+    assert user.returncode == 130 and "Traceback" not in stderr and "stays" not in stderr
+    wait_until_gone(model)
+    assert not entries()
+
+
+def test_a_start_on_another_thread_ends_with_its_call(tmp_path: Path, stub: Path) -> None:
+    """Ctrl-C reaches the main thread only, which cancels the calls of the others."""
+    model, cancel = model_folder(tmp_path, "slow"), threading.Event()
+    server = keeper(model, stub)
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(server.complete, HELLO, cancel=cancel) for _ in range(2)]
+        wait_until(lambda: (model / ".pids").exists() and len(pids(model)) == 2)
+        cancel.set()
+        for call in calls:
+            with pytest.raises(ServerError, match="was cancelled"):
+                call.result(LONG_S)
+    wait_until_gone(model)
+    assert not entries()
+
+
+def test_a_server_that_does_not_start_is_an_error_with_the_log(
+    tmp_path: Path, asking: Callable[..., list[str]], stub_environment: dict[str, str]
+) -> None:
+    model = model_folder(tmp_path, "broken")
+    done = subprocess.run(asking(model, "What is red?"), env=stub_environment, capture_output=True, text=True)
+    assert done.returncode == 2 and "stays" not in done.stderr and not entries()
+    assert re.fullmatch(
+        r"atlaskit: The server of \S+ did not start: The weights are of another shape. Its log is \S+/server.log.",
+        done.stderr.splitlines()[-1],
+    )
+
+
+def test_without_a_folder_for_entries_the_server_ends_with_the_command(
+    tmp_path: Path, asking: Callable[..., list[str]], stub_environment: dict[str, str]
+) -> None:
+    model = model_folder(tmp_path)
+    nowhere = {**stub_environment, "XDG_CACHE_HOME": "/proc/nowhere"}
+    done = subprocess.run(asking(model, "What is red?"), env=nowhere, capture_output=True, text=True)
+    assert done.returncode == 0 and "stays" not in done.stderr
+    assert len(re.findall(r"ends with this command, since /proc/nowhere\S* cannot be used \(", done.stderr)) == 1
+    wait_until_gone(model)
+
+
+def test_an_idle_server_makes_room_on_a_gpu(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each server takes most of a GPU's memory, so the next one could not start."""
+    idle, busy, third = (model_folder(tmp_path, name) for name in ("idle", "busy", "third"))
+    (busy / ".open").touch()
+    for model in (idle, busy):
+        keeper(model, stub).start()
+    monkeypatch.setattr("atlaskit.models.serving.install.fitting_build", lambda: "serve-gpu")
+    with stub_server(third, stub):
+        assert not any(map(is_alive, pids(idle))) and all(map(is_alive, pids(busy)))
+    (busy / ".open").unlink()
+
+
+def test_what_is_to_be_stopped_is_named(tmp_path: Path, stub: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    models = [model_folder(tmp_path, name) for name in ("one", "other")]
+    names = [keeper(model, stub).start().name for model in models]
+    assert main(["serve", str(models[0]), "--stop"]) == 0
+    assert not any(map(is_alive, pids(models[0]))) and all(map(is_alive, pids(models[1])))
+    assert main(["serve", str(models[0]), "--stop"]) == 0
+    assert main(["serve", "--stop"]) == 0
+    assert not any(map(is_alive, pids(models[1])))
+    assert main(["serve", "--stop"]) == 0
+    stopped, none_of_it, other, none = capsys.readouterr().out.splitlines()
+    assert stopped.startswith(f"The server of {names[0]} at http") and other.startswith(f"The server of {names[1]} at")
+    assert none_of_it == f"No server of {models[0]} is kept." and none == "No server is kept."
+    assert main(["serve"]) == 2
+    assert "needs a model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_only_the_command_line_keeps_servers(tmp_path: Path, keep: bool) -> None:
+    server = as_model(str(model_folder(tmp_path)), keep=keep)
+    assert isinstance(server, Server) and server.keeps == keep

@@ -1,0 +1,45 @@
+"""A real vLLM server that `atlaskit ask` keeps for the next question, and that stops by itself."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from support.servers import children, is_alive, members
+
+from atlaskit.__main__ import main
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.models.serving import kept
+from atlaskit.models.serving.supervisor import requests_of
+
+pytestmark = pytest.mark.server
+
+
+def test_the_next_question_starts_no_server_and_an_idle_one_stops(
+    film: World, in_tmp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VLLM_CACHE_ROOT", os.environ.get("VLLM_CACHE_ROOT", str(Path.home() / ".cache" / "vllm")))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(in_tmp / "home"))
+    monkeypatch.setattr(kept, "IDLE_S", 30.0)
+    video = str(film.video.path)  # type: ignore[attr-defined]
+    finished = list[float]()
+    for question in film.questions[:2]:
+        choices = [word for choice in question.choices for word in ("--choice", choice)]
+        assert main(["ask", video, question.text, *choices, "--model", "nano", "--calls", "9", "--cache", "c"]) in (
+            0,
+            1,
+        )
+        (server,) = kept.all_kept()
+        finished.append(requests_of(server.url)[1])
+        told = capsys.readouterr().err
+        assert told.splitlines()[-1].endswith("serve nano --stop") and "until 0.5 minutes after" in told
+        assert ("starting vLLM" in told) == (len(finished) == 1)
+    assert 0 < finished[0] < finished[1] <= 18, "both were answered by the same server, which counted the calls"
+    (group,) = children(server.keeper)
+    until_s = time.monotonic() + 120
+    while members(group) or is_alive(server.keeper):
+        assert time.monotonic() < until_s, "it is idle"
+        time.sleep(0.2)
+    assert not server.entry.exists() and not Path(server.log).parent.exists()
