@@ -187,3 +187,18 @@ def test_a_limit_evicts_by_policy_with_counts_and_a_warning(tmp_path: Path, poli
 def test_an_invalid_limit_or_policy_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Cache(tmp_path, **options)
+
+
+def test_sqlite_is_opened_as_python_3_15_demands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By diskcache too: all but the path is named. Python 3.13 warns of it, 3.15 refuses it."""
+    opened: list[str] = []
+    connect = sqlite3.connect
+
+    def strict(database: str, /, **settings: Any) -> sqlite3.Connection:
+        opened.append(str(database))
+        return connect(database, **settings)
+
+    monkeypatch.setattr(sqlite3, "connect", strict)
+    cache = Cache(tmp_path / "cache")
+    cache.put_json("reply:a", 1)
+    assert Cache(tmp_path / "cache").get_json("reply:a") == 1 and len(opened) >= 4
