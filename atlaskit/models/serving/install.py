@@ -22,7 +22,7 @@ from atlaskit.models.errors import ServerError
 from atlaskit.models.serving.hardware import has_nvidia_gpu
 from atlaskit.models.serving.lock import NotInstalled, install_locked, locked
 from atlaskit.models.serving.progress import Progress
-from atlaskit.models.serving.vision import add_image_processing
+from atlaskit.models.serving.vision import FOLDER, add_image_processing
 
 Build = Literal["serve-gpu", "serve-cpu"]
 
@@ -116,7 +116,7 @@ def _starts(python: str) -> bool:
 
 def _digest(build: Build) -> str:
     """Return what tells one state of the lock from another, for a build."""
-    return hashlib.sha256(repr((locked(build), locked("image-processing"))).encode()).hexdigest()
+    return hashlib.sha256(repr(locked(build, FOLDER)).encode()).hexdigest()
 
 
 def _is_installed(folder: Path, build: Build) -> bool:
