@@ -59,7 +59,8 @@ def learning_curves(table: pd.DataFrame) -> Axes:
             loss_ax.yaxis.set_major_formatter("{x:g}")
             loss_ax.yaxis.set_minor_formatter(NullFormatter())
             share_ax.set(xlabel="minutes of training", ylabel="", ylim=(0, 1.02))
-            sns.move_legend(share_ax, "lower right", title="")
+            if share_ax.get_legend():  # a stage may have no shares yet
+                sns.move_legend(share_ax, "lower right", title="")
         axes[0, 0].set_ylabel("loss (nats)")
         axes[1, 0].set_ylabel("share correct")
     first: Axes = axes[0, 0]
