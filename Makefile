@@ -28,7 +28,7 @@ export NEWEST
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-server test-rl lock newest lint experiments recordings lab serve bench nano docs clean clean-all
+.PHONY: help demo test test-all test-server test-rl lock newest lint experiments recordings lab serve bench nano docs clean clean-all
 
 help: ## List the targets
 	@echo "atlaskit: ask a vision-language model about long videos. Targets:"
@@ -39,7 +39,10 @@ demo: $(VENV)/notebook ## Run the quickstart notebook on nano, served by vLLM; M
 		$(if $(MODEL),-p model "$(or $(realpath $(MODEL)),$(MODEL))")
 	@echo "Open $(CURDIR)/figures/01_quickstart.html"
 
-test: $(VENV)/test ## Run the tests in parallel, on up to four cores; JOBS=1 for one process, COVER=1 for coverage
+test: $(VENV)/test ## Run the short tests, on up to four cores; JOBS=1 for one process
+	@$(TIMED) "short tests" $(BIN)/python -m pytest -m "not server and not rl and not registry and not long" --durations=8 $(SPREAD)
+
+test-all: $(VENV)/test ## Run the long tests too, all but those of test-server and test-rl; COVER=1 for coverage
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server and not rl" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
 
 test-server: export FAMILIES := $(FAMILIES)
@@ -53,7 +56,7 @@ test-rl: $(RL)/test ## Run the tests with TRL and verifiers on a tiny model, in 
 lock: $(VENV)/test ## Renew the versions that all targets install; KEEP=1 changes none that are still possible
 	@$(TIMED) "lock" $(BIN)/python tools/lock.py $(if $(filter-out 0,$(KEEP)),--keep)
 
-newest: ## Run demo, replay and tests with the newest version of everything, in .venv-newest
+newest: ## Run demo, replay and short tests with the newest version of everything, in .venv-newest
 	@bash tools/newest "$(PYTHON)"
 
 lint: $(VENV)/test ## Check style, types, page scripts, imports between packages, and that notebooks are stripped

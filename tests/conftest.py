@@ -51,7 +51,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; so
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slowest files first, since `make test` gives whole files to its processes."""
+    """Mark all cases of a family but the first as long; run the slowest files first."""
+    seen = set()
+    for item in items:
+        if item.get_closest_marker("family"):
+            function = (item.path, getattr(item, "originalname", item.name))
+            if function in seen:
+                item.add_marker("long")
+            seen.add(function)
     order = {name: number for number, name in enumerate(LONGEST)}
 
     def number(item: pytest.Item) -> int:

@@ -46,6 +46,7 @@ class Failing(Recorder):
         return super().complete(request)
 
 
+@pytest.mark.long
 @given(st.sampled_from([(16, 16), (64, 16), (160, 16), (9, 9), (12, 4), (4, 4)]), st.floats(10, 36_000))
 def test_uniform_frames_are_at_the_middles_of_equal_parts(sheets: tuple[int, int], duration_s: float) -> None:
     frames, per_image = sheets

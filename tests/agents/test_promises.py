@@ -48,6 +48,7 @@ def test_a_perfect_oracle_answers_from_frames_of_the_events(world: World, shared
             assert event is not None and f"({event.id})" in item.description
 
 
+@pytest.mark.long
 def test_accuracy_on_two_hundred_questions(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A perfect oracle answers at least 95 % of 200 questions right, and a weak one fewer.
 

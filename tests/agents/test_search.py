@@ -31,6 +31,7 @@ from atlaskit.runs import replay
 TRAVERSALS = ("dfs", "bfs", "beam", "auto")
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("traversal", TRAVERSALS)
 @pytest.mark.parametrize("category", WRITERS)
 def test_every_category_is_answered_by_every_traversal(
@@ -175,6 +176,7 @@ def test_workers_see_the_dead_zones_of_earlier_visits(long_world: World, shared_
     assert steps and all(step["view"]["dead"] == [7] for step in steps)
 
 
+@pytest.mark.long
 def test_calls_grow_slowly_with_duration(tmp_path: Path, shared_cache: Cache) -> None:
     """On ten hours, at least 95 % are right, with less than 2.5 times the calls of ten minutes."""
     calls, right, total = {600: 0, 36_000: 0}, 0, 0

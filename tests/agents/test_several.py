@@ -105,6 +105,7 @@ def test_a_model_without_a_grammar_may_leave_out_the_list_of_one() -> None:
     assert prediction(Question("When?", kind="when", several=True), found.answer) == ((1.5, 2.0),)
 
 
+@pytest.mark.long
 def test_the_oracle_finds_every_interval_and_a_replay_repeats_it(
     world: World, recurring: Question, found: Result, shared_cache: Cache
 ) -> None:

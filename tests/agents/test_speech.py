@@ -131,6 +131,7 @@ def test_made_up_text_is_left_out_and_told(tmp_path: Path, server: Hearing, cach
     assert [line.text for line in track.lines] == ["the words"]
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(
     "fault",
     [500, 503, 429, b"<html>gateway</html>", {"segments": [{"start": float("nan"), "end": 1, "text": "x"}]}, {"x": 1}],
@@ -171,6 +172,7 @@ def test_wrong_arguments_give_one_sentence(tmp_path: Path, server: Hearing, cach
     assert not server.requests
 
 
+@pytest.mark.long
 def test_the_command_line_transcribes(tmp_path: Path, server: Hearing) -> None:
     speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 3)
     done = subprocess.run(

@@ -104,6 +104,7 @@ class TestTheOption:
 
 
 class TestTheSameSight:
+    @pytest.mark.long
     @pytest.mark.parametrize("name", SAME_REPLIES)
     @pytest.mark.parametrize("category", ["SSS", "O3O", "OCR", "WHEN", "TALLY"])
     def test_an_oracle_finds_and_answers_the_same(
@@ -118,6 +119,7 @@ class TestTheSameSight:
             assert outcome(on) == outcome(off)
             assert on.total.calls <= off.total.calls and on.total.image_tokens <= off.total.image_tokens
 
+    @pytest.mark.family
     @pytest.mark.parametrize("traversal", ["dfs", "bfs", "beam", "auto"])
     @pytest.mark.parametrize("category", WRITERS)
     def test_all_of_it_answers_every_category(
@@ -132,6 +134,7 @@ class TestTheSameSight:
         for check in (check_grounded, check_memory, check_search):
             check(on)
 
+    @pytest.mark.long
     @settings(max_examples=12)
     @given(
         seed=st.integers(0, 10**6),

@@ -388,6 +388,7 @@ def test_standard_and_long_rejects_an_unknown_folder(tmp_path: Path) -> None:
         standard_and_long(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unmeasured")
 def test_the_benchmarks_notebook_runs_on_a_dataset_folder(tmp_path: Path, tiny: Path, loop: Loop) -> None:
     """It runs four methods on standard and long videos, with a model behind an endpoint.

@@ -86,6 +86,7 @@ def test_a_damaged_line_is_one_sentence(home: Path, line: str, message: str) -> 
     assert "\n" not in str(caught.value) and FILE in str(caught.value)
 
 
+@pytest.mark.long
 @given(st.text(max_size=30))
 @pytest.mark.filterwarnings("ignore:Charades-STA")
 def test_any_line_loads_or_is_an_input_error(home: Path, line: str) -> None:

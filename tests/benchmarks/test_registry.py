@@ -134,6 +134,7 @@ def run(name: str, out: Path, home: Path, monkeypatch: pytest.MonkeyPatch, *word
     return main(["evaluate", name, *shared, "--method", "blind", *model, *words])
 
 
+@pytest.mark.family
 def test_the_shell_prints_the_metric_below_the_accuracy(
     name: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,6 +163,7 @@ def test_questions_without_the_metric_are_evaluated_all_the_same(
     assert len(pd.read_csv(tmp_path / "rows.csv")) == 2
 
 
+@pytest.mark.family
 def test_long_variants_are_evaluated_with_the_metric_too(
     name: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,6 +72,7 @@ class BlankSource:
         return BlankVideo(self.name, self.duration_s)
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(st.integers(1, 1000), st.integers(0, 10**6), st.floats(60, 10_000))
 def test_lines_and_offsets_match_the_parts(many: int, seed: int, duration_s: float) -> None:

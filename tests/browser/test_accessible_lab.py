@@ -13,7 +13,7 @@ from support.jupyter import SIZE, TIMEOUT_S, Book, Notebooks, Tab
 
 from atlaskit.benchmarks.atlasworld import World
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 SETUP = """
 import atlaskit as ak

@@ -21,7 +21,7 @@ from atlaskit.experiments.report import write_index
 from atlaskit.runs.result import Result
 from atlaskit.viz import plots, walk
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 from support.jupyter import Notebooks, difference, shot
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 PICTURE = "from PIL import Image; Image.radial_gradient('L').convert('RGB')"
 

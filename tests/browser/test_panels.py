@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from support.jupyter import SIZE, Notebooks
 from support.paths import TESTS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 SETUP = f"""
 import sys, threading; sys.path.insert(0, {str(TESTS)!r})

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from atlaskit.benchmarks.atlasworld import World
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 WAIT_MS = 60_000
 
 

@@ -27,7 +27,7 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz import walk
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 SAME, OTHER = 8, 14
 """Largest difference of a screenshot from its image, and smallest from another one (of 255)."""

@@ -98,6 +98,7 @@ def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, runs: tuple[
     expect(settings).to_contain_text("cells in a row and in a column (k)4")
 
 
+@pytest.mark.long
 def test_the_map_of_a_part_has_the_cells_of_the_part(
     page: Page, world: World, runs: tuple[Result, Result], shared_cache: Cache, tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_the_map_of_a_part_has_the_cells_of_the_part(
     assert any(style.replace(" ", "").startswith(box) for style in styles), (box, styles)
 
 
+@pytest.mark.long
 def test_the_missed_moment_leads_to_where_it_was_shown(exported: Page) -> None:
     missed = exported.locator("details.moments button").filter(has_text="was missed")
     found = re.search(r"at depth (\d+) in cell (\d+) at step (\d+)", missed.first.inner_text())
@@ -126,6 +128,7 @@ def test_the_missed_moment_leads_to_where_it_was_shown(exported: Page) -> None:
     assert any(left in style and top in style for style in styles), "its cell is outlined"
 
 
+@pytest.mark.long
 def test_the_axis_of_the_run_leads_to_steps_by_mouse_and_keys(exported: Page, runs: tuple[Result, Result]) -> None:
     steps, axis = data_of(runs[0])["steps"], exported.get_by_role("slider", name="time of the run")
     ends = axis.locator(".ends span").all_inner_texts()
@@ -175,6 +178,7 @@ LONG = f"""() => {{
 }}"""
 
 
+@pytest.mark.long
 def test_a_long_run_has_bounded_lanes_and_names_in_the_order_of_their_numbers(exported: Page) -> None:
     told = exported.evaluate(LONG)
     assert told["elements"] < 120 and told["size"] < 1_000_000
@@ -203,6 +207,7 @@ EARLY = """([before, press]) => {
 }"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("before", "keys", "last"),
     [
@@ -222,6 +227,7 @@ def test_a_key_pressed_before_its_step_arrives_is_followed(exported: Page, befor
     assert at[-1] == wanted and at == sorted(at), "it goes there once, and stays"
 
 
+@pytest.mark.long
 def test_two_runs_are_compared_by_region(page: Page, runs: tuple[Result, Result], tmp_path: Path) -> None:
     data = [data_of(result) for result in runs]
     script = f"""{assets.script(*assets.PANES)}
@@ -286,6 +292,7 @@ rows = ak.evaluate(cases, vlm=partial(ak.Oracle, miss=0.75, seed=3), cell=96, k=
                    cache=cache, progress=False, traces=folder + "/traces")"""
 
 
+@pytest.mark.long
 def test_the_third_wrong_question_tells_its_right_answer_and_the_missed_frame(
     notebooks: Notebooks, world: World, tmp_path: Path
 ) -> None:
@@ -308,6 +315,7 @@ def test_the_third_wrong_question_tells_its_right_answer_and_the_missed_frame(
     expect(walker.locator(f'.saw .mark.true[style*="left:{left}.000%;top:{top}.000%"]')).to_have_count(1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1100, 400])
 def test_nothing_is_wider_than_the_page(exported: Page, width: int) -> None:
     exported.set_viewport_size({"width": width, "height": 900})
@@ -328,6 +336,7 @@ COVERED = """() => [...document.querySelectorAll(".saw .mark:not(.dead)")].map((
 })"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_number_or_time_in_the_corner_of_a_cell_is_never_covered(
     exported: Page, runs: tuple[Result, Result], width: int

@@ -94,6 +94,7 @@ def damage(folder: Path, key: str, rng: random.Random) -> None:
             (folder / filename).write_bytes(content)
 
 
+@pytest.mark.long
 def test_a_database_with_one_damaged_byte_never_serves_it(tmp_path: Path) -> None:
     rng = random.Random(1)
     truth = {f"reply:{n}": rng.randbytes(rng.choice((20, 3_000))) for n in range(200)}

@@ -54,6 +54,7 @@ def test_ask_a_served_model(film: World, in_tmp: Path) -> None:
     assert json.loads((in_tmp / "result.json").read_text())["settings"]["model"] == "loop"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["open", "when", "count", "summary"])
 def test_ask_a_question_without_choices(film: World, in_tmp: Path, kind: str) -> None:
     with loopback() as server:
@@ -109,6 +110,7 @@ def test_measures_of_thrift_are_options(film: World, in_tmp: Path, capsys: pytes
     assert "invalid choice: 'sleep'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_first_served_model_is_the_default(film: World, in_tmp: Path) -> None:
     done = atlaskit("ask", film_path(film), "What?", *CHOICES, "--calls", "3", cwd=in_tmp)
     assert done.returncode == 2
@@ -163,6 +165,7 @@ def test_times_and_files_are_typed_as_people_do(film: World, in_tmp: Path) -> No
     assert len({path.read_bytes() for path in Path().glob("at *.png")}) == 1
 
 
+@pytest.mark.long
 def test_view_and_frame(film: World, in_tmp: Path) -> None:
     done = atlaskit("view", film_path(film), "sheet.jpg", "--cell", "64", "--k", "4", "--open", "3", cwd=in_tmp)
     assert done.returncode == 0, done.stderr
@@ -185,6 +188,7 @@ def broken(film: World, in_tmp: Path) -> Path:
     return in_tmp
 
 
+@pytest.mark.long
 def test_a_truncated_video_is_shown_with_one_warning(broken: Path) -> None:
     done = atlaskit("view", "truncated.mp4", "sheet.png", "--cell", "64", "--k", "3", cwd=broken)
     assert done.returncode == 0 and len(done.stderr.splitlines()) == 1
@@ -276,6 +280,7 @@ def test_an_input_error_is_one_line(
     assert status == 2 and message in told and told.startswith("atlaskit: ") and told.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("arguments", "message"), ONE_EACH, ids=[arguments[0] for arguments, _ in ONE_EACH])
 def test_a_process_with_an_input_error_prints_one_line(
     broken: Path, film: World, arguments: list[str], message: str
@@ -286,6 +291,7 @@ def test_a_process_with_an_input_error_prints_one_line(
     assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_evaluate_writes_a_table_and_continues_from_it(in_tmp: Path) -> None:
     arguments = [*EVALUATE, "atlasworld", "--minutes", "1", "--oracle", "0.1", "--first", "4", "--set", "cell", "32"]
     first = atlaskit(*arguments, "--samples", "deep/samples.jsonl", cwd=in_tmp)
@@ -322,6 +328,7 @@ def test_scouts_are_named_on_the_command_line(film: World, in_tmp: Path, capsys:
     assert "['words']" in tables.load(Path("rows.csv")).attrs["settings"]["scouts"]
 
 
+@pytest.mark.long
 def test_several_methods_are_evaluated_in_one_table_and_compared(in_tmp: Path) -> None:
     arguments = [*EVALUATE, "atlasworld", "--minutes", "1", "--drawn", "--oracle", "0.1", "--first", "3"]
     arguments += ["--prices", "prompt=0.5,completion=3", "--set", "size", "32"]
@@ -338,6 +345,7 @@ def test_several_methods_are_evaluated_in_one_table_and_compared(in_tmp: Path) -
     assert rows.attrs["methods"]["blind"]["prices"] == {"prompt": 0.5, "completion": 3.0}
 
 
+@pytest.mark.long
 def test_an_audio_file_is_an_error_of_one_line(in_tmp: Path) -> None:
     make_sound_file(in_tmp / "song.m4a")
     done = atlaskit("ask", "song.m4a", "What?", *CHOICES, *NO_SERVER, cwd=in_tmp)

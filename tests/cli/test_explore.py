@@ -226,6 +226,7 @@ def test_ctrl_c_ends_it_cleanly(film_file: Path, in_tmp: Path) -> None:
     assert running.process.returncode == 0 and "The explorer has stopped." in out and err == ""
 
 
+@pytest.mark.long
 def test_a_run_is_marked_in_the_grids_that_the_model_saw(film: World, film_file: Path, in_tmp: Path) -> None:
     cache = Cache("cache")
     result = ask(film_file, film.questions[0], vlm=Oracle(film), k=4, cell=48, fit="native", cache=cache)

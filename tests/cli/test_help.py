@@ -73,6 +73,7 @@ def test_examples_of_the_cache_are_run(film: World, in_tmp: Path) -> None:
     assert Path("run.zip").is_file()
 
 
+@pytest.mark.long
 def test_the_example_of_evaluate_is_run(in_tmp: Path) -> None:
     (words,) = [words for words in examples("evaluate") if "--oracle" in words]
     assert main([*words, "--set", "cell", "32"]) == 0

@@ -131,6 +131,7 @@ def cluster(head: Any) -> Any:
     return head
 
 
+@pytest.mark.long
 def test_two_nodes_give_the_rows_of_threads_and_return_their_replies(
     cluster: Any, cases: tuple[Case, ...], rows: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -151,6 +152,7 @@ def test_two_nodes_give_the_rows_of_threads_and_return_their_replies(
     assert again["calls_paid"].sum() == 0 and requested(log) == requested_before
 
 
+@pytest.mark.long
 def test_a_lost_node_loses_no_row_and_no_reply_that_arrived(
     cluster: Any, cases: tuple[Case, ...], rows: pd.DataFrame, tmp_path: Path
 ) -> None:

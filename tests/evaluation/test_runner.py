@@ -235,6 +235,7 @@ def test_invalid_tables_are_input_errors(tmp_path: Path, cases: tuple[Case, ...]
         tables.save(table, tmp_path / "rows.xlsx")
 
 
+@pytest.mark.long
 def test_only_navigation_stays_accurate_at_ten_hours(tmp_path: Path) -> None:
     """The shape of the paper's Table 2, with an oracle that misses one event in ten.
 

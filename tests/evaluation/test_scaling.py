@@ -51,6 +51,7 @@ def measured(*rows: dict[str, Any]) -> pd.DataFrame:
     )
 
 
+@pytest.mark.long
 def test_a_row_for_each_question_and_number_of_workers(
     cases: tuple[Case, ...], oracle_world: World, cache: Cache
 ) -> None:
@@ -130,6 +131,7 @@ def test_an_invalid_cache_entry_is_measured_again(cases: tuple[Case, ...], oracl
         assert model.calls and again.loc[0, "calls"] == first.loc[0, "calls"]
 
 
+@pytest.mark.long
 def test_equal_workload_is_the_one_of_the_fewest_workers(
     cases: tuple[Case, ...], oracle_world: World, cache: Cache
 ) -> None:
@@ -248,6 +250,7 @@ def test_a_cancelled_call_does_not_wait_for_the_delay(oracle_world: World, cases
     assert reply.answer
 
 
+@pytest.mark.long
 def test_models_and_functions_that_make_them_can_be_delayed(
     oracle_world: World, cases: tuple[Case, ...], cache: Cache
 ) -> None:
@@ -264,6 +267,7 @@ def test_models_and_functions_that_make_them_can_be_delayed(
     assert preset_for(Delayed(named, 0.1)) is NANO, "a delay does not change the preset of nano"
 
 
+@pytest.mark.long
 def test_only_the_seconds_depend_on_the_latency(cases: tuple[Case, ...], oracle_world: World) -> None:
     tables = [
         by_workers(

@@ -41,6 +41,7 @@ def benchmarks(count: int, videos: int, spread: float) -> Iterator[tuple[np.ndar
         yield right.astype(float), np.repeat(np.arange(videos), sizes).astype(str).tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("videos", "spread"), [(40, 0.15), (100, 0.25), (12, 0.1)])
 def test_intervals_reach_their_stated_coverage(videos: int, spread: float) -> None:
     """1,000 benchmarks of 4 to 12 questions a video; each video has its own difficulty."""
@@ -51,6 +52,7 @@ def test_intervals_reach_their_stated_coverage(videos: int, spread: float) -> No
     assert 0.93 <= covered / 1000 <= 0.97
 
 
+@pytest.mark.long
 def test_plain_percentiles_of_ten_videos_contain_the_truth_too_rarely() -> None:
     """Prints the coverages that docs/evaluation.md names."""
     covered = {"plain percentile": 0, "expanded percentile": 0}
@@ -209,6 +211,7 @@ def tokens_by_duration(true_exponent: float, videos: int, spread: float, seed: i
     return pd.DataFrame({"duration_s": durations, "video": names.astype(str), "tokens": tokens})
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("truth", [0.0, 0.2, 1.0])
 def test_exponents_reach_their_stated_coverage(truth: float) -> None:
     exact = tokens_by_duration(truth, 6, 0.0, 0).assign(tokens=lambda table: 3 * table["duration_s"] ** truth)

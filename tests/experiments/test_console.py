@@ -118,6 +118,7 @@ def test_no_bar_is_a_widget() -> None:
     assert not [path for path in package.rglob("*.py") if re.search(r"tqdm\.(auto|notebook)", path.read_text())]
 
 
+@pytest.mark.long
 def test_figures_go_where_the_executed_copy_goes(tmp_path: Path) -> None:
     folder = tmp_path / "books"
     folder.mkdir()

@@ -152,6 +152,7 @@ def test_a_record_cannot_show_files_of_other_folders(tmp_path: Path) -> None:
     assert "secret" not in text_of(write_index(out, []))
 
 
+@pytest.mark.long
 def test_the_record_of_a_run_has_all_parameters_and_only_its_own_files(tmp_path: Path) -> None:
     folder, out = tmp_path / "books", tmp_path / "out"
     folder.mkdir()
@@ -192,6 +193,7 @@ def test_untrusted_text_runs_nothing_and_the_page_opens_without_a_network(tmp_pa
         assert "<script>document.title='run'</script>" in page.text
 
 
+@pytest.mark.family
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -211,6 +213,7 @@ def test_the_page_fits_its_width(tmp_path: Path, browser: Browser, width: int, s
     context.close()
 
 
+@pytest.mark.long
 def test_running_a_notebook_by_itself_takes_its_old_section_off_the_page(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,21 +52,25 @@ def replayed(tmp_path_factory: pytest.TempPathFactory, unmeasured: None) -> Path
     return home / "figures"
 
 
+@pytest.mark.long
 def test_the_tables_are_those_in_git(replayed: Path) -> None:
     command = [sys.executable, ROOT / "tools" / "compare_tables.py", replayed, ROOT / "docs" / "results"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_no_film_is_made(replayed: Path) -> None:
     assert not list((replayed.parent / "cache").rglob("*.mp4"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_cell_that_draws_has_an_image(path: Path, replayed: Path) -> None:
     assert cells_without_image(replayed / path.name) == []
 
 
+@pytest.mark.long
 def test_the_quickstart_has_the_results_of_its_recording(replayed: Path) -> None:
     """The recording has the replies of nano's shipped weights on the machine that recorded them."""
     assert "This run paid 0 model calls" in (replayed / QUICKSTART).read_text(encoding="utf-8")
@@ -80,10 +84,12 @@ def test_the_quickstart_has_the_results_of_its_recording(replayed: Path) -> None
     assert (replayed / "01_quickstart_when.json").read_text(encoding="utf-8") == again.to_json() + "\n"
 
 
+@pytest.mark.long
 def test_the_quickstart_page_embeds_all_its_images(replayed: Path) -> None:
     assert check_pictures(replayed / QUICKSTART) > 5
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_browser_shows_the_quickstart_without_a_network(replayed: Path, browser: Browser) -> None:
     executed = replayed / QUICKSTART
@@ -95,6 +101,7 @@ def test_a_browser_shows_the_quickstart_without_a_network(replayed: Path, browse
     assert {url.split("/")[2] for url in plain.requests} <= TEMPLATE_HOSTS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["03_depth_budget", "08_error_analysis"])
 @pytest.mark.usefixtures("unmeasured")
 def test_an_oracle_is_asked_as_well(name: str, tmp_path: Path) -> None:

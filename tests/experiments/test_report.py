@@ -90,6 +90,7 @@ path, subtitles, cache = {str(folder / name)!r}, {str(folder / "lines.srt")!r}, 
     return folder / "out" / "hostile.ipynb"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize("write", WRITERS)
 def test_untrusted_text_runs_nothing(hostile: Path, browser: Browser, write: Callable[[Path], Path]) -> None:

@@ -61,6 +61,7 @@ def books(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
     books: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
         assert HOSTILE not in (out / f"{name}.html").read_text()
 
 
+@pytest.mark.long
 def test_what_replayed_notebooks_print_does_not_mix(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "notebooks"
     folder.mkdir()
@@ -96,11 +98,13 @@ def test_what_replayed_notebooks_print_does_not_mix(tmp_path: Path, capfd: pytes
     assert re.findall(r"\[(\d)/2\] (\w+): done", output) == [("1", "01_a"), ("2", "02_b")]
 
 
+@pytest.mark.long
 def test_an_oracle_is_a_program_that_a_replay_runs_again(books: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run_all(books, books.parent / "figures", only=["03"], model="oracle", replay=True)
     assert "oracle False" in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_the_page_of_a_failed_run_has_no_output_of_an_earlier_run(books: Path) -> None:
     out = books.parent / "figures"
     write_notebook(
@@ -116,6 +120,7 @@ def test_the_page_of_a_failed_run_has_no_output_of_an_earlier_run(books: Path) -
     assert "03_c.csv" not in links(out / "index.html").targets and (out / "03_c.csv").exists()
 
 
+@pytest.mark.long
 def test_notebooks_are_chosen_by_the_beginning_of_their_names(books: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = books.parent / "figures"
     oracle = ["experiments", "--notebooks", str(books), "--out", str(out), "--model", "oracle"]

@@ -377,6 +377,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("unit", HOSTILE)
 @pytest.mark.parametrize("count", [1_000, 20_000])
 def test_the_work_grows_with_the_length_of_the_text_alone(unit: str, count: int) -> None:

@@ -320,6 +320,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(JSON_VALUES, JSON_VALUES, JSON_VALUES)
 @settings(max_examples=300, deadline=None)
 def test_any_body_is_a_completion_or_one_line(content: Any, other: Any, error: Any) -> None:

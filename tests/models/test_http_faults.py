@@ -88,6 +88,7 @@ ENDLESS: dict[str, Fault] = {
 }
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", ENDLESS)
 def test_an_endless_answer_ends_with_the_timeout(loop: Loop, name: str) -> None:
     loop.faults = [ENDLESS[name]]
@@ -352,6 +353,7 @@ def test_a_server_that_hardly_reads_is_left_at_the_timeout() -> None:
         assert 0 < received[0] < 5_000_000
 
 
+@pytest.mark.long
 def test_parallel_searches_respect_the_limit_and_get_the_same_results(
     world: World, warm: Cache, tmp_path: Path
 ) -> None:

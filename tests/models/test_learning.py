@@ -154,6 +154,7 @@ def test_a_refused_schema_is_told_in_words(loop: Loop) -> None:
     assert "nothing else: {" in str(loop.bodies[-1]["messages"][-1]["content"])
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(
     ("status", "body", "message", "is_final"),
     [

@@ -226,6 +226,7 @@ def wait_for_late_requests(runs: Sequence[Run]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("block", range(max(1, RUNS // BLOCK)))
 def test_promises_hold_in_hundreds_of_runs_with_random_faults(

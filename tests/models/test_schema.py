@@ -96,6 +96,7 @@ def _leaves(value: Any) -> list[Any]:
     return [value]
 
 
+@pytest.mark.long
 @given(SCHEMAS, st.integers(0, 2**32))
 @settings(max_examples=120, deadline=None)
 def test_a_parametric_schema_equals_a_model_with_literals(make: Make, seed: int) -> None:

@@ -43,6 +43,7 @@ def names(film: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dic
         yield found
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", CALLABLES)
 def test_the_example_of_a_public_name_runs(name: str, names: dict[str, Any]) -> None:
     text = inspect.getdoc(CALLABLES[name]) or ""

@@ -375,6 +375,7 @@ def test_a_file_that_is_not_a_recording_is_one_sentence(tmp_path: Path, name: st
         import_(tmp_path / name, cache=Cache(None))
 
 
+@pytest.mark.long
 def test_runs_of_a_model_that_babbles_are_replayed_too(world: World, tmp_path: Path) -> None:
     for seed in range(6):
         cache, other = Cache(tmp_path / f"{seed}"), Cache(tmp_path / f"{seed}-other")

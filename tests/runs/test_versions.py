@@ -72,6 +72,7 @@ def timed_frame(index: int) -> av.VideoFrame:
     return frame
 
 
+@pytest.mark.long
 @pytest.mark.registry
 def test_two_environments_with_other_versions_make_the_same_keys(tmp_path: Path) -> None:
     began = time.monotonic()

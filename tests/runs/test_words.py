@@ -69,6 +69,7 @@ def in_movie(result: Result) -> str:
     return " ".join(lines)
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("shown", [in_print, in_html, in_walk, in_log, in_movie])
 def test_every_display_says_answer_and_truth_and_marks_missing_evidence(
     shown: Callable[[Result], str], answered: Result

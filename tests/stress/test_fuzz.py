@@ -118,6 +118,7 @@ def read_files(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.long
 def test_a_damaged_file_gives_right_frames_or_errors(reports: list[dict[str, Any]]) -> None:
     """A wrong frame is shown only where the damage cannot be detected.
 

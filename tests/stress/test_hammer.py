@@ -44,6 +44,7 @@ FORKED = "refused"
 """How a child ends that was forked while its parent had the cache open."""
 
 
+@pytest.mark.long
 def test_eight_processes_of_eight_threads_share_one_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory, log = tmp_path / "cache", tmp_path / "made.txt"
     reports = in_processes(PROCESSES, hammer, lambda number: (directory, log, number, PROCESSES, SECONDS))
@@ -72,6 +73,7 @@ def test_eight_processes_of_eight_threads_share_one_cache(tmp_path: Path, monkey
     assert cache.verify() == {}
 
 
+@pytest.mark.long
 def test_an_entry_can_be_read_while_it_is_overwritten(tmp_path: Path) -> None:
     """The file of a large entry is deleted while other threads may be reading it."""
     cache, other, value, done = Cache(tmp_path), Cache(tmp_path), b"x" * LARGEST, threading.Event()
@@ -134,6 +136,7 @@ def test_a_forked_child_does_not_wait_for_keys_of_a_cache_in_memory(tmp_path: Pa
     assert found == {"another key": "ok", "the same key": "ok", "the parent": "ok"}
 
 
+@pytest.mark.long
 def test_children_forked_while_threads_use_the_cache_do_not_hang(tmp_path: Path) -> None:
     """The threads of the parent, which a child lacks, may hold locks of SQLite or of keys."""
     (ended,) = in_processes(1, fork_amid_use, lambda _: (tmp_path / "cache", FORKS))
@@ -154,6 +157,7 @@ def test_a_forked_child_loses_no_entry(tmp_path: Path) -> None:
     assert held >= {"put:1:first", "put:1:second", "put:1:user", *stored.read_text().split()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ["least-recently-stored", "least-recently-used"])
 def test_a_limit_holds_for_all_processes_together(tmp_path: Path, policy: Any) -> None:
     directory, limit, free, paid = tmp_path / "cache", 4_000_000, 120, 40

@@ -121,6 +121,7 @@ def after_answers(count: int) -> Callable[[Path, Path], None]:
     return wait
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", JOBS)
 def test_a_killed_run_resumes_to_the_same_result_without_repeated_calls(
     runner: Runner, name: str, monkeypatch: pytest.MonkeyPatch
@@ -171,6 +172,7 @@ def test_a_killed_run_resumes_to_the_same_result_without_repeated_calls(
     assert counts[0] < third and counts[-1] > 2 * third, "kills hit early and late calls"
 
 
+@pytest.mark.long
 def test_an_evaluation_killed_several_times_repeats_no_call(runner: Runner) -> None:
     home = runner.new_directory()
     whole = runner.run(EVALUATION, home)

@@ -1,4 +1,4 @@
-"""How `make test` gives tests to its processes: whole files, and all of JupyterLab to one."""
+"""How `make test` and `make test-all` give tests to their processes: whole files, and all of JupyterLab to one."""
 
 from __future__ import annotations
 

@@ -82,6 +82,7 @@ def level_between(activity: Activity, start_s: float, end_s: float) -> float:
     return float(np.mean(inside))
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", CODERS)
 def test_levels_tell_when_something_moves_and_cuts_when_the_scene_changes(tmp_path: Path, name: str) -> None:
     file, coder, options = CODERS[name]
@@ -248,6 +249,7 @@ def level_at(activity: Activity, time_s: float) -> float:
     return activity.levels[min(int(time_s / activity.step_s), len(activity.levels) - 1)]
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=6))
 def test_a_playlist_is_as_active_as_its_parts(parts: list[VideoFile], order: list[int]) -> None:
@@ -304,6 +306,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("rows")
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(row=st.sampled_from(list(rows())))
 def test_the_sizes_are_those_of_all_frames_of_any_file(folder: Path, row: Row) -> None:

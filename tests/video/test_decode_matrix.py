@@ -70,6 +70,7 @@ def test_encoding_leaves_the_priority_unchanged(tmp_path: Path) -> None:
     assert (os.sched_getscheduler(0), os.sched_getparam(0).sched_priority) == before
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("row", list(rows()), ids=str)
 def test_matrix(tmp_path: Path, row: Row) -> None:
     try:

@@ -176,6 +176,7 @@ def test_the_fingerprint_of_a_rendered_world_is_its_script_name(film: World) -> 
     assert film.video.fingerprint == f"film-{film.script.name}-1"
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(
     "change",
     [
@@ -214,6 +215,7 @@ def test_parts_with_another_fingerprint_are_an_error(remembered: VideoFile, cach
         open_video(fingerprint="f" * 64, cache=cache)
 
 
+@pytest.mark.long
 @given(
     st.binary(max_size=60) | st.recursive(st.none() | st.floats() | st.text(), st.lists).map(json.dumps).map(str.encode)
 )

@@ -44,6 +44,7 @@ def expected(time_s: float) -> int:
     raise AssertionError(time_s)
 
 
+@pytest.mark.long
 def test_files_of_different_formats_form_one_video(clips: list[Path]) -> None:
     video = open_video(clips)
     assert video.duration_s == pytest.approx(7.0, abs=1e-3)

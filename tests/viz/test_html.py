@@ -264,6 +264,7 @@ def test_other_types_and_invalid_durations_are_rejected() -> None:
         timeline.draw([], 0.0)
 
 
+@pytest.mark.long
 def test_notebooks_get_html_and_text_and_displays_import_neither_ipython_nor_matplotlib(tmp_path: Path) -> None:
     code = (
         "import sys, atlaskit as ak\n"

@@ -25,6 +25,7 @@ def images_of(cell: nbformat.NotebookNode) -> int:
     return sum("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "first", [FIGURE, f"figure = {FIGURE}", OWN], ids=["axes as last expression", "assignment", "plain matplotlib"]
 )

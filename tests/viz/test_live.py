@@ -343,6 +343,7 @@ def executed_notebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_notebook(write_notebook(folder / "live.ipynb", parameters, *NOTEBOOK_CELLS), folder / "out")
 
 
+@pytest.mark.long
 def test_a_saved_notebook_holds_only_the_result(executed_notebook: Path) -> None:
     cells = [cell for cell in nbformat.read(executed_notebook, as_version=4).cells if cell.cell_type == "code"]
     live, again, third = cells[3], cells[5], cells[6]

@@ -69,6 +69,7 @@ def test_an_mp4_decodes_to_its_stills(answered: Result, stills: list[encoders.Ti
     assert len(data) < 3_000_000
 
 
+@pytest.mark.long
 def test_a_gif_has_the_same_bytes_each_time(
     answered: Result, stills: list[encoders.TimedImage], tmp_path: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_gif_has_the_same_bytes_each_time(
     assert mean_difference(gif, stills[-1][0]) < 8, "255 colours"
 
 
+@pytest.mark.long
 def test_a_large_gif_is_scaled_down(stills: list[encoders.TimedImage], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoders, "MAX_GIF_BYTES", 100_000)
     small = encoders.gif(stills[:3])
@@ -156,6 +158,7 @@ def test_images_that_cannot_be_drawn_do_not_end_the_movie(eventful: Result) -> N
     assert all(mean_difference(*pair) > 1 for pair in zip(without, with_images, strict=True))
 
 
+@pytest.mark.long
 def test_errors_of_save_are_one_sentence(answered: Result, world: World, cache: Cache, tmp_path: Path) -> None:
     for name in ("run.avi", "run", ".mp4", "run.mp4.html"):
         with pytest.raises(InputError, match=r"ends in .mp4 or .gif"):

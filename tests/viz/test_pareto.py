@@ -46,6 +46,7 @@ def note_of(ax: Axes) -> str:
     return ax.get_title(loc="left").replace("\n", " ")
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(
     ("count", "constant", "cost"),
     [(1, {}, "tokens"), (2, {}, "usd"), (9, {}, "tokens"), (13, {}, "tokens"), (3, {"tokens": 0.0}, "tokens")],
@@ -66,6 +67,7 @@ def test_each_method_is_at_its_place_and_named(count: int, constant: dict[str, A
         assert_apart(ax.figure)
 
 
+@pytest.mark.long
 def test_published_numbers_are_lines_with_numbered_sources() -> None:
     references = ak.benchmarks.published("lvbench")
     ax = plots.pareto(compared(5), references=references)

@@ -65,6 +65,7 @@ def test_a_long_run_has_a_row_per_round(world: World, shared_cache: Cache) -> No
     assert [text.get_text() for text in legend.get_texts()] == ["ground truth", "worker 0", "worker 1"]
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", ["path", "rounds", "before_after", "trace_log", "scratchpad"])
 def test_figures_of_a_run_are_legible_on_a_page(name: str, result: Result, world: World, shared_cache: Cache) -> None:
     """No text is smaller than 7 points, and none stands outside the figure."""
@@ -104,6 +105,7 @@ def test_rounds_show_scores_visits_and_conclusions(result: Result, world: World)
     assert world.drawn.frames_decoded == decoded
 
 
+@pytest.mark.long
 def test_rounds_of_a_run_without_rounds_and_of_a_very_long_run(world: World, shared_cache: Cache) -> None:
     question = next(question for question in world.questions if question.category == "SSS")
     shallow = ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48, max_depth=0)
@@ -122,6 +124,7 @@ def test_labels_that_would_overlap_are_merged(result: Result) -> None:
     assert len(runs._merge_close_labels(labels, min_gap_s=0.0)) == len(result.evidence)
 
 
+@pytest.mark.long
 def test_a_figure_is_dark_ink_on_opaque_paper_whatever_the_style_of_the_notebook(
     result: Result, tmp_path: Path
 ) -> None:
@@ -138,6 +141,7 @@ def test_a_figure_is_dark_ink_on_opaque_paper_whatever_the_style_of_the_notebook
     assert "fill: #ffffff" in svg.read_text()
 
 
+@pytest.mark.long
 def test_any_question_is_a_valid_title(result: Result, tmp_path: Path) -> None:
     text = "Does it cost $5 or $x^{?"
     odd = replace(result, question=replace(result.question, text=text))
@@ -175,6 +179,7 @@ def test_resolutions_has_a_line_per_depth_down_to_and_below_one_frame() -> None:
     assert list(second.get_ydata()) == [1, 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k, fps, marked_s", [(2, 30.0, [1, 36_000]), (8, 0.5, [0.5, 100]), (16, 25.0, [0.01, 2])])
 def test_resolutions_of_any_grid_and_duration(k: int, fps: float, marked_s: list[float], tmp_path: Path) -> None:
     _, own = plt.subplots()
@@ -204,6 +209,7 @@ def strings_in(svg: Path) -> str:
     return " ".join(ElementTree.parse(svg).getroot().itertext()).replace("\u00a0", " ")
 
 
+@pytest.mark.long
 def test_before_after_blacks_out_the_dead_cells(result: Result, world: World, tmp_path: Path) -> None:
     plots.before_after(result)
     decoded = world.drawn.frames_decoded
@@ -222,6 +228,7 @@ def test_before_after_blacks_out_the_dead_cells(result: Result, world: World, tm
     assert png.stat().st_size < 2_000_000 and svg.stat().st_size < 3_000_000
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(("size", "fit"), [((320, 180), "native"), ((180, 320), "native"), ((320, 180), "contain")])
 @pytest.mark.parametrize("name", ["before_after", "scratchpad"])
 def test_no_figure_distorts_a_picture(size: tuple[int, int], fit: str, name: str, cache: Cache) -> None:
@@ -262,6 +269,7 @@ def test_a_long_log_omits_its_middle(world: World, shared_cache: Cache) -> None:
     assert "no evidence" in plots.scratchpad(blind).texts[0].get_text()
 
 
+@pytest.mark.long
 def test_scratchpad_shows_each_evidence_frame(result: Result, world: World, tmp_path: Path) -> None:
     ax = plots.scratchpad(result)
     assert len(ax.images) == len(result.evidence) > 0
@@ -276,6 +284,7 @@ def test_scratchpad_shows_each_evidence_frame(result: Result, world: World, tmp_
     assert svg.stat().st_size < 5_000_000
 
 
+@pytest.mark.long
 def test_hostile_text_stays_text_in_the_appendix(cache: Cache, tmp_path: Path) -> None:
     hostile = run(ScriptedAttackVideo(), Spiteful(5), cache, Question(ATTACK, ("a circle", ATTACK[:-1])), **FORTY_CALLS)
     for name in ("before_after", "trace_log", "scratchpad"):

@@ -108,6 +108,7 @@ FIGURES: dict[str, Callable[[], Axes]] = {
 WITHOUT_INTERVALS = {name for name in FIGURES if "failures" in name}
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_legible_and_states_n_and_what_its_intervals_are(name: str) -> None:
     ax = FIGURES[name]()
@@ -120,6 +121,7 @@ def test_every_figure_is_legible_and_states_n_and_what_its_intervals_are(name: s
     assert ("95 % intervals" in note or "so no intervals" in note) == (name not in WITHOUT_INTERVALS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width_in", [3.5, 5.0])
 def test_a_figure_fits_a_column(width_in: float) -> None:
     drawn = (
@@ -210,6 +212,7 @@ def test_means_of_tokens_are_arithmetic_although_their_axis_is_logarithmic() -> 
     assert line.get_ydata().tolist() == pytest.approx(rows.groupby("duration_s")["tokens"].mean().tolist())
 
 
+@pytest.mark.long
 def test_colour_tells_the_method_and_stroke_and_marker_the_model() -> None:
     lines = lines_with_markers(plots.against_duration(evaluation(methods=METHODS, models=TWO)))
     looks = [(line.get_color(), line.get_marker(), line.get_linestyle(), line.get_markerfacecolor()) for line in lines]
@@ -222,6 +225,7 @@ def test_colour_tells_the_method_and_stroke_and_marker_the_model() -> None:
     assert [line.get_color() for line in methods_alone] == [line.get_color() for line in lines[:4]]
 
 
+@pytest.mark.long
 def test_tokens_are_labelled_with_their_exponent_of_growth() -> None:
     rows = evaluation(methods=("captions", "uniform"))
     rows["tokens"] = rows["duration_s"].where(rows["method"] == "captions", 5000.0) * (1 + rows["seed"] / 10)
@@ -261,6 +265,7 @@ def test_a_table_without_rows_is_told(draw: Callable[[pd.DataFrame], Axes]) -> N
         draw(depths()[:0])
 
 
+@pytest.mark.long
 def test_depth_budget_has_score_above_and_tokens_below() -> None:
     rows = pd.DataFrame({"max_depth": [0, 1, 2] * 4, "video": list("aaabbbcccddd"), "tokens": 5000.0})
     ax = plots.depth_budget(rows.assign(score=rows["max_depth"] / 2), 36_000)
@@ -277,6 +282,7 @@ def test_depth_budget_has_score_above_and_tokens_below() -> None:
     assert not [line for line in never.lines if line.get_linestyle() == ":"]
 
 
+@pytest.mark.long
 def test_depth_budget_has_a_line_per_model_in_both_panels(tmp_path: Path) -> None:
     ax = plots.depth_budget(depths(models=TWO), 36_000)
     assert legend_of(ax) == list(TWO)
@@ -404,6 +410,7 @@ def test_worker_scaling_shows_seconds_scores_and_amdahls_bound() -> None:
     assert measured.get_ydata().tolist() == pytest.approx([8, 4, 3.2])
 
 
+@pytest.mark.long
 def test_worker_scaling_has_a_named_line_per_model(tmp_path: Path) -> None:
     rows = timings(models=("nano on 2 cores", "oracle, 0.12 s a reply"))
     ax = plots.worker_scaling(rows)

@@ -205,6 +205,7 @@ def noise(like: Pixels, time_s: float) -> Pixels:
     return np.random.default_rng(int(time_s * 1e6)).integers(0, 255, like.shape, np.uint8)
 
 
+@pytest.mark.long
 def test_many_images_are_shrunk_to_a_total(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run(Noise(), Babbler(1), cache, workers=3, steps=5, cell=160, budget=Budget(calls=30))
     monkeypatch.setattr(walk, "MAX_IMAGE_BYTES", 200_000)
@@ -216,6 +217,7 @@ def test_many_images_are_shrunk_to_a_total(cache: Cache, monkeypatch: pytest.Mon
     assert len(page.run["pictures"]) == 4 and any("the most it can" in text for text in strings(page.run["steps"]))
 
 
+@pytest.mark.long
 def test_the_page_of_a_long_run_is_bounded(answered: Result) -> None:
     long = replace(answered, trace=Trace((answered.trace.events * 1_000)[:3_000]))
     page = walk.html(long)
@@ -246,6 +248,7 @@ def dumped(page: Path, fragment: str = "") -> str:
     return subprocess.run(dump, capture_output=True, timeout=120, check=True).stdout.decode("utf-8")
 
 
+@pytest.mark.long
 @needs_browser
 def test_a_browser_shows_the_step_in_the_address_and_runs_no_other_script(hostile: Result, tmp_path: Path) -> None:
     attack = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>"

@@ -61,6 +61,7 @@ def cropped(image: Any, mark: Mark) -> np.ndarray:
     return np.asarray(image.crop(tuple(map(round, box))).resize((32, 16)).convert("RGB"), float)
 
 
+@pytest.mark.long
 def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) -> None:
     outlined = 0
     for result in (wrong, eventful):

@@ -62,6 +62,7 @@ def test_the_table_of_steps_knows_every_method() -> None:
     assert set(FREE_WORDS) < STEPS.keys()
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", STEPS)
 def test_every_call_is_an_event_of_the_trace(name: str, tiny: World, cache: Cache) -> None:
     taken = set[str]()
@@ -85,6 +86,7 @@ def test_a_second_run_makes_no_call_and_has_the_same_result(name: str, tiny: Wor
     assert Trace.of_rows("it", first.trace.to_json()) == first.trace
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", ALL)
 def test_a_replay_elsewhere_needs_no_file(name: str, tiny: World, tmp_path: Path) -> None:
     cache, other = Cache(tmp_path / "one"), Cache(tmp_path / "other")
@@ -97,6 +99,7 @@ def test_a_replay_elsewhere_needs_no_file(name: str, tiny: World, tmp_path: Path
     assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("kind", [Oracle, Babbler, Spiteful])
 def test_neither_threads_nor_timing_change_anything(name: str, kind: Any, tiny: World) -> None:
@@ -108,6 +111,7 @@ def test_neither_threads_nor_timing_change_anything(name: str, kind: Any, tiny: 
     assert one.to_json() == many.to_json()
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(("name", "step"), EACH_STEP)
 def test_a_failed_step_costs_the_step_and_not_the_answer(name: str, step: str, tiny: World) -> None:
     failed = 0
@@ -151,6 +155,7 @@ def test_a_model_that_rejects_every_call_is_not_asked_for_each_clip(name: str, t
     assert model.calls <= 2, "as many as are in flight"
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("calls", [1, 2, 3, 8, 13, 25])
 def test_a_budget_is_hard_and_an_answer_is_given(name: str, calls: int, tiny: World) -> None:
@@ -171,6 +176,7 @@ def test_a_budget_ends_at_the_same_call_for_any_timing(name: str, calls: int, ti
     assert one.to_json() == other.to_json()
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", STEPS)
 def test_a_run_that_was_cut_off_goes_on_where_it_stopped(name: str, tiny: World, cache: Cache) -> None:
     started = ask_by(name, tiny, Oracle(tiny), cache, budget=Budget(calls=9))
@@ -182,6 +188,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_stopped(name: str, tiny: World,
     assert started.spent.calls - again + ended.spent.calls == whole.spent.calls
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", [Babbler, Spiteful])
@@ -197,6 +204,7 @@ def test_any_reply_is_only_text_and_names_only_what_there_is(
         checked_html(result)
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", sorted({*WATCHING} - {"video-rlm", "composite", "uniform"}))
 def test_the_oracle_knows_only_what_it_reads_and_sees(name: str, tiny: World, cache: Cache) -> None:
     blind = Oracle(tiny, miss=1)
@@ -269,6 +277,7 @@ def test_a_wrong_setting_is_one_sentence_before_any_call(
     assert model.calls == [] and "\n" not in str(caught.value)
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", sorted({*WATCHING} - {"video-rlm", "composite"}))
 def test_it_answers_more_than_the_question_alone_and_mistakes_cost_answers(
     name: str, tiny: World, cache: Cache

@@ -23,6 +23,7 @@ def paid(calls: tuple[Call, ...], steps: frozenset[str] = PER_VIDEO_STEPS) -> li
     return [call.views for call in calls if call.live and call.step in steps]
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"video-rlm", "composite"}))
 def test_the_second_question_pays_nothing_again_for_the_video(name: str, world: World, cache: Cache) -> None:
     first, second = (

@@ -181,6 +181,7 @@ def test_a_line_that_misleads_does_not_become_evidence(long_world: World, shared
     assert events <= set(long_world.targets(question))
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(st.integers(0, 10**6), st.sampled_from(["dfs", "bfs", "beam", "auto"]), st.integers(1, 8))
 def test_the_result_does_not_depend_on_threads(small_world: World, seed: int, traversal: str, workers: int) -> None:

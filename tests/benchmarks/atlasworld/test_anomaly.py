@@ -150,6 +150,7 @@ def test_an_oracle_finds_the_anomaly(number: int, traversal: str, cache: Cache) 
     assert not blind.evidence
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_can_be_asked(method: str, cache: Cache) -> None:
     world = odd_world(6, 120)

@@ -62,6 +62,7 @@ def test_a_seed_gives_one_world() -> None:
     assert long(7).clips[OWN_CLIPS:] == long(8).clips[OWN_CLIPS:]
 
 
+@pytest.mark.long
 @settings(max_examples=12)
 @given(timelines)
 def test_the_script_is_that_of_the_clips_one_after_another(timeline: LongTimeline) -> None:
@@ -113,6 +114,7 @@ def test_clips_keep_to_their_cast(timeline: LongTimeline) -> None:
             assert len(named) == (line.event is not None) and named <= set(cast.objects)
 
 
+@pytest.mark.long
 def test_some_objects_never_appear() -> None:
     for seed in range(20):
         assert len({event.name for event in long(seed).script.events}) <= len(EVERYTHING.objects) - 4
@@ -245,6 +247,7 @@ def check_frames(world: World, video: Video, clips: list[Video]) -> None:
             assert np.array_equal(video.frames([index / fps]), expected)
 
 
+@pytest.mark.long
 def test_ten_hours_show_the_frames_of_the_clips(tmp_path: Path) -> None:
     drawn, encoded = long(3), long(3, clip_s=10, directory=tmp_path)
     check_frames(drawn, drawn.drawn, [clip.drawn() for clip in drawn.clips])
@@ -312,6 +315,7 @@ def is_within_reach(event: WorldEvent, duration_s: float, k: int = 8) -> bool:
     return next_midpoint < Fraction(event.end_s)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hours", [1, 10])
 def test_a_perfect_oracle_answers_every_question_within_reach_of_the_finest_grid(hours: int, cache: Cache) -> None:
     out_of_reach = 0

@@ -49,6 +49,7 @@ def test_objects_are_drawn_on_the_frames_of_their_events_and_on_no_others() -> N
             assert renderer.frame(index).tobytes() == empty.frame(index).tobytes()
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("light", LIGHTS)
 def test_no_scene_is_black_at_any_size(place: str, light: str) -> None:

@@ -81,6 +81,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "inside"
 
 
+@pytest.mark.long
 def test_the_tools_are_listed_and_a_model_is_needed_for_ask(videos: Path) -> None:
     async def talking(client: Client) -> None:
         tools = (await client.list_tools()).tools
@@ -92,6 +93,7 @@ def test_the_tools_are_listed_and_a_model_is_needed_for_ask(videos: Path) -> Non
     talk(videos, talking)
 
 
+@pytest.mark.long
 def test_a_walk_from_the_root_to_a_frame(videos: Path) -> None:
     async def talking(client: Client) -> None:
         opened = text_of(await called(client, "open_video", file="clip.mp4", subtitles="clip.srt"))
@@ -137,6 +139,7 @@ def test_mistakes_are_sentences(videos: Path) -> None:
     talk(videos, talking, "--k", "4")
 
 
+@pytest.mark.long
 def test_files_outside_the_folders_stay_closed(videos: Path) -> None:
     outside = videos.parent / "outside.mp4"
     (videos / "list.mp4").write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:40\n#EXTINF:40,\n{outside}\n#EXT-X-ENDLIST\n")
@@ -156,6 +159,7 @@ def test_files_outside_the_folders_stay_closed(videos: Path) -> None:
     talk(videos, elsewhere, "--root", str(videos), "--root", str(videos.parent))
 
 
+@pytest.mark.long
 def test_images_are_bounded(tmp_path: Path) -> None:
     make_video(tmp_path / "large.mp4", frames=4, size=(1600, 912))
 
@@ -169,6 +173,7 @@ def test_images_are_bounded(tmp_path: Path) -> None:
     talk(tmp_path, talking, "--cell", "900", "--k", "2")
 
 
+@pytest.mark.long
 def test_a_model_answers_with_progress_and_evidence(film: World, tmp_path: Path) -> None:
     path = film.video.path  # type: ignore[attr-defined]
     told: list[tuple[float, float | None, str | None]] = []
@@ -193,6 +198,7 @@ def test_a_model_answers_with_progress_and_evidence(film: World, tmp_path: Path)
     assert told and all(most == 12 and calls <= 12 and text and "round" in text for calls, most, text in told)
 
 
+@pytest.mark.long
 def test_a_cancelled_question_pays_no_further_call(film: World, tmp_path: Path) -> None:
     path = film.video.path  # type: ignore[attr-defined]
     plan = FaultPlan(seed=2, think_s=0.3)

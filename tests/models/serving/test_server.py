@@ -106,6 +106,7 @@ START = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("when", ["serving", "starting"])
 def test_the_server_ends_with_the_process_that_started_it(
@@ -136,6 +137,7 @@ def test_the_error_of_a_failed_start_has_the_reason_in_the_log(tmp_path: Path, s
     assert not any(map(is_alive, pids(model)))
 
 
+@pytest.mark.long
 def test_a_start_that_takes_too_long_is_given_up(tmp_path: Path, stub: Path) -> None:
     server = stub_server(model_folder(tmp_path, "slow"), stub, start_s=2.0)
     with pytest.raises(ServerError, match=r"not ready within 2 s"):
@@ -143,6 +145,7 @@ def test_a_start_that_takes_too_long_is_given_up(tmp_path: Path, stub: Path) -> 
     assert server.log is not None and server.log.exists() and not server.is_ours
 
 
+@pytest.mark.long
 def test_a_dead_server_is_noticed_and_started_again(tmp_path: Path, stub: Path) -> None:
     model = model_folder(tmp_path, "mortal")
     server = stub_server(model, stub)
@@ -254,6 +257,7 @@ def test_the_clock_of_runs_stands_still_while_a_server_starts(
     assert not clock.is_stopped()
 
 
+@pytest.mark.long
 def test_servers_of_two_models_run_side_by_side(tmp_path: Path, stub: Path) -> None:
     models = [model_folder(tmp_path, name) for name in ("one", "other")]
     servers = [stub_server(model, stub) for model in models]
@@ -264,6 +268,7 @@ def test_servers_of_two_models_run_side_by_side(tmp_path: Path, stub: Path) -> N
     servers[1].stop()
 
 
+@pytest.mark.long
 def test_a_with_block_after_a_failed_start_stops_its_server(tmp_path: Path, stub: Path) -> None:
     model = model_folder(tmp_path, "broken")
     server = stub_server(model, stub)
@@ -321,6 +326,7 @@ def test_a_running_endpoint_is_used(tmp_path: Path, stub: Path, capsys: pytest.C
             stub_server(model_folder(tmp_path), stub, port=port).start()
 
 
+@pytest.mark.long
 def test_the_command_line_serves_until_ctrl_c(tmp_path: Path, stub_environment: dict[str, str]) -> None:
     model = model_folder(tmp_path)
     command = [sys.executable, "-m", "atlaskit", "serve", str(model), "--port", str(free_port())]
@@ -343,6 +349,7 @@ def test_the_command_line_serves_until_ctrl_c(tmp_path: Path, stub_environment: 
     assert not any(map(is_alive, pids(model)))
 
 
+@pytest.mark.long
 def test_an_error_on_the_command_line_is_one_line(tmp_path: Path, stub_environment: dict[str, str]) -> None:
     for model, message in {
         "./nothing": "no model folder",

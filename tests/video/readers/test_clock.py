@@ -109,6 +109,7 @@ JOINED: list[tuple[Callable[[Path, str], Path], str, int]] = [
 ]
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(("make", "suffix", "parts"), JOINED, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_parts_play_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path, str], Path], suffix: str, parts: int

@@ -31,6 +31,7 @@ CODECS = {
 }
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("name", CODECS)
 def test_random_access_equals_sequential_decoding(tmp_path: Path, name: str) -> None:
     codec, options = CODECS[name]
@@ -85,6 +86,7 @@ def test_frames_requested_in_order_are_decoded_once(tmp_path: Path) -> None:
     assert video.frames_decoded < 2 * 240
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(
     "name", ["h264.mp4", "h264_open_gop.mp4", "h264.mkv", "h264.ts", "hevc.mp4", "one_keyframe.mp4"]
 )

@@ -99,6 +99,7 @@ def packet_track(path: Path, codec: str, packets: list[tuple[int, int | None, by
     return path
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(("name", "codec"), CODECS)
 def test_an_embedded_track_is_read(tmp_path: Path, name: str, codec: str) -> None:
     path = subtitled_video(tmp_path / name, SPOKEN, codec=codec)
@@ -110,6 +111,7 @@ def test_an_embedded_track_is_read(tmp_path: Path, name: str, codec: str) -> Non
     )
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(("name", "codec"), CODECS[1:])
 def test_overlapping_lines_of_a_track_are_read(tmp_path: Path, name: str, codec: str) -> None:
     path = subtitled_video(tmp_path / name, [(0.5, 2.5, "long"), (1.0, 1.5, "short"), (1.0, 1.5, "short")], codec=codec)

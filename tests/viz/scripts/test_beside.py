@@ -90,6 +90,7 @@ def test_the_fields_that_differ_are_told_with_both_texts_and_highlighted(page: P
     assert page.evaluate(marked, 0) == [] and page.locator(".fields").last.is_hidden()
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(
     ("one", "other", "told"),
     [

@@ -41,6 +41,7 @@ def test_the_order_of_values_is_total_whatever_a_column_holds(page: Page) -> Non
     check()
 
 
+@pytest.mark.long
 def test_missing_values_are_last_in_both_directions(page: Page) -> None:
     @given(st.lists(VALUES, max_size=12), st.sampled_from([1, -1]))
     def check(values: list[Any], direction: int) -> None:
@@ -61,6 +62,7 @@ def test_numbers_are_sorted_by_size_and_numbers_in_text_too(page: Page, directio
     assert page.evaluate(SORT, [["b", 2, "a", 10], 1]) == [2, 10, "a", "b"], "numbers come before text"
 
 
+@pytest.mark.family
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -255,6 +255,7 @@ def test_the_next_grid_is_prefetched_while_nothing_else_is_drawn(cache: Cache) -
     assert page.last()["place"]["path"] == [3], "a prefetch that fails is not reported"
 
 
+@pytest.mark.long
 def test_only_requested_grids_are_drawn(cache: Cache, tmp_path: Path) -> None:
     world = atlasworld(1, 36_000, questions=1, size=(114, 64), directory=tmp_path)
     page = explore(world.drawn, cache, max_depth="auto")
@@ -302,6 +303,7 @@ def test_hostile_text_stays_text(cache: Cache) -> None:
     assert "onerror" not in " ".join(name for _, attributes in parsed.found for name in attributes)
 
 
+@pytest.mark.long
 def test_clicks_do_not_leak_memory(world: World, cache: Cache) -> None:
     page = explore(world.drawn, cache)
 
@@ -360,6 +362,7 @@ def test_the_widget_state_holds_no_content(world: World, shared_cache: Cache) ->
     assert not re.search(r"@import|url\(|https?:", state["_css"])
 
 
+@pytest.mark.long
 def test_anywidget_is_imported_late_and_its_absence_is_one_sentence(tmp_path: Path) -> None:
     code = (
         "import sys, atlaskit as ak\n"
@@ -378,6 +381,7 @@ def test_anywidget_is_imported_late_and_its_absence_is_one_sentence(tmp_path: Pa
     )
 
 
+@pytest.mark.long
 def test_pages_without_a_kernel_show_the_static_picture(tmp_path: Path) -> None:
     """With and without stored widget state: nbconvert would show the widget from a network."""
     book = write_notebook(

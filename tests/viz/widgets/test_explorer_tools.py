@@ -67,6 +67,7 @@ def shown_number(explorer: GridExplorer) -> int:
 # --- down to single frames
 
 
+@pytest.mark.long
 def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: Cache) -> None:
     explorer = GridExplorer(numbered, k=4, cell=48, cache=cache)
     reached = list[int]()

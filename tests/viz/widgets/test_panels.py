@@ -424,6 +424,7 @@ def test_malformed_messages_harm_nothing(cache: Cache, message: dict[str, Any]) 
     assert page.request("here")["phase"] == "idle"
 
 
+@pytest.mark.long
 def test_an_explorer_is_freed_with_its_panels(cache: Cache) -> None:
     explorer = GridExplorer(Flat(), cache=cache, vlm=Spiteful())
     gone = weakref.ref(explorer)

@@ -100,6 +100,7 @@ def test_a_page_receives_all_steps_and_only_requested_images(eventful: Result) -
         assert page.jpegs[0, image] == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
 
 
+@pytest.mark.long
 def test_a_saved_run_shows_the_same_as_its_result(eventful: Result, tmp_path: Path) -> None:
     eventful.save(tmp_path / "run.json")
     eventful.trace.save(tmp_path / "run.jsonl")
@@ -178,6 +179,7 @@ def test_images_of_a_step_that_was_left_are_not_drawn(cache: Cache) -> None:
     assert len(page.request(want="pictures", wanted=many)) == MAX_REQUESTED
 
 
+@pytest.mark.long
 def test_a_long_run_is_sent_in_batches(answered: Result) -> None:
     long = replace(answered, trace=Trace((answered.trace.events * 1_000)[:3_000]))
     page = FakePage(TraceViewer(long))
@@ -469,6 +471,7 @@ def test_the_static_table_shows_the_first_rows(rows: pd.DataFrame, monkeypatch: 
     assert len(sent) == 25 and head["note"] == "The last 15 rows are not shown."
 
 
+@pytest.mark.long
 def test_rows_of_no_evaluation_raise(rows: pd.DataFrame) -> None:
     for invalid in (pd.DataFrame({"a": [1]}), [1, 2], rows.drop(columns="stop"), None):
         with pytest.raises(InputError, match=r"needs the rows of ak.evaluate; these have no column"):
