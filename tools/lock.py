@@ -100,7 +100,9 @@ def resolved(
     out.write_text(known.read_text())  # uv keeps the versions that its output has
     settings = ["--universal", "--python-version=3.11", "--generate-hashes", "--no-annotate", "--no-header", "--quiet"]
     settings += ["--no-emit-index-url", "--no-emit-find-links", "--index-strategy=unsafe-best-match"]
-    subprocess.run(["uv", "pip", "compile", *wanted, *settings, *more, f"--output-file={out}"], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "uv", "pip", "compile", *wanted, *settings, *more, f"--output-file={out}"], check=True
+    )
     return out.read_text()
 
 

@@ -191,7 +191,17 @@ def test_advice_names_what_is_declared(module: str, requirements: str) -> None:
 @pytest.mark.parametrize("requirements", sorted({requirements for _, requirements in advised()}))
 def test_advice_to_install_works(requirements: str) -> None:
     """uv resolves the packages as pip would, and fetches none of their files."""
-    command = ["uv", "pip", "install", "--dry-run", "--quiet", f"--python={sys.executable}", *requirements.split()]
+    command = [
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "install",
+        "--dry-run",
+        "--quiet",
+        f"--python={sys.executable}",
+        *requirements.split(),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

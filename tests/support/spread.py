@@ -1,4 +1,4 @@
-"""How `make test` and `make test-all` give tests to their processes: whole files, and all of JupyterLab to one."""
+"""How `make test` and `make test-all` spread tests: whole files, and all of JupyterLab to one process."""
 
 from __future__ import annotations
 

@@ -1,0 +1,60 @@
+"""The wheel in an empty environment of each Python, with the newest packages that an index has."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from support.paths import ROOT
+
+from atlaskit.benchmarks.atlasworld import World
+
+PYTHONS = {f"3.{minor}" for minor in range(11, 15)}
+
+
+def installed() -> dict[str, Path]:
+    """Return an interpreter of this machine for each Python that the kit supports."""
+    found = [Path(sys.base_prefix, "bin", "python3"), *Path.home().glob(".pyenv/versions/*/bin/python")]
+    found += [Path("/usr/bin", f"python{each}") for each in PYTHONS]
+    ask = "import sys; print('%d.%d' % sys.version_info[:2])"
+    versions = {}
+    for each in filter(Path.is_file, found):
+        done = subprocess.run([each, "-c", ask], capture_output=True, text=True, check=False)
+        versions[done.stdout.strip()] = each
+    return {version: path for version, path in sorted(versions.items()) if version in PYTHONS}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--out-dir", folder, ROOT], check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.mark.registry  # the build needs hatchling
+def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    package = ROOT / "atlaskit"
+    files = (path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    assert {name for name in names if ".dist-info/" not in name} == {str(each.relative_to(ROOT)) for each in files}
+    assert {"atlaskit/requirements.lock", "atlaskit/py.typed"} <= set(names)
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("version", installed())
+def test_it_shows_a_video_with_the_newest_packages(version: str, wheel: Path, film: World, tmp_path: Path) -> None:
+    """In an environment that has nothing but what the wheel asks for."""
+    subprocess.run(
+        [sys.executable, "-m", "uv", "venv", "--quiet", "--python", installed()[version], tmp_path / "venv"], check=True
+    )
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, wheel], check=True)
+    command = [python.with_name("atlaskit"), "view", film.video.path, "sheet.png", "--k", "4", "--cache", "cache"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.width == sheet.height == 4 * 320 and len(sheet.getcolors(2**24) or ()) > 100
