@@ -1,4 +1,4 @@
-"""How `make test` and `make test-all` spread tests: whole files, and all of JupyterLab to one process."""
+"""How tests are given to processes: whole files, and all of JupyterLab to one."""
 
 from __future__ import annotations
 
