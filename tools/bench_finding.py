@@ -36,12 +36,11 @@ ARMS: dict[str, dict[str, Any]] = {
     "second look": {"second_look": True},
     "votes=5": {"votes": 5},
     "steps, probe": {"thrift": ("steps", "probe")},
-    "stop_below=0.05": {"stop_below": 0.05},
     "continuous": {"schedule": "continuous"},
     "all but words": {"second_look": True, "votes": 5, "thrift": ("steps", "probe")},
     "all": {"scouts": ("words",), "second_look": True, "votes": 5, "thrift": ("steps", "probe")},
 }
-"""The searches that are compared; "all" leaves out the early stop and the schedule."""
+"""The searches that are compared; "all" leaves out the schedule."""
 MISLED = ("S2A", "T2O")
 """Kinds of questions about objects that a line may speak of in a wrong colour."""
 DELAY_S = 0.5

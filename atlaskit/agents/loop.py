@@ -52,7 +52,6 @@ from atlaskit.runs.events import Event, sheet_data, view_data
 Stop = Literal[
     "sufficient",
     "explored",
-    "unpromising",
     "depth",
     "rounds",
     "calls",
@@ -65,8 +64,7 @@ Stop = Literal[
 """Why a search ended.
 
 * Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.
-* Workers: "explored", because the strategy chose no more regions; or "unpromising", because by the
-  run's own record the next visit is worth too little.
+* Workers: "explored", because the strategy chose no more regions.
 * Global: "rounds" or one of the budget's limits is used up, or the "model" does not answer.
 """
 
@@ -343,11 +341,6 @@ class Search:
             data = {"paths": [list(grid.path) for grid in grids], "dead_zones_s": zones_s}
             self.log.add(Event("reopen", self.rounds, data=data))
         return bool(grids)
-
-    def is_unpromising(self) -> bool:
-        """Return whether the next visit is expected to find too little for its calls."""
-        least = self.refinements.stop_below
-        return least is not None and self.rounds >= self.limits.min_rounds and self.state.worth_of_next() < least
 
     def decide(self) -> Reply | None:
         """Answer from the evidence, or from the root grid if there is none (paper §3.2).

@@ -158,9 +158,6 @@ class Refinements:
     frame stands for a cell then."""
     votes: int = 1
     """The most decisions of which the majority counts."""
-    stop_below: float | None = None
-    """The search ends when a call of the next visit is expected to bring less than so much new
-    evidence; None means never."""
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULE_NAMES:
@@ -169,9 +166,6 @@ class Refinements:
         if not isinstance(self.second_look, bool) and self.second_look not in SAMPLINGS:
             known = ", ".join(SAMPLINGS)
             raise InputError(f"second_look is True, False or one of {known}; got {self.second_look!r:.80}.")
-        is_number = isinstance(self.stop_below, int | float) and not isinstance(self.stop_below, bool)
-        if self.stop_below is not None and not (is_number and 0 < self.stop_below <= 1):
-            raise InputError(f"stop_below is a number above 0 and at most 1, or None; got {self.stop_below!r:.80}.")
 
     @property
     def sampling_between(self) -> Sampling | None:

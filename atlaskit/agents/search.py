@@ -67,7 +67,6 @@ def ask(
     schedule: Schedule = "rounds",
     second_look: bool | Sampling = False,
     votes: int = 1,
-    stop_below: float | None = None,
     cells: Cells = "compact",
     thrift: Sequence[Measure] | Literal["all"] = (),
     scouts: Sequence[str | Scout] = (),
@@ -129,10 +128,6 @@ def ask(
             looks again with these frames.
         votes: The most decisions that are asked for; the answer of the majority counts. Above 1 the
             model needs a temperature.
-        stop_below: Answer early, when a call of the next visit is expected to bring less than so
-            much new evidence: the chance, by the run's own record and the master's score, that the
-            visit finds any (at least an equal share among the regions left), over its calls.
-            None: never.
         cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
         thrift: Measures that spend fewer tokens on the same sight, by name: "steps", "review",
             "probe", "evidence", "open", "looks", "lines", "resume"; or "all". How the search works
@@ -181,7 +176,7 @@ def ask(
     limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     k, cell = preset.k if k is None else k, preset.cell if cell is None else cell
     fit, patch = fit_for(vlm, fit)
-    refinements = Refinements(schedule, second_look, votes, stop_below)
+    refinements = Refinements(schedule, second_look, votes)
     check_votes(vlm, votes)
     saved = resolve_thrift(thrift, vlm, cells)
     grids = GridSettings(

@@ -17,9 +17,6 @@ from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.runs.events import Seconds, interval_s, shift_data
 
-RECENT = 8
-"""The visits that tell what the next one is worth."""
-
 
 @dataclass
 class SearchState:
@@ -36,8 +33,6 @@ class SearchState:
     """Whether a region whose visit was cut short opens again without what that visit had left."""
     has_reopened: bool = False
     """Whether the second look has begun."""
-    record: list[tuple[bool, int]] = field(default_factory=list)
-    """Of each visit, whether it found evidence, and how many calls it made."""
 
     def merge(self, results: Sequence[WorkerResult]) -> list[dict[str, Any]]:
         """Merge the workers' results; return the data of one `report` event for each.
@@ -57,7 +52,6 @@ class SearchState:
         if not result.is_cut_short:
             self.complete_visits.append(result)
         found = {item.timestamp_s for item in result.evidence}
-        self.record.append((bool(found), len(result.events)))
         return {
             "path": list(result.region.path),
             "interval_s": interval_s(result.region),
@@ -111,24 +105,6 @@ class SearchState:
             return ()
         self.dead_zones = dead_zones
         return self.frontier.reopen(again)
-
-    def worth_of_next(self) -> float:
-        """Return the new evidence that a call of the next visit is expected to bring, in [0, 1].
-
-        The chance that the next visit finds evidence is estimated from the latest visits and, as
-        if it were two visits more, from the score of the best region. That the master names no
-        region does not say that they are empty, so the chance is never lower than if what is still
-        to be found lay in any of the regions left, with equal chances. It is divided by the calls
-        of a visit.
-        """
-        if not (scored := self.frontier.scored):
-            return 1.0
-        score = max(region.score or 0.0 for region in scored)
-        latest = self.record[-RECENT:]
-        by_record = (sum(found for found, _ in latest) + 2 * score) / (len(latest) + 2)
-        chance = max(by_record, 1 / (len(self.frontier.open) + len(self.frontier.out)))
-        calls = sum(calls for _, calls in latest) / len(latest) if latest else 1.0
-        return chance / max(1.0, calls)
 
     def _rule_out(self, visit: WorkerResult) -> list[Seconds]:
         """Make a region's unmarked parts dead if it has no evidence; return what is new."""

@@ -112,12 +112,6 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--votes", type=int, default=1, help="decisions of which the majority counts (default 1)")
     parser.add_argument(
-        "--stop-below",
-        type=float,
-        metavar="X",
-        help="answer when a call is expected to bring less new evidence than X (0.01 to 0.1)",
-    )
-    parser.add_argument(
         "--max-depth",
         type=_depth,
         default="auto",
@@ -229,7 +223,6 @@ def _answer(
         schedule=options.schedule,
         second_look=options.second_sampling or options.second_look,
         votes=options.votes,
-        stop_below=options.stop_below,
         thrift="all" if ALL in options.thrift else options.thrift,
         scouts=options.scouts,
         sample=options.sample,

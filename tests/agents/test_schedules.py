@@ -117,7 +117,6 @@ def test_a_free_worker_does_not_wait_for_a_slow_one(long_world: World, cache: Ca
         ("rounds", {"max_rounds": 2}),
         ("calls", {"budget": Budget(calls=20)}),
         ("tokens", {"budget": Budget(tokens=30_000)}),
-        ("unpromising", {"stop_below": 0.2}),
     ],
 )
 def test_each_stop(long_world: World, cache: Cache, stop: str, options: dict[str, object]) -> None:

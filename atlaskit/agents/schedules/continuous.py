@@ -91,8 +91,6 @@ class _Run:
         self.start_master()
         if search.limits.is_last(search.rounds):
             return "rounds"
-        if search.is_unpromising():
-            return "unpromising"
         slots = sorted(set(range(search.limits.workers)) - {task.worker for task in self.visits.values()})
         if not slots or not search.state.frontier.open:
             return None

@@ -38,8 +38,6 @@ class _Rounds:
             return "rounds"
         if (stop := search.must_stop()) is not None:
             return stop
-        if search.is_unpromising():
-            return "unpromising"
         search.rounds += 1
         if not (self.has_scores and search.state.frontier.scored):
             self.has_scores = search.apply_scores(search.prober()())
