@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from atlaskit.agents.thrift import Thrift
 from atlaskit.caching.cache import Cache
@@ -22,10 +22,6 @@ from atlaskit.models.families import family_of
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
-
-Schedule = Literal["rounds", "continuous"]
-"""The name of a schedule: see `schedules`."""
-SCHEDULE_NAMES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
@@ -152,7 +148,6 @@ class Refinements:
         InputError: If a value is not one that the option takes.
     """
 
-    schedule: Schedule = "rounds"
     second_look: bool | Sampling = False
     """Whether ruled-out regions are opened again, between the frames that were seen, or which
     frame stands for a cell then."""
@@ -160,8 +155,6 @@ class Refinements:
     """The most decisions of which the majority counts."""
 
     def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULE_NAMES:
-            raise InputError(f"schedule is one of {', '.join(SCHEDULE_NAMES)}; got {self.schedule!r:.80}.")
         check_whole("votes", self.votes)
         if not isinstance(self.second_look, bool) and self.second_look not in SAMPLINGS:
             known = ", ".join(SAMPLINGS)

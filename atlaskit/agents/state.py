@@ -119,17 +119,3 @@ class SearchState:
         """Make what a cut-short visit left dead, if visits resume; return what is new."""
         parts = [replace(visit, region=grid) for grid in visit.left] if self.resumes else []
         return [span for part in parts for span in self._rule_out(part)]
-
-
-def halted_report(visit: WorkerResult) -> dict[str, Any]:
-    """Return the data of the report of a visit that the end of the search cut short."""
-    return {
-        "path": list(visit.region.path),
-        "interval_s": interval_s(visit.region),
-        "stop": "halted",
-        **shift_data(visit.region),
-        "kept": [],
-        "marked": [],
-        "dead_s": [],
-        "is_open": True,
-    }

@@ -6,7 +6,6 @@ import argparse
 import sys
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.options import SCHEDULE_NAMES
 from atlaskit.agents.scouts.registry import SCOUTS
 from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
@@ -93,12 +92,6 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=4, help="regions explored in each round (default 4)")
     parser.add_argument(
         "--traversal", choices=NAMES, default="auto", help="search strategy (default auto: the model chooses)"
-    )
-    parser.add_argument(
-        "--schedule",
-        choices=SCHEDULE_NAMES,
-        default="rounds",
-        help="continuous: no worker waits for another one (default rounds, as in the paper)",
     )
     parser.add_argument(
         "--second-look",
@@ -220,7 +213,6 @@ def _answer(
         fit=options.fit,
         sampling=options.sampling,
         within=options.within,
-        schedule=options.schedule,
         second_look=options.second_sampling or options.second_look,
         votes=options.votes,
         thrift="all" if ALL in options.thrift else options.thrift,

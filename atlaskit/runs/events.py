@@ -175,12 +175,11 @@ class AssignmentData(EventData):
     traversal: Literal["dfs", "bfs"]
     calls: int = Field(description="the calls that the worker may make")
     had_evidence: list[str] = Field(description="labels of the evidence found there before")
-    worker: int | None = Field(None, description="the worker's number, where it is not the place in the list")
     shift: Shift = 0
 
 
 class AssignData(EventData):
-    """Regions were assigned to workers; by default a worker's number is its index in the list."""
+    """Regions were assigned to workers; a worker's number is its index in the list."""
 
     sorties: list[AssignmentData]
     dead_zones_s: list[Seconds] = Field(description="the dead zones that all workers were given")
@@ -207,7 +206,7 @@ class ReportData(EventData):
 
     path: Path
     interval_s: Seconds
-    stop: Literal["finished", "plateau", "steps", "budget", "failed", "halted"]
+    stop: Literal["finished", "plateau", "steps", "budget", "failed"]
     shift: Shift = 0
     kept: list[EvidenceData] = Field(description="the worker's evidence, as M+ now holds it")
     marked: list[Path]

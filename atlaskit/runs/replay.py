@@ -283,9 +283,7 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
 
 
 def _sheet(recorded: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
-    # Evidence that came while a review was under way is not on its sheet.
-    held = Scratchpad(tuple(item for item in scratchpad if item.label in recorded.labels), scratchpad.labelled)
-    sheet = atlas.sheet(held)
+    sheet = atlas.sheet(scratchpad)
     shown = sheet.scratchpad
     if tuple(recorded.labels) != shown.labels:
         actual, expected = ", ".join(recorded.labels)[:80], ", ".join(shown.labels)[:80]

@@ -27,7 +27,6 @@ KINDS = ("open", "when", "count", "summary")
 REFINED = st.fixed_dictionaries(
     {},
     optional={
-        "schedule": st.just("continuous"),
         "second_look": st.sampled_from([True, "salient"]),
         "votes": st.integers(2, 4),
     },

@@ -280,14 +280,13 @@ def open_in_turn(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 class TestResume:
-    @pytest.mark.parametrize("schedule", ["rounds", "continuous"])
-    def test_the_next_visit_opens_other_cells(self, small_world: World, schedule: str) -> None:
+    def test_the_next_visit_opens_other_cells(self, small_world: World) -> None:
         """An allotment ends the first visit, and the second one begins where it ended."""
         model = Overruled(Babbler(1), probe=lambda request, answer: {**answer, "top": []}, step=open_in_turn)
         options = {"k": 3, "workers": 3, "steps": 19, "plateau": 18, "budget": Budget(calls=34), "look_ahead": False}
         opened, dead_s = [], []
         for thrift in ((), ("resume",)):
-            result = search_small(small_world, CHOICE, model, Cache(None), thrift=thrift, schedule=schedule, **options)
+            result = search_small(small_world, CHOICE, model, Cache(None), thrift=thrift, **options)
             first, *_ = (event for event in result.trace.of("report") if event["path"] == [0])
             assert first["stop"] == "budget" and first["is_open"]
             steps = [e for e in result.trace.of("step") if e["view"]["path"] == [0] and e["action"]["name"] == "Expand"]

@@ -247,26 +247,6 @@ def test_workers_stand_side_by_side(wrong: Result) -> None:
         assert not schedule(open_run(other)).is_in_seconds, "unless all calls are known, steps stand in order"
 
 
-def test_workers_with_numbers_of_their_own_do_not_wait_for_each_other() -> None:
-    def assign(*workers: int) -> Event:
-        sorties = [
-            {"path": [w], "interval_s": [0.0, 1.0], "traversal": "dfs", "calls": 2, "had_evidence": [], "worker": w}
-            for w in workers
-        ]
-        return Event("assign", 1, data={"sorties": sorties, "dead_zones_s": []})
-
-    def report(worker: int) -> Event:
-        data = {"path": [worker], "interval_s": [0.0, 1.0], "stop": "finished", "kept": [], "marked": [], "dead_s": []}
-        return Event("report", 1, worker, {**data, "is_open": False})
-
-    failure = {"step": "step", "reason": "", "view": None, "sheet": None, "usage": USAGE}
-    slow = [Event("failure", 1, 1, failure)] * 5
-    trace = Trace((assign(0, 1), report(0), assign(2), report(2), *slow, report(1)))
-    times = schedule(open_run(trace)).times
-    assert times[2][0] == times[1][1] and times[3][0] == times[2][1] < times[-1][0]
-    assert times[4][0] == times[0][1], "worker 1 works meanwhile"
-
-
 def test_every_setting_of_a_run_has_a_plain_name(answered: Result) -> None:
     assert set(answered.settings) <= set(NAMES)
     rows = dict(setting_rows(answered.settings))
