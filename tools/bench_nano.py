@@ -33,7 +33,6 @@ FIRST = {"development": 500_000, "test": 900}
 IN_FLIGHT = 16
 ARMS: dict[str, dict[str, Any]] = {
     "without": {},
-    "resume": {"thrift": ("resume",)},
     "once": {"max_rounds": 4},
     "salient": {"sampling": "salient"},
 }

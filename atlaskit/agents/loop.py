@@ -127,7 +127,7 @@ class Search:
         root = self.master.atlas.start()
         self.calls = MasterCalls(self.meter, self.log)
         frontier = Frontier(root.grid.expand(cell) for cell in root.legal.expand)
-        self.state = SearchState(frontier, resumes="resume" in self.master.thrift)
+        self.state = SearchState(frontier)
 
     @property
     def failure(self) -> str:
@@ -217,7 +217,7 @@ class Search:
             ahead: Whether the probe is for the next round and runs beside the workers of this one.
         """
         cells, scratchpad, task = self.state.frontier.cells, self.state.scratchpad, self.plan.search_task
-        root = self.master.observe_root(self.state.dead_zones, cells)
+        root = self.observe_root()
         hints = self.survey.told(task, root.view.grid, cells)
         top, data = 2 * self.limits.workers, {"view": view_data(root), "offered": list(cells), "ahead": ahead}
         complete = partial(self.master.probe, task, root, cells, top, scratchpad, hints=hints)

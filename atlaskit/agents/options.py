@@ -82,7 +82,6 @@ class GridSettings:
             cells=self.cells,
             cache=cache,
             patch=self.patch,
-            open_only="open" in self.thrift,
             within=self.within,
             between=self.between,
         )

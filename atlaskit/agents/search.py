@@ -124,8 +124,8 @@ def ask(
             model needs a temperature.
         cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
         thrift: Measures that spend fewer tokens on the same sight, by name: "steps", "review",
-            "probe", "evidence", "open", "looks", "lines", "resume"; or "all". How the search works
-            describes them. nano, which was taught fixed prompts, can have "probe" and "resume".
+            "probe", "evidence"; or "all". How the search works describes them. nano, which was
+            taught fixed prompts, can have "probe".
         scouts: What says, without the model, where to look first: "words" (what is said shares
             words with the question), "change" (much changes there), `scouts.likeness(embedder)`, or
             functions of the form that `ak.scouts` describes. Their hints are told in prompts,
@@ -172,7 +172,7 @@ def ask(
     fit, patch = fit_for(vlm, fit)
     refinements = Refinements(second_look, votes)
     check_votes(vlm, votes)
-    saved = resolve_thrift(thrift, vlm, cells)
+    saved = resolve_thrift(thrift, vlm)
     grids = GridSettings(
         k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved, within, refinements.sampling_between
     )

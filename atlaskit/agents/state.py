@@ -8,7 +8,7 @@ to finish. So the state after a round does not depend on threads.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from atlaskit.agents.frontier import Frontier
@@ -29,8 +29,6 @@ class SearchState:
     """M−: the time that was explored and holds nothing."""
     complete_visits: list[WorkerResult] = field(default_factory=list)
     """The visits that were not cut short: what they left without evidence may become dead."""
-    resumes: bool = False
-    """Whether a region whose visit was cut short opens again without what that visit had left."""
     has_reopened: bool = False
     """Whether the second look has begun."""
 
@@ -59,7 +57,7 @@ class SearchState:
             **shift_data(result.region),
             "kept": [item.to_json() for item in self.scratchpad if item.timestamp_s in found],
             "marked": [list(grid.path) for grid in result.marked],
-            "dead_s": self._rule_out_left(result) if result.is_cut_short else self._rule_out(result),
+            "dead_s": [] if result.is_cut_short else self._rule_out(result),
             "is_open": result.is_cut_short,
         }
 
@@ -114,8 +112,3 @@ class SearchState:
                 new += [list(span) for span in self.dead_zones.outside(start_s, end_s)]
                 self.dead_zones = self.dead_zones.add(start_s, end_s)
         return new
-
-    def _rule_out_left(self, visit: WorkerResult) -> list[Seconds]:
-        """Make what a cut-short visit left dead, if visits resume; return what is new."""
-        parts = [replace(visit, region=grid) for grid in visit.left] if self.resumes else []
-        return [span for part in parts for span in self._rule_out(part)]

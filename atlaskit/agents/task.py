@@ -63,8 +63,6 @@ class WorkerResult:
     """The failure after which no call of the run can succeed; empty if there was none."""
     opened: tuple[Grid, ...] = ()
     """The grids that the worker opened in its region."""
-    left: tuple[Grid, ...] = ()
-    """Those of them that it had gone back from when the visit ended."""
 
     @property
     def is_cut_short(self) -> bool:

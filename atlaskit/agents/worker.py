@@ -62,7 +62,6 @@ class Worker:
             got_no_reply=account.is_silent and bool(account.events),
             final_failure=account.final_failure,
             opened=_grids(task.region, visit.opened),
-            left=_grids(task.region, visit.left),
         )
 
     def _step(self, visit: Visit, account: _Account) -> None:

@@ -109,7 +109,6 @@ def view_key(
     labels: str,
     dead: Collection[int],
     sampling: str,
-    only: Collection[int] | None = None,
 ) -> str:
     """Return the key of a view.
 
@@ -126,7 +125,6 @@ def view_key(
         labels: What is burned into the corner of a cell.
         dead: Indices of the dead cells.
         sampling: Which frame represents a cell.
-        only: Indices of the cells that are drawn, side by side; None for all, each in its place.
     """
     return entry_key(
         "view",
@@ -140,7 +138,6 @@ def view_key(
         labels=labels,
         dead=sorted(dead),
         sampling=sampling,
-        **({} if only is None else {"only": sorted(only)}),
     )
 
 

@@ -67,7 +67,6 @@ class ViewData(EventData):
     path: Path
     dead: list[Cell] = Field(description="indices of the black cells")
     shift: Shift = 0
-    only: list[Cell] | None = Field(None, description="the cells drawn, side by side; null: all, each in its place")
 
 
 class ShownData(EventData):
@@ -331,9 +330,7 @@ def data_of(event: Event) -> EventData:
 def view_data(observation: Observation) -> dict[str, Any]:
     """Return the fields of ViewData for the view of an observation."""
     view = observation.view
-    only = {} if view.only is None else {"only": sorted(view.only)}
-    place = {"path": list(view.grid.path), "dead": sorted(view.dead), **shift_data(view.grid)}
-    return {"key": view.key, **place, **only}
+    return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead), **shift_data(view.grid)}
 
 
 def shown_data(observation: Observation) -> dict[str, Any] | None:

@@ -241,11 +241,7 @@ def _checked(image: LazyImage, key: str) -> LazyImage:
 
 
 def _view(view: ViewData, atlas: Atlas) -> View:
-    whole = _masked(_observation(view, atlas).view, view.dead)
-    if view.only is None:
-        return whole
-    _check_cells(view.only, whole.grid)
-    return replace(whole, only=frozenset(view.only))
+    return _masked(_observation(view, atlas).view, view.dead)
 
 
 def _still_or_scan(view: ViewData, action: ActionData, atlas: Atlas) -> LazyImage:

@@ -72,11 +72,10 @@ def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) 
             action = data.action
             cells = [action.cell] if action.cell is not None else action.cells or []
             acted = [mark for mark in found.marks[shown.place][0] if mark[5] == ACTED]
-            places = [cell for cell in cells if view.only is None or cell in view.only - view.dead]
-            assert len(acted) == len(places)
-            whole = replace(view, only=None, dead=frozenset(), labels="none").image
+            assert len(acted) == len(cells)
+            whole = replace(view, dead=frozenset(), labels="none").image
             bare = replace(view, labels="none").image
-            for cell, mark in zip(places, acted, strict=True):
+            for cell, mark in zip(cells, acted, strict=True):
                 row, column = divmod(cell, view.grid.k)
                 own: Mark = (column / view.grid.k, row / view.grid.k, 1 / view.grid.k, 1 / view.grid.k, "", ACTED)
                 assert np.abs(cropped(bare, mark) - cropped(whole, own)).mean() < 12, "it frames the cell's own frame"
@@ -152,7 +151,6 @@ def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown
             if shown.what == "view" and isinstance(shown.picture, View)
             for index, time_s in enumerate(shown.picture.moments)
             if moment[0] <= time_s < moment[1] and index not in shown.picture.dead
-            if shown.picture.only is None or index in shown.picture.only
         ]
         depth, place = max(seen)[:2]
         first = min(index for deep, at, index in seen if (deep, at) == (depth, place))
@@ -296,7 +294,7 @@ def test_regions_are_in_the_order_of_their_numbers(wrong: Result) -> None:
 
 def test_a_trace_from_elsewhere_cannot_ask_for_endless_outlines(answered: Result) -> None:
     place, event = next((place, event) for place, event in enumerate(answered.trace) if event.kind == "step")
-    for view in ({"only": []}, {"only": [10**9, 5]}, {"path": [10**9]}, {"path": [0] * 900}, {"shift": 40}):
+    for view in ({"dead": [10**9, 5]}, {"path": [10**9]}, {"path": [0] * 900}, {"shift": 40}):
         data = {**(event.data or {}), "view": {**event["view"], **view}}
         start = answered.trace.events[0]
         trace = Trace((start, Event("step", 1, 0, data)))
