@@ -31,7 +31,6 @@ VERSIONS = {
     "original": 1,
     "run": 1,
     "served": 1,
-    "habits": 1,
     "answered": 1,
     "timing": 2,
     "features": 1,
@@ -233,11 +232,6 @@ def run_key(trace: Sequence[dict[str, Any]]) -> str:
 def served_key(address: str) -> str:
     """Return the key of the name of the model that an address last served."""
     return entry_key("served", address=address)
-
-
-def habits_key(address: str, model: str) -> str:
-    """Return the key of what an endpoint turned out to refuse or to need, asked for a model."""
-    return entry_key("habits", address=address, model=model)
 
 
 def answered_key(address: str, model: str) -> str:
