@@ -1,9 +1,9 @@
 """`Search`: what a run does (paper §3.2): plan, probe, hand regions to workers, merge, review,
 look again, decide; and what each of these adds to the trace.
 
-A round ends when its last worker is back. A call of the master has two halves: the first makes the
-call and changes nothing, so that the probe for the next round can run beside the workers; the
-second applies the reply, at a fixed point of the round.
+A round ends when its last worker is back. A probe has two halves: `probe` makes the call and
+changes nothing, so that the one for the next round can run beside the workers; `apply_scores`
+applies the reply, at a fixed point of the round.
 
 Three promises rest on this module:
 
@@ -33,7 +33,6 @@ from atlaskit.agents.master_calls import MasterCall, MasterCalls, spent
 from atlaskit.agents.options import Refinements, SearchLimits
 from atlaskit.agents.prompts.thrift import Recalled
 from atlaskit.agents.review import (
-    Judgement,
     cells_to_explore,
     choices_weighed,
     intervals_to_explore,
@@ -171,7 +170,7 @@ class Search:
             return self.conclusion()  # no new evidence to judge
         limit = self.meter.exhausted()
         if limit in (None, "calls"):  # one of the calls reserved from workers is for this review
-            self.apply_judgement(self.review())
+            self.review()
             return self.conclusion()
         return limit
 
@@ -285,24 +284,19 @@ class Search:
         """Whether scores are used up before the next probe, with the thrift "probe"."""
         return "probe" in self.master.thrift and any(region.score for region in self.state.frontier.scored)
 
-    def review(self) -> Judgement:
-        """Ask the master to judge the evidence (§3.2); this changes nothing here."""
-        root, judged, recalled = self.observe_root(), self.verdict.labels, self.recalled
-        sheet = self.master.review_sheet(self.state.scratchpad, judged)
-        views = {"view": None if recalled else view_data(root), "sheet": sheet_data(sheet)}
-        shown = self.plan.search_task, root, self.state.frontier.cells, self.state.scratchpad
-        complete = partial(self.master.review, *shown, recalled=recalled, judged=judged)
-        return Judgement(self.calls.attempt("review", complete), sheet.scratchpad.labels, views)
-
-    def apply_judgement(self, judgement: Judgement) -> None:
-        """Erase evidence that does not belong, and queue what to explore next (§3.2).
+    def review(self) -> None:
+        """Judge the evidence; erase what does not belong, and queue what to explore next (§3.2).
 
         If the call failed, nothing changes, and the next review judges again.
         """
-        state, call = self.state, judgement.call
+        state, root, judged, recalled = self.state, self.observe_root(), self.verdict.labels, self.recalled
+        sheet = self.master.review_sheet(state.scratchpad, judged)
+        views = {"view": None if recalled else view_data(root), "sheet": sheet_data(sheet)}
+        shown = self.plan.search_task, root, state.frontier.cells, state.scratchpad
+        call = self.calls.attempt("review", partial(self.master.review, *shown, recalled=recalled, judged=judged))
         if call.reply is None:
-            self.verdict = Verdict(False, self.verdict.labels)
-            self.calls.settle(call, self.rounds, judgement.views)
+            self.verdict = Verdict(False, judged)
+            self.calls.settle(call, self.rounds, views)
             return
         answer = call.reply.answer
         erased = labels_to_erase(answer)
@@ -312,10 +306,10 @@ class Search:
         # An interval as long as a root cell means that cell; a shorter one is a region.
         root_cells = [*cells_to_explore(answer), *(grid.path[0] for grid in regions if grid.depth == 1)]
         queued = state.suggest(root_cells, (grid for grid in regions if grid.depth > 1))
-        left = tuple(label for label in judgement.labels if label not in erased)
+        left = tuple(label for label in sheet.scratchpad.labels if label not in erased)
         self.verdict = Verdict(is_sufficient(answer), left)
         data = {
-            **judgement.views,
+            **views,
             "reasoning": answer.reasoning,
             "choices": [choice.model_dump() for choice in choices_weighed(answer)],
             "conclusion": answer.conclusion.model_dump(),
