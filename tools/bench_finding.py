@@ -36,12 +36,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "second look": {"second_look": True},
     "votes=5": {"votes": 5},
     "steps, probe": {"thrift": ("steps", "probe")},
-    "stop_below=0.05": {"stop_below": 0.05},
-    "continuous": {"schedule": "continuous"},
     "all but words": {"second_look": True, "votes": 5, "thrift": ("steps", "probe")},
     "all": {"scouts": ("words",), "second_look": True, "votes": 5, "thrift": ("steps", "probe")},
 }
-"""The searches that are compared; "all" leaves out the early stop and the schedule."""
+"""The searches that are compared."""
 MISLED = ("S2A", "T2O")
 """Kinds of questions about objects that a line may speak of in a wrong colour."""
 DELAY_S = 0.5
@@ -125,7 +123,7 @@ def misled(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def speed(first: int, worlds: int = 6) -> Iterator[str]:
-    """Yield the lines of the table: seconds with one worker and with seven, by schedule.
+    """Yield the lines of the table: seconds with one worker and with seven.
 
     The oracle overlooks 0.3 of what it sees; the questions are those that take more than one round
     with seven workers.
@@ -133,27 +131,26 @@ def speed(first: int, worlds: int = 6) -> Iterator[str]:
     cases = [(seed, world_of(seed, HOURS_10, CATEGORIES, 8)) for seed in range(first, first + worlds)]
     questions = [(seed, world, question) for seed, world in cases for question in world.questions]
 
-    def ask(case: tuple[int, Any, Any], schedule: str, workers: int, delay_s: float) -> tuple[float, int, int]:
+    def ask(case: tuple[int, Any, Any], workers: int, delay_s: float) -> tuple[float, int, int]:
         seed, world, question = case
         model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
-        options = {"schedule": schedule, "workers": workers, "traversal": "dfs", **SMALL}
+        options = {"workers": workers, "traversal": "dfs", **SMALL}
         result = ak.ask(world.drawn, question, vlm=model, cache=ak.Cache(None), **options)
         return time.perf_counter() - began, result.total.calls, result.rounds
 
-    long = [case for case in questions if ask(case, "rounds", 7, 0.0)[2] > 1]
+    long = [case for case in questions if ask(case, 7, 0.0)[2] > 1]
     heads = ("1 worker: s, calls", "7 workers: s, calls", "times as fast", "at equal workload")
-    yield f"| schedule ({len(long)} questions) | {' | '.join(heads)} |"
+    yield f"| questions | {' | '.join(heads)} |"
     yield "|---|---:|---:|---:|---:|"
-    for schedule in ("rounds", "continuous"):
-        means = {}
-        for workers in (1, 7):
-            with ThreadPoolExecutor(AT_ONCE) as pool:
-                timed = list(pool.map(lambda case, w=workers, s=schedule: ask(case, s, w, DELAY_S), long))
-            means[workers] = [statistics.mean(run[part] for run in timed) for part in (0, 1)]
-        (one_s, one_calls), (seven_s, seven_calls) = means[1], means[7]
-        gain, equal = one_s / seven_s, (one_s / one_calls) / (seven_s / seven_calls)
-        shown = [f"{one_s:.1f}, {one_calls:.0f}", f"{seven_s:.1f}, {seven_calls:.0f}", f"{gain:.2f}", f"{equal:.2f}"]
-        yield f"| {schedule} | {' | '.join(shown)} |"
+    means = {}
+    for workers in (1, 7):
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            timed = list(pool.map(lambda case, w=workers: ask(case, w, DELAY_S), long))
+        means[workers] = [statistics.mean(run[part] for run in timed) for part in (0, 1)]
+    (one_s, one_calls), (seven_s, seven_calls) = means[1], means[7]
+    gain, equal = one_s / seven_s, (one_s / one_calls) / (seven_s / seven_calls)
+    shown = [f"{one_s:.1f}, {one_calls:.0f}", f"{seven_s:.1f}, {seven_calls:.0f}", f"{gain:.2f}", f"{equal:.2f}"]
+    yield f"| {len(long)} | {' | '.join(shown)} |"
 
 
 def main(page: Path | None = None, worlds: int = WORLDS, name: str = "development") -> int:

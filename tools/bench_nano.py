@@ -33,10 +33,7 @@ FIRST = {"development": 500_000, "test": 900}
 IN_FLIGHT = 16
 ARMS: dict[str, dict[str, Any]] = {
     "without": {},
-    "resume": {"thrift": ("resume",)},
-    "resume, early": {"thrift": ("resume",), "stop_below": 0.02},
     "once": {"max_rounds": 4},
-    "once, early": {"stop_below": 0.02, "max_rounds": 4},
     "salient": {"sampling": "salient"},
 }
 """The searches that are compared. Four rounds of four workers visit each root cell once. nano is

@@ -194,10 +194,6 @@ class Meter:
     """When the run began, by `clock.now_s`."""
     cancel: threading.Event = field(default_factory=threading.Event)
     """Set when the run is interrupted."""
-    lent: list[Allotment] = field(default_factory=list)
-    """What workers have that are under way while others are sent."""
-    reserved_calls: int = 0
-    """Calls that the master may make that are under way."""
 
     def __post_init__(self) -> None:
         if self.budget.prices is not None:
@@ -224,22 +220,6 @@ class Meter:
         else:
             self.largest_worker_call |= largest
 
-    def charge_surplus(self, role: Role, charge: Charge) -> None:
-        """Add what was paid for calls that are no part of the run."""
-        self.by_role[role] += Charge(paid=charge.paid)
-
-    def lend(self, allotment: Allotment) -> None:
-        """Count an allotment as spent until it is taken back."""
-        self.lent.append(allotment)
-
-    def take_back(self, allotment: Allotment) -> None:
-        """End a loan; what the worker spent is charged by itself."""
-        self.lent = [each for each in self.lent if each is not allotment]
-
-    def reserve(self, calls: int) -> None:
-        """Count so many calls of the master as spent; a negative number takes them back."""
-        self.reserved_calls += calls
-
     @property
     def total(self) -> Usage:
         """What the run has cost so far."""
@@ -259,8 +239,7 @@ class Meter:
         """Return how many calls the budget still allows, None without a limit."""
         if self.budget.calls is None:
             return None
-        lent = sum(allotment.calls for allotment in self.lent) + self.reserved_calls
-        return max(0, self.budget.calls - self.total.calls - lent)
+        return max(0, self.budget.calls - self.total.calls)
 
     def tokens_left(self) -> dict[Amount, float]:
         """Return what workers' tokens may still amount to, for each way of counting with a limit.
@@ -271,8 +250,7 @@ class Meter:
         default = self.peak(Usage(prompt_tokens=DEFAULT_CALL_TOKENS))
         for name, limit in self._token_limits().items():
             reserved = 2 * getattr(self.largest_master_call, name) or getattr(default, name)
-            lent = sum(allotment.tokens[name] for allotment in self.lent)
-            left[name] = max(0, limit - self._spent(name) - reserved - lent)
+            left[name] = max(0, limit - self._spent(name) - reserved)
         return left
 
     def is_out_of_time(self, longest_s: float = 0.0) -> bool:
@@ -315,14 +293,12 @@ class Meter:
         is_ample = left is None or sum(steps) + MAX_ATTEMPTS + RESERVED_CALLS <= left
         return is_ample and not self._token_limits() and not self.is_out_of_time()
 
-    def allot(self, steps: Sequence[int], ahead: bool = False, sharers: int = 0) -> list[Allotment]:
+    def allot(self, steps: Sequence[int], ahead: bool = False) -> list[Allotment]:
         """Divide what is left of the budget among workers that are sent together.
 
         Args:
             steps: The steps that the strategy planned for each worker.
             ahead: Whether the next probe runs beside the workers; its attempts are then reserved.
-            sharers: Among how many workers tokens are divided, if others will be sent while these
-                are under way; 0 for these alone.
 
         Returns:
             One allotment a worker. There are fewer than `steps` where some workers would get no
@@ -335,12 +311,11 @@ class Meter:
             largest = {name: getattr(self.largest_worker_call, name) for name in tokens}
             affordable = [int(left // largest[name]) for name, left in tokens.items() if largest[name]]
             n_workers = max(1, min(n_workers, *affordable)) if has_measured else 1
-            sharers = min(sharers, *affordable)  # a share must suffice for a call
         shares = list(steps[:n_workers])
         if calls is not None:
             free = calls - RESERVED_CALLS - (MAX_ATTEMPTS if ahead else 0)
             shares = [min(share, free // n_workers + (i < free % n_workers)) for i, share in enumerate(shares)]
-        token_shares = {name: left / max(n_workers, sharers) for name, left in tokens.items()}
+        token_shares = {name: left / n_workers for name, left in tokens.items()}
         return [
             Allotment(
                 calls=share,

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Dispatcher:
     """Runs workers in parallel, and one other job beside them."""
 
-    explore: Callable[..., WorkerResult]
+    explore: Callable[[Task], WorkerResult]
     """Explores a task; see `Worker.explore`."""
     threads: int
     """Workers that run at the same time."""
@@ -50,13 +50,12 @@ class Dispatcher:
                 raise
 
 
-def assign_data(tasks: Sequence[Task], dead_zones: DeadZones, are_numbered: bool = False) -> dict[str, Any]:
+def assign_data(tasks: Sequence[Task], dead_zones: DeadZones) -> dict[str, Any]:
     """Return the data of the event that records the tasks that are handed out together.
 
     Args:
         tasks: The tasks.
         dead_zones: The dead zones that the workers know.
-        are_numbered: Whether the workers' numbers are not the places in the list.
     """
     sorties = [
         {
@@ -65,7 +64,6 @@ def assign_data(tasks: Sequence[Task], dead_zones: DeadZones, are_numbered: bool
             "traversal": task.traversal,
             "calls": task.allotment.calls,
             "had_evidence": list(task.known_evidence.labels),
-            **({"worker": task.worker} if are_numbered else {}),
             **shift_data(task.region),
         }
         for task in tasks

@@ -84,11 +84,6 @@ class Frontier:
         return tuple(region for region in self.open if region.is_ready(highest))
 
     @property
-    def out(self) -> tuple[Grid, ...]:
-        """The regions that workers are exploring."""
-        return tuple(self._out)
-
-    @property
     def visited(self) -> tuple[Grid, ...]:
         """The regions that were handed out so far, in that order."""
         return tuple(self._visits)

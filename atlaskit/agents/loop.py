@@ -1,30 +1,30 @@
 """`Search`: what a run does (paper §3.2): plan, probe, hand regions to workers, merge, review,
 look again, decide; and what each of these adds to the trace.
 
-A schedule decides when each is done: `schedules.rounds`, or `schedules.continuous`. A call of the
-master has two halves: the first makes the call and changes nothing, so that it can run beside
-workers; the second applies the reply, at a fixed point of the schedule.
+A round ends when its last worker is back. A probe has two halves: `probe` makes the call and
+changes nothing, so that the one for the next round can run beside the workers; `apply_scores`
+applies the reply, at a fixed point of the round.
 
-Three promises rest on this module and the schedules:
+Three promises rest on this module:
 
-* **Order does not matter.** What each worker may know and spend is fixed before it starts, and so
-  is what a call of the master sees. Results are merged in an order that does not depend on time.
-  With a deterministic model, the outcome does not depend on the number of threads or on their
-  timing.
+* **Order does not matter.** What each worker of a round may know and spend is fixed before the
+  round's workers start, and so is what the probe beside them sees. Results are merged in the order
+  in which the regions were handed out. With a deterministic model, the outcome does not depend on
+  the number of threads or on their timing.
 * **A failure costs a step, not a region.** A failed call counts against the budget. The evidence
-  found before is kept, and the region can be tried again.
+  found before is kept, and the region or the next round can try again.
 * **Budgets are hard.** The search checks the budget before each call, and keeps enough of it for
   the decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from atlaskit.agents.budget import Allotment, Charge, Meter
+from atlaskit.agents.budget import Allotment, Meter
 from atlaskit.agents.dispatch import Dispatcher, assign_data
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.frontier import Frontier
@@ -33,7 +33,6 @@ from atlaskit.agents.master_calls import MasterCall, MasterCalls, spent
 from atlaskit.agents.options import Refinements, SearchLimits
 from atlaskit.agents.prompts.thrift import Recalled
 from atlaskit.agents.review import (
-    Judgement,
     cells_to_explore,
     choices_weighed,
     intervals_to_explore,
@@ -41,7 +40,7 @@ from atlaskit.agents.review import (
     labels_to_erase,
 )
 from atlaskit.agents.scouts.survey import Survey, scout_data
-from atlaskit.agents.state import SearchState, halted_report
+from atlaskit.agents.state import SearchState
 from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_round, strategy_name
 from atlaskit.agents.task import Task, WorkerResult
 from atlaskit.agents.votes import Votes
@@ -52,7 +51,6 @@ from atlaskit.runs.events import Event, sheet_data, view_data
 Stop = Literal[
     "sufficient",
     "explored",
-    "unpromising",
     "depth",
     "rounds",
     "calls",
@@ -65,8 +63,7 @@ Stop = Literal[
 """Why a search ended.
 
 * Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.
-* Workers: "explored", because the strategy chose no more regions; or "unpromising", because by the
-  run's own record the next visit is worth too little.
+* Workers: "explored", because the strategy chose no more regions.
 * Global: "rounds" or one of the budget's limits is used up, or the "model" does not answer.
 """
 
@@ -98,9 +95,9 @@ class Probe:
 
 @dataclass
 class Search:
-    """One run: the state that its schedule changes, and the ways to change it.
+    """One run: its rounds, and the decision.
 
-    The first group of fields never changes.
+    The first group of fields never changes; the second is what the rounds change.
     """
 
     master: Master
@@ -118,7 +115,9 @@ class Search:
     plan: Plan = field(init=False)
     """Made by the first call of the run."""
     rounds: int = 0
-    """How often regions were handed out; 0 before the first time."""
+    """The number of the current round; 0 before the first."""
+    has_scores: bool = False
+    """Whether the probe for the next round has been made."""
     verdict: Verdict = Verdict()
     recalled: Recalled | None = None
     """What the last answered probe said, if reviews show that in place of the root grid."""
@@ -127,26 +126,53 @@ class Search:
         root = self.master.atlas.start()
         self.calls = MasterCalls(self.meter, self.log)
         frontier = Frontier(root.grid.expand(cell) for cell in root.legal.expand)
-        self.state = SearchState(frontier, resumes="resume" in self.master.thrift)
+        self.state = SearchState(frontier)
 
     @property
     def failure(self) -> str:
         """The last failure of the master or of a whole round; empty if there was none."""
         return self.calls.health.failure
 
-    def run(self, schedule: Callable[[Search], Stop]) -> Stop:
-        """Explore by a schedule until something ends the search; return what did."""
+    def run(self) -> Stop:
+        """Explore in rounds until something ends the search; return what did."""
         if not self.state.frontier.open:
             return "depth"
         if (limit := self.meter.exhausted()) is not None:
             return limit
         self.plan = self.make_plan()
         self.consult_scouts()
-        return schedule(self)
+        while True:
+            stop = self.run_round() if self.state.frontier.open else "explored"
+            if stop == "explored" and self.can_look_again():
+                self.has_scores = False
+            elif stop is not None:
+                return stop
 
-    def must_stop(self) -> Stop | None:
-        """Return the limit that is reached, or why no replies come; None if neither holds."""
-        return self.meter.exhausted() or self.silence()
+    def run_round(self) -> Stop | None:
+        """Probe, send workers, merge their results and review; return a stop, or None to go on."""
+        if self.limits.is_last(self.rounds):
+            return "rounds"
+        if (stop := self.meter.exhausted() or self.silence()) is not None:
+            return stop
+        self.rounds += 1
+        if not (self.has_scores and self.state.frontier.scored):
+            self.has_scores = self.apply_scores(self.probe())
+            if (stop := self.silence() or self.meter.exhausted()) is not None:
+                return stop
+        workers, steps = self.limits.workers, self.limits.steps
+        assignments = plan_round(self.plan.strategy, self.state.frontier, workers=workers, steps=steps)
+        if not assignments:
+            return "explored"
+        self.calls.health.record_round(self.send(assignments))
+        if (stop := self.silence()) is not None:
+            return stop
+        if self.shown_labels() == self.verdict.labels:
+            return self.conclusion()  # no new evidence to judge
+        limit = self.meter.exhausted()
+        if limit in (None, "calls"):  # one of the calls reserved from workers is for this review
+            self.review()
+            return self.conclusion()
+        return limit
 
     def silence(self) -> Stop | None:
         """Return why no replies come: the "model", or the "seconds" are over; None if they come."""
@@ -183,21 +209,18 @@ class Search:
             self.log.add(Event("scout", self.rounds, data=scout_data(self.master.atlas.root, said)))
         self.state.frontier.consult(partial(self.survey.prior, self.plan.search_task))
 
-    def prober(self, ahead: bool = False) -> Callable[..., Probe]:
-        """Return the call that scores cells of the masked root grid as it is now.
-
-        The function that is returned changes nothing here. Its argument is the number of attempts
-        that the call may take; by default what the budget has left.
+    def probe(self, ahead: bool = False) -> Probe:
+        """Ask the master to score cells of the masked root grid; this changes nothing here.
 
         Args:
-            ahead: Whether the probe runs beside workers.
+            ahead: Whether the probe is for the next round and runs beside the workers of this one.
         """
         cells, scratchpad, task = self.state.frontier.cells, self.state.scratchpad, self.plan.search_task
-        root = self.master.observe_root(self.state.dead_zones, cells)
+        root = self.observe_root()
         hints = self.survey.told(task, root.view.grid, cells)
         top, data = 2 * self.limits.workers, {"view": view_data(root), "offered": list(cells), "ahead": ahead}
         complete = partial(self.master.probe, task, root, cells, top, scratchpad, hints=hints)
-        return lambda left=None: Probe(self.calls.attempt("probe", complete, left), data)
+        return Probe(self.calls.attempt("probe", complete), data)
 
     def apply_scores(self, probe: Probe) -> bool:
         """Rank the frontier by the scores of a probe; return whether it got any."""
@@ -216,24 +239,22 @@ class Search:
         self.calls.settle(probe.call, self.rounds, {**probe.data, **data})
         return reply is not None
 
-    def choose(self, workers: int) -> list[Assignment]:
-        """Return the regions that the strategy explores next, at most so many."""
-        return plan_round(self.plan.strategy, self.state.frontier, workers=workers, steps=self.limits.steps)
-
-    def hand_out(self, tasks: Sequence[Task], are_numbered: bool = False) -> None:
-        """Take the regions of tasks out of the frontier, and record that workers explore them.
-
-        Args:
-            tasks: The tasks.
-            are_numbered: Whether the workers' numbers are not the places in the list.
-        """
+    def send(self, assignments: Sequence[Assignment]) -> list[WorkerResult]:
+        """Run a round's workers, with the next probe beside them, and merge what they return."""
+        steps, frontier = [assignment.steps for assignment in assignments], self.state.frontier
+        looks_ahead = self.limits.look_ahead and "probe" not in self.master.thrift
+        ahead = looks_ahead and not self.limits.is_last(self.rounds) and self.meter.can_look_ahead(steps)
+        tasks = self.tasks(assignments, self.meter.allot(steps, ahead))
         for task in tasks:
-            self.state.frontier.hand_out(task.region)
-        self.log.add(Event("assign", self.rounds, data=assign_data(tasks, self.state.dead_zones, are_numbered)))
+            frontier.hand_out(task.region)
+        self.log.add(Event("assign", self.rounds, data=assign_data(tasks, self.state.dead_zones)))
+        beside = partial(self.probe, ahead=True) if ahead and frontier.cells else None
+        results, probe = self.dispatcher.run(tasks, beside)
+        self.merge(results)
+        self.has_scores = self.apply_scores(probe) if probe else self.has_scores and self.keeps_scores
+        return results
 
-    def tasks(
-        self, assignments: Sequence[Assignment], allotments: Sequence[Allotment], slots: Sequence[int] | None = None
-    ) -> list[Task]:
+    def tasks(self, assignments: Sequence[Assignment], allotments: Sequence[Allotment]) -> list[Task]:
         """Return the tasks of some assignments: fewer where there are fewer allotments."""
         return [
             Task(
@@ -242,7 +263,7 @@ class Search:
                 dead_zones=self.state.dead_zones,
                 allotment=allotment,
                 round=self.rounds,
-                worker=number if slots is None else slots[number],
+                worker=number,
                 traversal=assignment.traversal,
                 plateau=self.limits.plateau_of(assignment.steps),
                 known_evidence=self.state.scratchpad.within(assignment.region.start_s, assignment.region.end_s),
@@ -255,54 +276,27 @@ class Search:
         for result in results:
             self.log.events.extend(result.events)  # already emitted by the worker
             self.meter.charge("worker", result.charge, result.largest, result.longest_s)
-        for result, data in zip(results, self.state.merge(results), strict=True):
-            self.log.add(Event("report", result.round, result.worker, data))
-
-    def merge_part(self, result: WorkerResult, made: int) -> None:
-        """Record the first calls of a visit that the end of the search cut short.
-
-        Its evidence is dropped, since no review has seen it. Calls that it made beyond those were
-        paid and are no part of the run.
-        """
-        charges = result.step_charges
-        self.log.events.extend(result.events[:made])
-        self.meter.charge("worker", sum(charges[:made], Charge()), result.largest, result.longest_s)
-        self.meter.charge_surplus("worker", sum(charges[made:], Charge()))
-        self.log.add(Event("report", result.round, result.worker, halted_report(result)))
-
-    @property
-    def has_news(self) -> bool:
-        """Whether there is evidence that no review has judged."""
-        return self.shown_labels() != self.verdict.labels
+        for worker, data in enumerate(self.state.merge(results)):
+            self.log.add(Event("report", self.rounds, worker, data))
 
     @property
     def keeps_scores(self) -> bool:
         """Whether scores are used up before the next probe, with the thrift "probe"."""
         return "probe" in self.master.thrift and any(region.score for region in self.state.frontier.scored)
 
-    def reviewer(self) -> Callable[..., Judgement]:
-        """Return the call that judges the evidence as it is now (§3.2).
-
-        The function that is returned changes nothing here. Its argument is the number of attempts
-        that the call may take; by default what the budget has left.
-        """
-        root, judged, recalled = self.observe_root(), self.verdict.labels, self.recalled
-        sheet = self.master.review_sheet(self.state.scratchpad, judged)
-        views = {"view": None if recalled else view_data(root), "sheet": sheet_data(sheet)}
-        shown = self.plan.search_task, root, self.state.frontier.cells, self.state.scratchpad
-        complete = partial(self.master.review, *shown, recalled=recalled, judged=judged)
-        labels = sheet.scratchpad.labels
-        return lambda left=None: Judgement(self.calls.attempt("review", complete, left), labels, views)
-
-    def apply_judgement(self, judgement: Judgement) -> None:
-        """Erase evidence that does not belong, and queue what to explore next (§3.2).
+    def review(self) -> None:
+        """Judge the evidence; erase what does not belong, and queue what to explore next (§3.2).
 
         If the call failed, nothing changes, and the next review judges again.
         """
-        state, call = self.state, judgement.call
+        state, root, judged, recalled = self.state, self.observe_root(), self.verdict.labels, self.recalled
+        sheet = self.master.review_sheet(state.scratchpad, judged)
+        views = {"view": None if recalled else view_data(root), "sheet": sheet_data(sheet)}
+        shown = self.plan.search_task, root, state.frontier.cells, state.scratchpad
+        call = self.calls.attempt("review", partial(self.master.review, *shown, recalled=recalled, judged=judged))
         if call.reply is None:
-            self.verdict = Verdict(False, self.verdict.labels)
-            self.calls.settle(call, self.rounds, judgement.views)
+            self.verdict = Verdict(False, judged)
+            self.calls.settle(call, self.rounds, views)
             return
         answer = call.reply.answer
         erased = labels_to_erase(answer)
@@ -312,10 +306,10 @@ class Search:
         # An interval as long as a root cell means that cell; a shorter one is a region.
         root_cells = [*cells_to_explore(answer), *(grid.path[0] for grid in regions if grid.depth == 1)]
         queued = state.suggest(root_cells, (grid for grid in regions if grid.depth > 1))
-        left = tuple(label for label in judgement.labels if label not in erased)
+        left = tuple(label for label in sheet.scratchpad.labels if label not in erased)
         self.verdict = Verdict(is_sufficient(answer), left)
         data = {
-            **judgement.views,
+            **views,
             "reasoning": answer.reasoning,
             "choices": [choice.model_dump() for choice in choices_weighed(answer)],
             "conclusion": answer.conclusion.model_dump(),
@@ -343,11 +337,6 @@ class Search:
             data = {"paths": [list(grid.path) for grid in grids], "dead_zones_s": zones_s}
             self.log.add(Event("reopen", self.rounds, data=data))
         return bool(grids)
-
-    def is_unpromising(self) -> bool:
-        """Return whether the next visit is expected to find too little for its calls."""
-        least = self.refinements.stop_below
-        return least is not None and self.rounds >= self.limits.min_rounds and self.state.worth_of_next() < least
 
     def decide(self) -> Reply | None:
         """Answer from the evidence, or from the root grid if there is none (paper §3.2).

@@ -130,16 +130,9 @@ class Master:
                 continue  # the grid itself shows that the cell is dead or unreadable
         return state.scratchpad
 
-    def observe_root(self, dead_zones: DeadZones, cells: Collection[int] = ()) -> Observation:
-        """Return the root grid, masked by dead zones.
-
-        Args:
-            dead_zones: The run's dead zones.
-            cells: The cells that an answer may name, if it is to name some: with "open", the grid
-                shows no others if these are few.
-        """
-        root = self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
-        return root.narrowed(cells) if "open" in self.thrift else root
+    def observe_root(self, dead_zones: DeadZones) -> Observation:
+        """Return the root grid, masked by dead zones."""
+        return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
 
     def sheet(self, scratchpad: Scratchpad) -> Sheet:
         """Return the image of the evidence: at most MAX_SHEET_ITEMS items, the most confident."""

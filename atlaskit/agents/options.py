@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from atlaskit.agents.thrift import Thrift
 from atlaskit.caching.cache import Cache
@@ -22,10 +22,6 @@ from atlaskit.models.families import family_of
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
-
-Schedule = Literal["rounds", "continuous"]
-"""The name of a schedule: see `schedules`."""
-SCHEDULE_NAMES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
@@ -86,7 +82,6 @@ class GridSettings:
             cells=self.cells,
             cache=cache,
             patch=self.patch,
-            open_only="open" in self.thrift,
             within=self.within,
             between=self.between,
         )
@@ -152,26 +147,17 @@ class Refinements:
         InputError: If a value is not one that the option takes.
     """
 
-    schedule: Schedule = "rounds"
     second_look: bool | Sampling = False
     """Whether ruled-out regions are opened again, between the frames that were seen, or which
     frame stands for a cell then."""
     votes: int = 1
     """The most decisions of which the majority counts."""
-    stop_below: float | None = None
-    """The search ends when a call of the next visit is expected to bring less than so much new
-    evidence; None means never."""
 
     def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULE_NAMES:
-            raise InputError(f"schedule is one of {', '.join(SCHEDULE_NAMES)}; got {self.schedule!r:.80}.")
         check_whole("votes", self.votes)
         if not isinstance(self.second_look, bool) and self.second_look not in SAMPLINGS:
             known = ", ".join(SAMPLINGS)
             raise InputError(f"second_look is True, False or one of {known}; got {self.second_look!r:.80}.")
-        is_number = isinstance(self.stop_below, int | float) and not isinstance(self.stop_below, bool)
-        if self.stop_below is not None and not (is_number and 0 < self.stop_below <= 1):
-            raise InputError(f"stop_below is a number above 0 and at most 1, or None; got {self.stop_below!r:.80}.")
 
     @property
     def sampling_between(self) -> Sampling | None:

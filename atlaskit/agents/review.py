@@ -8,23 +8,10 @@ conclusion, which either declares the evidence sufficient or names where to sear
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from atlaskit.agents.master_calls import MasterCall
 from atlaskit.environment.grid import Grid, regions_over
 from atlaskit.environment.memory import DeadZones
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A review that was made, and what it was shown."""
-
-    call: MasterCall
-    labels: tuple[str, ...]
-    """The evidence that was shown."""
-    views: dict[str, Any]
-    """What the event of the call records of it."""
 
 
 def choices_weighed(answer: Any) -> Sequence[Any]:

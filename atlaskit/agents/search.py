@@ -10,8 +10,7 @@ from atlaskit.agents.dispatch import Dispatcher
 from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.loop import Search, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
-from atlaskit.agents.options import CacheMode, GridSettings, Refinements, Schedule, SearchLimits, fit_for, recorded_fit
-from atlaskit.agents.schedules import SCHEDULES
+from atlaskit.agents.options import CacheMode, GridSettings, Refinements, SearchLimits, fit_for, recorded_fit
 from atlaskit.agents.scouts.registry import resolve_scouts
 from atlaskit.agents.scouts.sight import Scout, Sight
 from atlaskit.agents.scouts.survey import Survey
@@ -64,10 +63,8 @@ def ask(
     subtitles: bool = True,
     within: Span | None = None,
     sampling: Sampling = "midpoint",
-    schedule: Schedule = "rounds",
     second_look: bool | Sampling = False,
     votes: int = 1,
-    stop_below: float | None = None,
     cells: Cells = "compact",
     thrift: Sequence[Measure] | Literal["all"] = (),
     scouts: Sequence[str | Scout] = (),
@@ -119,24 +116,16 @@ def ask(
         within: The interval [start_s, end_s) in seconds to search; None for the whole video. Times
             count from the start of the video all the same.
         sampling: Which frame stands for a cell.
-        schedule: "rounds": probe, workers in parallel, review, and again, as in the paper; a round
-            lasts as long as its slowest worker. "continuous": a worker gets the next region when it
-            is free, and a review comes when there is new evidence. Both give the same result
-            whatever the number of threads; the two results differ.
         second_look: Whether a search that has explored everything without finding enough opens the
             regions again, between the frames that it saw (half a cell later), while the budget
             lasts. What is ruled out a second time stays so. A name of a sampling, as "salient",
             looks again with these frames.
         votes: The most decisions that are asked for; the answer of the majority counts. Above 1 the
             model needs a temperature.
-        stop_below: Answer early, when a call of the next visit is expected to bring less than so
-            much new evidence: the chance, by the run's own record and the master's score, that the
-            visit finds any (at least an equal share among the regions left), over its calls.
-            None: never.
         cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
         thrift: Measures that spend fewer tokens on the same sight, by name: "steps", "review",
-            "probe", "evidence", "open", "looks", "lines", "resume"; or "all". How the search works
-            describes them. nano, which was taught fixed prompts, can have "probe" and "resume".
+            "probe", "evidence"; or "all". How the search works describes them. nano, which was
+            taught fixed prompts, can have "probe".
         scouts: What says, without the model, where to look first: "words" (what is said shares
             words with the question), "change" (much changes there), `scouts.likeness(embedder)`, or
             functions of the form that `ak.scouts` describes. Their hints are told in prompts,
@@ -181,9 +170,9 @@ def ask(
     limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
     k, cell = preset.k if k is None else k, preset.cell if cell is None else cell
     fit, patch = fit_for(vlm, fit)
-    refinements = Refinements(schedule, second_look, votes, stop_below)
+    refinements = Refinements(second_look, votes)
     check_votes(vlm, votes)
-    saved = resolve_thrift(thrift, vlm, cells)
+    saved = resolve_thrift(thrift, vlm)
     grids = GridSettings(
         k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved, within, refinements.sampling_between
     )
@@ -292,7 +281,7 @@ def _run(search: Search, settings: dict[str, Any], model: CallLog, frames_before
     """
     question = search.master.question
     search.log.add(Event("start", data={"question": question.to_json(), "settings": settings}))
-    stop = search.run(SCHEDULES[search.refinements.schedule])
+    stop = search.run()
     decision = search.decide()
     if decision is not None and not len(search.state.scratchpad):
         _cite(search, decision)

@@ -8,7 +8,7 @@ to finish. So the state after a round does not depend on threads.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from atlaskit.agents.frontier import Frontier
@@ -16,9 +16,6 @@ from atlaskit.agents.task import WorkerResult
 from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.runs.events import Seconds, interval_s, shift_data
-
-RECENT = 8
-"""The visits that tell what the next one is worth."""
 
 
 @dataclass
@@ -32,12 +29,8 @@ class SearchState:
     """M−: the time that was explored and holds nothing."""
     complete_visits: list[WorkerResult] = field(default_factory=list)
     """The visits that were not cut short: what they left without evidence may become dead."""
-    resumes: bool = False
-    """Whether a region whose visit was cut short opens again without what that visit had left."""
     has_reopened: bool = False
     """Whether the second look has begun."""
-    record: list[tuple[bool, int]] = field(default_factory=list)
-    """Of each visit, whether it found evidence, and how many calls it made."""
 
     def merge(self, results: Sequence[WorkerResult]) -> list[dict[str, Any]]:
         """Merge the workers' results; return the data of one `report` event for each.
@@ -57,7 +50,6 @@ class SearchState:
         if not result.is_cut_short:
             self.complete_visits.append(result)
         found = {item.timestamp_s for item in result.evidence}
-        self.record.append((bool(found), len(result.events)))
         return {
             "path": list(result.region.path),
             "interval_s": interval_s(result.region),
@@ -65,7 +57,7 @@ class SearchState:
             **shift_data(result.region),
             "kept": [item.to_json() for item in self.scratchpad if item.timestamp_s in found],
             "marked": [list(grid.path) for grid in result.marked],
-            "dead_s": self._rule_out_left(result) if result.is_cut_short else self._rule_out(result),
+            "dead_s": [] if result.is_cut_short else self._rule_out(result),
             "is_open": result.is_cut_short,
         }
 
@@ -112,24 +104,6 @@ class SearchState:
         self.dead_zones = dead_zones
         return self.frontier.reopen(again)
 
-    def worth_of_next(self) -> float:
-        """Return the new evidence that a call of the next visit is expected to bring, in [0, 1].
-
-        The chance that the next visit finds evidence is estimated from the latest visits and, as
-        if it were two visits more, from the score of the best region. That the master names no
-        region does not say that they are empty, so the chance is never lower than if what is still
-        to be found lay in any of the regions left, with equal chances. It is divided by the calls
-        of a visit.
-        """
-        if not (scored := self.frontier.scored):
-            return 1.0
-        score = max(region.score or 0.0 for region in scored)
-        latest = self.record[-RECENT:]
-        by_record = (sum(found for found, _ in latest) + 2 * score) / (len(latest) + 2)
-        chance = max(by_record, 1 / (len(self.frontier.open) + len(self.frontier.out)))
-        calls = sum(calls for _, calls in latest) / len(latest) if latest else 1.0
-        return chance / max(1.0, calls)
-
     def _rule_out(self, visit: WorkerResult) -> list[Seconds]:
         """Make a region's unmarked parts dead if it has no evidence; return what is new."""
         new = list[Seconds]()
@@ -138,22 +112,3 @@ class SearchState:
                 new += [list(span) for span in self.dead_zones.outside(start_s, end_s)]
                 self.dead_zones = self.dead_zones.add(start_s, end_s)
         return new
-
-    def _rule_out_left(self, visit: WorkerResult) -> list[Seconds]:
-        """Make what a cut-short visit left dead, if visits resume; return what is new."""
-        parts = [replace(visit, region=grid) for grid in visit.left] if self.resumes else []
-        return [span for part in parts for span in self._rule_out(part)]
-
-
-def halted_report(visit: WorkerResult) -> dict[str, Any]:
-    """Return the data of the report of a visit that the end of the search cut short."""
-    return {
-        "path": list(visit.region.path),
-        "interval_s": interval_s(visit.region),
-        "stop": "halted",
-        **shift_data(visit.region),
-        "kept": [],
-        "marked": [],
-        "dead_s": [],
-        "is_open": True,
-    }

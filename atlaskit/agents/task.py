@@ -12,7 +12,7 @@ from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.runs.events import Event
 
-WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed", "halted"]
+WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 """Why a visit ended.
 
 * finished: the worker declared its region explored.
@@ -20,7 +20,6 @@ WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed", "halted
 * steps: the worker used all the steps its strategy planned.
 * budget: the budget of the run cut the visit short.
 * failed: too many calls in a row failed, or one in a way in which all calls must fail.
-* halted: the search ended while the worker was under way.
 """
 
 
@@ -62,24 +61,14 @@ class WorkerResult:
     """Whether no call of the visit reached the model; a call that the server refused did."""
     final_failure: str = ""
     """The failure after which no call of the run can succeed; empty if there was none."""
-    round: int = 0
-    worker: int = 0
-    """The worker's number within the round."""
     opened: tuple[Grid, ...] = ()
     """The grids that the worker opened in its region."""
-    left: tuple[Grid, ...] = ()
-    """Those of them that it had gone back from when the visit ended."""
-    step_charges: tuple[Charge, ...] = ()
-    """What each of the visit's calls cost, in the order of `events`."""
-    error: Exception | None = None
-    """What ended the visit, if it was neither the worker nor the model, such as a missing entry of
-    the cache in a replay."""
 
     @property
     def is_cut_short(self) -> bool:
         """Whether the region was not fully explored, so that it stays open."""
         has_failure = any(event.kind == "failure" for event in self.events)
-        return self.stop in ("failed", "budget", "halted") or (self.stop in ("steps", "plateau") and has_failure)
+        return self.stop in ("failed", "budget") or (self.stop in ("steps", "plateau") and has_failure)
 
     @property
     def unmarked_s(self) -> tuple[Span, ...]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from atlaskit.environment.observation import Cells
 from atlaskit.errors import InputError, printable
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
 
-Measure = Literal["steps", "review", "probe", "evidence", "open", "looks", "lines", "resume"]
+Measure = Literal["steps", "review", "probe", "evidence"]
 """What a run may save on.
 
 * steps: a worker may end its visit with the reply that keeps evidence or marks cells.
@@ -22,30 +21,25 @@ Measure = Literal["steps", "review", "probe", "evidence", "open", "looks", "line
 * probe: the master probes again only when no cell that it scored is left, and never ahead.
 * evidence: a review shows frames that an earlier review judged at half the size, in short rows;
   a probe lists all evidence in short rows.
-* open: of a sheet on which at most half of the cells are open, only these are shown.
-* looks: a frame or scan that a worker asked for is shown once; later turns have its words on it.
-* lines: subtitle lines are listed without their times, and only so many.
-* resume: a region whose visit was cut short opens again without the cells that the visit left.
 """
 Thrift = frozenset[Measure]
 """The measures of a run."""
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 ALL = "all"
-SAME_PROMPTS: Thrift = frozenset({"probe", "resume"})
+SAME_PROMPTS: Thrift = frozenset({"probe"})
 """The measures that change which calls are made, but no prompt."""
 
 
-def resolve_thrift(measures: Sequence[str] | str, model: Model, cells: Cells) -> Thrift:
+def resolve_thrift(measures: Sequence[str] | str, model: Model) -> Thrift:
     """Return the measures of a run.
 
     Args:
         measures: Their names; or "all".
         model: The model that is asked.
-        cells: How prompts describe the cells.
 
     Raises:
-        InputError: If a name is unknown, or a measure does not go with the model or with `cells`.
+        InputError: If a name is unknown, or a measure does not go with the model.
     """
     names = MEASURES if measures == ALL else measures
     if isinstance(names, str) or not isinstance(names, Sequence):
@@ -59,9 +53,6 @@ def resolve_thrift(measures: Sequence[str] | str, model: Model, cells: Cells) ->
             f"thrift {changing[0]!r} changes prompts, and {printable(model.name, 60)} was taught those without it: "
             f"leave out all but {', '.join(sorted(SAME_PROMPTS))}, or name another model."
         )
-    described = [name for name in ("open", "lines") if name in chosen]
-    if described and cells == "full":
-        raise InputError(f'thrift {described[0]!r} needs cells="compact", under which prompts do not list each cell.')
     return chosen
 
 

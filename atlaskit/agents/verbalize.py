@@ -57,6 +57,11 @@ def grid_intro(grid: Grid) -> str:
     )
 
 
+def sheet_parts(observation: Observation) -> tuple[str | View, ...]:
+    """Return the parts of a prompt that show a view: what it is, it, and what it does not show."""
+    return grid_intro(observation.view.grid), observation.view, cells_text(observation)
+
+
 def cells_text(observation: Observation) -> str:
     """Return what a view does not show: which cells are dead, and the subtitles.
 
@@ -66,7 +71,7 @@ def cells_text(observation: Observation) -> str:
     then begin with the same text.
     """
     view, said = observation.view, lines_by_cell(observation)
-    remark = subtitles_remark(observation, said)
+    remark = _subtitles_remark(observation, said)
     by_cell = {} if remark else said
     if observation.cells == "full":
         rows = [_cell_text(view, cell, by_cell.get(cell.index, [])) for cell in view.cells]
@@ -75,7 +80,7 @@ def cells_text(observation: Observation) -> str:
     return "\n".join([*dead, *subtitles_by_cell(by_cell), *remark])
 
 
-def subtitles_remark(observation: Observation, by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
+def _subtitles_remark(observation: Observation, by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
     """Return why no subtitle line is listed, as a row; no rows if they are few enough to list.
 
     Args:

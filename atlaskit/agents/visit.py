@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from atlaskit.agents.prompts import StepCall, action_note, action_result
-from atlaskit.agents.prompts.thrift import without_looks
 from atlaskit.agents.schemas import ends_visit, to_action
 from atlaskit.agents.scouts.survey import Survey, hint_data
 from atlaskit.agents.task import Task
@@ -60,12 +59,6 @@ class Visit:
     def evidence(self) -> tuple[Evidence, ...]:
         """The evidence that this visit found."""
         return self.state.scratchpad.items[len(self.task.known_evidence) :]
-
-    @property
-    def left(self) -> set[tuple[int, ...]]:
-        """The paths of the cells that were opened and that the worker has gone back from."""
-        here = self.state.grid.path
-        return {path for path in self.opened if here[: len(path)] != path}
 
     @property
     def has_plateaued(self) -> bool:
@@ -142,8 +135,6 @@ class Visit:
             self.conversation = ()
             return
         earlier = call.opening(self.notes) if _is_full(self.conversation) else self.conversation
-        if "looks" in self.thrift:
-            earlier = without_looks(earlier, before.view)
         self.conversation = (*earlier, Message("assistant", (reply.text,)), result)
 
     def _record(self, action: Action, before: Observation) -> None:

@@ -44,28 +44,12 @@ class Worker:
     thrift: Thrift = frozenset()
     survey: Survey = Survey()
 
-    def explore(self, task: Task, begin_call: Callable[[], bool] | None = None) -> WorkerResult:
-        """Explore a region within its allotment of calls, tokens and time.
-
-        Args:
-            task: The region, and what the worker may know and spend.
-            begin_call: Called before each call; False ends the visit. An error that is not the
-                model's is then part of the result, where it is raised otherwise.
-        """
+    def explore(self, task: Task) -> WorkerResult:
+        """Explore a region within its allotment of calls, tokens and time."""
         visit = Visit(self.atlas, task, self.question, self.thrift, self.survey)
         account = _Account.of(task.allotment)
-        error: Exception | None = None
         while (stop := _stop_of(visit, account)) is None:
-            if begin_call is not None and not begin_call():
-                stop = "halted"
-                break
-            try:
-                self._step(visit, account)
-            except Exception as failure:
-                if begin_call is None:
-                    raise
-                stop, error = "failed", failure
-                break
+            self._step(visit, account)
         return WorkerResult(
             region=task.region,
             evidence=visit.evidence,
@@ -77,12 +61,7 @@ class Worker:
             largest=account.largest,
             got_no_reply=account.is_silent and bool(account.events),
             final_failure=account.final_failure,
-            round=task.round,
-            worker=task.worker,
             opened=_grids(task.region, visit.opened),
-            left=_grids(task.region, visit.left),
-            step_charges=tuple(account.charges),
-            error=error,
         )
 
     def _step(self, visit: Visit, account: _Account) -> None:
@@ -131,8 +110,6 @@ class _Account:
     final_failure: str = ""
     """The failure after which no call of the run can succeed; empty if there was none."""
     events: list[Event] = field(default_factory=list)
-    charges: list[Charge] = field(default_factory=list)
-    """The cost of each call."""
 
     @classmethod
     def of(cls, allotment: Allotment) -> _Account:
@@ -150,14 +127,12 @@ class _Account:
 
     def add_failure(self, error: ModelError) -> None:
         cost = Charge.of(error)
-        self.charges.append(cost)
         self.charge, self.largest = self.charge + cost, self.largest | cost.usage
         self.failures_in_a_row += 1
         self.final_failure = str(error) if error.is_final else ""
         self.is_silent = self.is_silent and not isinstance(error, Refused)
 
     def add_reply(self, reply: Reply, seconds: float) -> None:
-        self.charges.append(Charge.of(reply))
         self.charge, self.largest = self.charge + Charge.of(reply), self.largest | reply.usage
         self.longest_s = max(self.longest_s, seconds)
         self.failures_in_a_row, self.is_silent = 0, False

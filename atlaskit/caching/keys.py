@@ -31,7 +31,6 @@ VERSIONS = {
     "original": 1,
     "run": 1,
     "served": 1,
-    "habits": 1,
     "answered": 1,
     "timing": 2,
     "features": 1,
@@ -109,7 +108,6 @@ def view_key(
     labels: str,
     dead: Collection[int],
     sampling: str,
-    only: Collection[int] | None = None,
 ) -> str:
     """Return the key of a view.
 
@@ -126,7 +124,6 @@ def view_key(
         labels: What is burned into the corner of a cell.
         dead: Indices of the dead cells.
         sampling: Which frame represents a cell.
-        only: Indices of the cells that are drawn, side by side; None for all, each in its place.
     """
     return entry_key(
         "view",
@@ -140,7 +137,6 @@ def view_key(
         labels=labels,
         dead=sorted(dead),
         sampling=sampling,
-        **({} if only is None else {"only": sorted(only)}),
     )
 
 
@@ -236,11 +232,6 @@ def run_key(trace: Sequence[dict[str, Any]]) -> str:
 def served_key(address: str) -> str:
     """Return the key of the name of the model that an address last served."""
     return entry_key("served", address=address)
-
-
-def habits_key(address: str, model: str) -> str:
-    """Return the key of what an endpoint turned out to refuse or to need, asked for a model."""
-    return entry_key("habits", address=address, model=model)
 
 
 def answered_key(address: str, model: str) -> str:

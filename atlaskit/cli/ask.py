@@ -6,7 +6,6 @@ import argparse
 import sys
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.options import SCHEDULE_NAMES
 from atlaskit.agents.scouts.registry import SCOUTS
 from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
@@ -95,12 +94,6 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         "--traversal", choices=NAMES, default="auto", help="search strategy (default auto: the model chooses)"
     )
     parser.add_argument(
-        "--schedule",
-        choices=SCHEDULE_NAMES,
-        default="rounds",
-        help="continuous: no worker waits for another one (default rounds, as in the paper)",
-    )
-    parser.add_argument(
         "--second-look",
         action="store_true",
         help="when all is explored and too little found, look again between the frames that were seen",
@@ -111,12 +104,6 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         help="which frame represents a cell in a second look, which this asks for: see --sampling",
     )
     parser.add_argument("--votes", type=int, default=1, help="decisions of which the majority counts (default 1)")
-    parser.add_argument(
-        "--stop-below",
-        type=float,
-        metavar="X",
-        help="answer when a call is expected to bring less new evidence than X (0.01 to 0.1)",
-    )
     parser.add_argument(
         "--max-depth",
         type=_depth,
@@ -226,10 +213,8 @@ def _answer(
         fit=options.fit,
         sampling=options.sampling,
         within=options.within,
-        schedule=options.schedule,
         second_look=options.second_sampling or options.second_look,
         votes=options.votes,
-        stop_below=options.stop_below,
         thrift="all" if ALL in options.thrift else options.thrift,
         scouts=options.scouts,
         sample=options.sample,

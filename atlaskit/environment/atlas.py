@@ -63,8 +63,6 @@ class Atlas:
     cache: Cache = field(default_factory=default_cache)
     patch: int = PATCH_PX
     """Side of a model's image token in pixels; native cells are rounded to it."""
-    open_only: bool = False
-    """Whether a view of which most cells are dead has only the others, side by side."""
     within: Span | None = None
     """The interval [start_s, end_s) that the root grid spans; None for the whole video. Nothing
     outside can be opened or become evidence, but the context of a cell at its border is shown."""
@@ -95,7 +93,6 @@ class Atlas:
             self.sampling,
             self.cells,
             self.patch,
-            self.open_only,
             self.between,
         )
         self.state = self.start()

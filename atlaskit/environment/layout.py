@@ -9,19 +9,6 @@ import math
 from collections.abc import Collection, Sequence
 
 
-def packed(count: int, most: int) -> tuple[int, int]:
-    """Return how many columns and rows hold some cells with the fewest places left empty.
-
-    Of arrangements with equally few, it is the one nearest to a square.
-
-    Args:
-        count: How many cells there are, at least one.
-        most: The most columns and the most rows.
-    """
-    shapes = [(columns, -(-count // columns)) for columns in range(-(-count // most), most + 1)]
-    return min(shapes, key=lambda shape: (shape[0] * shape[1], abs(shape[0] - shape[1]), -shape[0]))
-
-
 def squared(large: int, small: int = 0) -> tuple[int, int]:
     """Return how many columns and rows of frames a sheet has that is about as high as wide.
 

@@ -4,7 +4,6 @@ legal set.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,8 +20,6 @@ from atlaskit.video.video import Sampling, Video
 Cells = Literal["compact", "full"]
 """How the text beside a view describes cells: what the view lacks, or each cell as in the paper."""
 
-FEW = 0.5
-"""The largest share of a grid's cells that is drawn without the others."""
 SCAN_K = 3
 """A context scan shows SCAN_K² frames."""
 
@@ -45,10 +42,6 @@ class Observation:
         looking = f", looking at {self.looking_at!r}" if self.looking_at else ""
         return f"<observation of {self.view!r}{looking}>"
 
-    def narrowed(self, cells: Collection[int]) -> Observation:
-        """Return the observation with a view of these cells alone, if they are few."""
-        return replace(self, view=narrowed(self.view, cells))
-
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         return (self.looking_at or self.view)._repr_jpeg_()
 
@@ -64,7 +57,6 @@ class ViewSettings:
     sampling: Sampling = "midpoint"
     cells: Cells = "compact"
     patch: int = PATCH_PX
-    open_only: bool = False
     between: Sampling | None = None
 
 
@@ -82,12 +74,9 @@ def observe(state: State, video: Video, settings: ViewSettings, cache: Cache) ->
 
 
 def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) -> View:
-    """Return the view of a state's grid, dead cells black.
-
-    If the settings say so, and most cells are dead, it has only the others.
-    """
+    """Return the view of a state's grid, dead cells black."""
     sampling = settings.between if settings.between and state.grid.shift else settings.sampling
-    view = View(
+    return View(
         video,
         state.grid,
         settings.cell,
@@ -98,17 +87,6 @@ def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) ->
         cache,
         settings.patch,
     )
-    alive = [index for index in range(state.grid.size) if index not in state.dead_cells]
-    return narrowed(view, alive) if settings.open_only else view
-
-
-def narrowed(view: View, cells: Collection[int]) -> View:
-    """Return the view of some of its cells, side by side, if they are few; else the view.
-
-    They are few if they are at most the share `FEW` of the grid's cells.
-    """
-    size = view.grid.size
-    return replace(view, only=frozenset(cells)) if 0 < len(cells) <= FEW * size else view
 
 
 def _looking_at(state: State, view: View) -> LazyImage | None:
@@ -121,6 +99,6 @@ def _looking_at(state: State, view: View) -> LazyImage | None:
             grid = Grid(start_s, end_s, SCAN_K)
             cell_px = min(view.cell, WIDEST_PX // SCAN_K)
             dead = dead_cells(grid, state.dead_zones)
-            return replace(view, grid=grid, cell=cell_px, labels="time", dead=dead, only=None)
+            return replace(view, grid=grid, cell=cell_px, labels="time", dead=dead)
         case _:
             return None

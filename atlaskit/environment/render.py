@@ -17,7 +17,7 @@ from atlaskit.caching.keys import canonical_json, moments_key, sheet_key, still_
 from atlaskit.environment.drawing import DEAD, burn, font, points_for, unreadable_tile, wrap
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.image import WIDEST_PX, LazyImage
-from atlaskit.environment.layout import corners, packed, squared
+from atlaskit.environment.layout import corners, squared
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.tiles import PATCH_PX, Fit, cell_size, read_tiles
@@ -57,15 +57,9 @@ class View(LazyImage):
     cache: Cache = field(default_factory=default_cache, compare=False)
     patch: int = PATCH_PX
     """Side of a model's image token in pixels; native cells are rounded to it."""
-    only: frozenset[int] | None = None
-    """Indices of the cells that are drawn, side by side in their order; None draws all cells, each
-    in its place."""
 
     def __post_init__(self) -> None:
         check_cells(self.grid.k, self.cell, self.fit, self.patch)
-        if self.only is not None and not (self.only and self.only <= set(range(self.grid.size))):
-            cells = sorted(self.only)
-            raise InputError(f"only names cells of the grid, from 0 to {self.grid.size - 1}; got {cells!r:.80}.")
         if self.labels not in ("none", "index", "time"):
             raise InputError(f'labels is "none", "index" or "time"; got {self.labels!r}.')
         if self.sampling not in SAMPLINGS:
@@ -93,7 +87,6 @@ class View(LazyImage):
             labels=self.labels,
             dead=self.dead,
             sampling=self.sampling,
-            only=self.only,
         )
 
     @property
@@ -104,14 +97,8 @@ class View(LazyImage):
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels; with native cells, whole patches."""
-        (columns, rows), (width, height) = self.shape, self.cell_size
-        step = 1 if self.only is None or self.fit != "native" else self.patch
-        return -(-columns * width // step) * step, -(-rows * height // step) * step
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """How many columns and rows of cells the image has."""
-        return (self.grid.k, self.grid.k) if self.only is None else packed(len(self.only), self.grid.k)
+        width, height = self.cell_size
+        return self.grid.k * width, self.grid.k * height
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -152,16 +139,15 @@ class View(LazyImage):
 
     def expand(self, index: int) -> View:
         """Return the view of one cell's grid, one depth further down, without dead cells."""
-        return replace(self, grid=self.grid.expand(index), dead=frozenset(), only=None)
+        return replace(self, grid=self.grid.expand(index), dead=frozenset())
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        places = self._places
-        alive, moments_s = [cell for cell in self.cells if cell.index in places], self.moments
+        alive, moments_s = [cell for cell in self.cells if cell.index not in self.dead], self.moments
         times_s = [moments_s[cell.index] for cell in alive]
         tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
-        image, (width, height) = Image.new("RGB", self.size, DEAD if self.only is None else LETTERBOX), self.cell_size
+        image, (width, height) = Image.new("RGB", self.size, DEAD), self.cell_size
         for cell, time_s, tile in zip(alive, times_s, tiles, strict=True):
-            row, column = divmod(places[cell.index], self.shape[0])
+            row, column = divmod(cell.index, self.grid.k)
             shown = tile or unreadable_tile(self.cell_size)
             if self.labels != "none":
                 text = str(cell.index) if self.labels == "index" else clock(time_s)
@@ -169,13 +155,6 @@ class View(LazyImage):
             image.paste(shown, (column * width, row * height))
         unreadable = [cell.index for cell, tile in zip(alive, tiles, strict=True) if tile is None]
         return image, {"unreadable": unreadable, "passing": is_passing}
-
-    @property
-    def _places(self) -> dict[int, int]:
-        """Where each cell that is not dead stands in the image, by index, read like a page."""
-        if self.only is None:
-            return {index: index for index in range(self.grid.size) if index not in self.dead}
-        return {index: place for place, index in enumerate(sorted(self.only - self.dead))}
 
 
 @dataclass(frozen=True)

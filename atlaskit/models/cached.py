@@ -13,20 +13,28 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
 from atlaskit.caching.cache import Cache, Transient
-from atlaskit.caching.keys import canonical_json, entry_key
+from atlaskit.caching.keys import answered_key, canonical_json, entry_key
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
 from atlaskit.models.clock import now_s
-from atlaskit.models.endpoint_memory import Adaptive, EndpointMemory
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.identity import is_same_model
 from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request
 from atlaskit.models.schema import ParametricSchema, shape_schema
 from atlaskit.models.usage import Usage
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """A model that notices which model answers in its place: `ak.VLM`."""
+
+    name: str
+    base_url: str
+    answered: str | None
 
 
 class Cached:
@@ -57,7 +65,10 @@ class Cached:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.cache, self.sample, self.replay = cache, sample, replay
         self._refreshed = Cache(None) if refresh else None
-        self._memory = EndpointMemory(model, cache) if isinstance(model, Adaptive) else None
+        self._answering = model if isinstance(model, Answering) else None
+        self._stored_answered = ""
+        if self._answering:
+            self._recall_answered(self._answering)
 
     def complete(
         self,
@@ -117,7 +128,20 @@ class Cached:
 
     def _answered(self) -> str:
         """Return the model that answers in place of the one that is asked; "" if that one does."""
-        return self._memory.answered() if self._memory else ""
+        return (self._answering.answered or "") if self._answering else ""
+
+    def _recall_answered(self, model: Answering) -> None:
+        """Tell the model who answered in its place in an earlier run: its replies have that key."""
+        stored = self.cache.get_json(answered_key(model.base_url, model.name))
+        self._stored_answered = stored if isinstance(stored, str) else ""
+        if model.answered is None and self._stored_answered:
+            model.answered = self._stored_answered
+
+    def _store_answered(self) -> None:
+        """Store who answers in place of the model, if another one does than was stored."""
+        if self._answering and (answered := self._answered()) != self._stored_answered:
+            self.cache.put_json(answered_key(self._answering.base_url, self.name), answered)
+            self._stored_answered = answered
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
         """Call the model, and cache how the call failed if it does."""
@@ -129,8 +153,7 @@ class Cached:
             self.cache.put_json(failure_key(key), {**failure, **final}, paid=True)
             raise
         finally:
-            if self._memory:
-                self._memory.save()
+            self._store_answered()
 
     def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
         """Return the error of a replay without a reply: the recorded failure, or Unrecorded."""

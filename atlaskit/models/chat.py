@@ -19,9 +19,8 @@ from atlaskit.models.completion import Completion, read_completion
 from atlaskit.models.dialect import HOSTED, Dialect, dialect_of, dialect_of_host
 from atlaskit.models.event_stream import is_event_stream, joined
 from atlaskit.models.failures import error_in
-from atlaskit.models.habits import Habits
 from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, failure_of, parsed
-from atlaskit.models.learning import learn
+from atlaskit.models.learning import Habits, learn
 from atlaskit.models.limiter import Limiter
 from atlaskit.models.listing import first_chat_model
 from atlaskit.models.metrics import engines_in, metrics_url

@@ -23,9 +23,9 @@ from atlaskit.models.dialect import HOSTED, Dialect, dialect_named
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.estimate import estimated_usage
 from atlaskit.models.families import family_of
-from atlaskit.models.habits import Habits
 from atlaskit.models.http import Endpoint, HttpFailure
 from atlaskit.models.identity import is_generic, is_same_model
+from atlaskit.models.learning import Habits
 from atlaskit.models.limiter import limiter_for
 from atlaskit.models.metrics import ServerMetrics, metrics_url, read_metrics
 from atlaskit.models.payload import checked_extra_body, sampling_parameters
@@ -58,6 +58,8 @@ class VLM:
             was set. For a name that many servers use ("default"), the address is among them.
         base_url: Address of the endpoint, without a slash at its end.
         max_tokens: Most tokens of an answer, its thought included, or None.
+        answered: Name of the model that answers in place of the one that is asked; "" if that one
+            does, None before the first reply.
 
     Examples:
         >>> vlm = ak.VLM("http://127.0.0.1:8000/v1", "Qwen/Qwen3-VL-8B-Instruct")
@@ -121,6 +123,8 @@ class VLM:
         self._family = family_of(self.name)
         check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
+        self.answered: str | None = None
+        self._comparing = threading.Lock()
         more = merged(declared.extra_body if declared else {}, own)
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
@@ -151,15 +155,6 @@ class VLM:
             return self._chat.dialect(state, self.name)
         except HttpFailure as failure:
             raise self._error(failure, state) from failure.__cause__
-
-    @property
-    def habits(self) -> Habits:
-        """What the endpoint turned out to refuse or to need. It can be set, from an earlier run."""
-        return self._chat.habits
-
-    @habits.setter
-    def habits(self, habits: Habits) -> None:
-        self._chat.habits = habits
 
     def complete(
         self,
@@ -247,7 +242,7 @@ class VLM:
         """Give a model that turned out to think room for it; return whether it had none before."""
         declared = self._chat.declared or HOSTED
         is_set = self.max_tokens is not None or declared.max_tokens is not None
-        has_room = room(self._thinking, declared, self._family, self.habits.thinks) > 0
+        has_room = room(self._thinking, declared, self._family, self._chat.habits.thinks) > 0
         return not is_set and not has_room and self._chat.learn(thinks=True)
 
     def _cut_off(self, completion: Completion) -> str:
@@ -269,9 +264,11 @@ class VLM:
         return f"{self.name} returned an answer that does not fit the schema: {problem}.{said}"
 
     def _compare(self, model: str) -> None:
-        """Remember which model answered, and warn if it is not the one that was asked for."""
+        """Note which model answered, and warn if it is not the one that was asked for."""
         answered = "" if is_same_model(self.name, model) else model
-        if answered != self.habits.answered and self._chat.learn(answered=answered) and not is_generic(self.name):
+        with self._comparing:
+            before, self.answered = self.answered, answered
+        if answered != (before or "") and not is_generic(self.name):
             place = f"{printable(self.name, 200)} at {self.base_url}"
             told = f"{place} is answered by {printable(answered, 200)}: its replies are kept apart in the cache."
             warnings.warn(

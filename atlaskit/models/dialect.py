@@ -3,7 +3,7 @@
 Endpoints that call themselves OpenAI-compatible differ in what they accept. A `Dialect` declares
 what may be sent to one; whatever it does not declare is left out. `payload` turns a request into a
 body by these declarations, `completion` reads what comes back. What an endpoint turns out not to
-accept is learned from its errors: see `habits`.
+accept is learned from its errors: see `learning`.
 """
 
 from __future__ import annotations

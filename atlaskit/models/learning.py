@@ -1,16 +1,16 @@
-"""What an endpoint's error teaches about what it accepts: `learn`.
+"""`Habits`: what an endpoint turned out to do or refuse, and `learn`: what an error of it teaches.
 
 Only an error that names what it refuses teaches anything: a field, the name of the length limit, or
-the most tokens. Nothing is tried out, and each lesson is learned once.
+the most tokens. Nothing is tried out, and each lesson is learned once by a client, which keeps it
+for its life and no longer. What an endpoint needs for good is declared: see `dialect`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from atlaskit.models.habits import Habits
 from atlaskit.models.http import HttpFailure
 
 TEACHING = frozenset({0, 400, 404, 415, 422, 500, 501})
@@ -45,6 +45,22 @@ PROMPT = re.compile(
 )
 FEWEST_TOKENS = 256
 """A limit on an answer below this leaves no room for one."""
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What was learned of an endpoint and one of its models, beside what its dialect declares."""
+
+    needs_words: bool = False
+    """Whether it answers past the schema, unless that is told in words too."""
+    thinks: bool = False
+    """Whether it thinks although its name does not say so, and needs room for that."""
+    refused: tuple[str, ...] = ()
+    """Fields that it refuses by name. They are left out."""
+    length: str = ""
+    """The name that it wants for the limit on an answer's length; "" for the dialect's."""
+    most_tokens: int = 0
+    """Most tokens of an answer that it accepts; 0 if it has not said."""
 
 
 def learn(failure: HttpFailure, habits: Habits, sent: Collection[str], length: str, limit: int) -> Habits:

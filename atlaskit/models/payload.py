@@ -19,7 +19,7 @@ from typing import Any
 
 from atlaskit.errors import InputError, reason
 from atlaskit.models.dialect import Dialect
-from atlaskit.models.habits import Habits
+from atlaskit.models.learning import Habits
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Image, Message, Request
 from atlaskit.models.schema import json_schema

@@ -22,7 +22,7 @@ from atlaskit.video.records import parse_lines
 
 __all__ = ["export", "import_"]
 
-OF_THIS_MACHINE = frozenset({"habits", "served"})
+OF_THIS_MACHINE = frozenset({"served"})
 """Kinds that tell of a machine, and are in no recording."""
 REMADE = IMAGES | {"features", "contents"}
 """Kinds that can be made again from the video. A replay needs no features: it has the clusters, and

@@ -80,7 +80,7 @@ def is_valid(key: str, value: bytes) -> bool:
                 return parse_activity(value) is not None
             case "timing" | "learned":  # whoever takes it checks more
                 return isinstance(json.loads(value), dict)
-            case _:  # "served" and "habits" describe the machine that made them; "features" are made again
+            case _:  # "served" describes the machine that made it; "features" are made again
                 return False
     except (ValueError, RecursionError):
         return False

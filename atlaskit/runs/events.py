@@ -67,7 +67,6 @@ class ViewData(EventData):
     path: Path
     dead: list[Cell] = Field(description="indices of the black cells")
     shift: Shift = 0
-    only: list[Cell] | None = Field(None, description="the cells drawn, side by side; null: all, each in its place")
 
 
 class ShownData(EventData):
@@ -175,12 +174,11 @@ class AssignmentData(EventData):
     traversal: Literal["dfs", "bfs"]
     calls: int = Field(description="the calls that the worker may make")
     had_evidence: list[str] = Field(description="labels of the evidence found there before")
-    worker: int | None = Field(None, description="the worker's number, where it is not the place in the list")
     shift: Shift = 0
 
 
 class AssignData(EventData):
-    """Regions were assigned to workers; by default a worker's number is its index in the list."""
+    """Regions were assigned to workers; a worker's number is its index in the list."""
 
     sorties: list[AssignmentData]
     dead_zones_s: list[Seconds] = Field(description="the dead zones that all workers were given")
@@ -207,7 +205,7 @@ class ReportData(EventData):
 
     path: Path
     interval_s: Seconds
-    stop: Literal["finished", "plateau", "steps", "budget", "failed", "halted"]
+    stop: Literal["finished", "plateau", "steps", "budget", "failed"]
     shift: Shift = 0
     kept: list[EvidenceData] = Field(description="the worker's evidence, as M+ now holds it")
     marked: list[Path]
@@ -332,9 +330,7 @@ def data_of(event: Event) -> EventData:
 def view_data(observation: Observation) -> dict[str, Any]:
     """Return the fields of ViewData for the view of an observation."""
     view = observation.view
-    only = {} if view.only is None else {"only": sorted(view.only)}
-    place = {"path": list(view.grid.path), "dead": sorted(view.dead), **shift_data(view.grid)}
-    return {"key": view.key, **place, **only}
+    return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead), **shift_data(view.grid)}
 
 
 def shown_data(observation: Observation) -> dict[str, Any] | None:

@@ -241,11 +241,7 @@ def _checked(image: LazyImage, key: str) -> LazyImage:
 
 
 def _view(view: ViewData, atlas: Atlas) -> View:
-    whole = _masked(_observation(view, atlas).view, view.dead)
-    if view.only is None:
-        return whole
-    _check_cells(view.only, whole.grid)
-    return replace(whole, only=frozenset(view.only))
+    return _masked(_observation(view, atlas).view, view.dead)
 
 
 def _still_or_scan(view: ViewData, action: ActionData, atlas: Atlas) -> LazyImage:
@@ -283,9 +279,7 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
 
 
 def _sheet(recorded: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
-    # Evidence that came while a review was under way is not on its sheet.
-    held = Scratchpad(tuple(item for item in scratchpad if item.label in recorded.labels), scratchpad.labelled)
-    sheet = atlas.sheet(held)
+    sheet = atlas.sheet(scratchpad)
     shown = sheet.scratchpad
     if tuple(recorded.labels) != shown.labels:
         actual, expected = ", ".join(recorded.labels)[:80], ", ".join(shown.labels)[:80]

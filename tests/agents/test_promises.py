@@ -27,10 +27,8 @@ KINDS = ("open", "when", "count", "summary")
 REFINED = st.fixed_dictionaries(
     {},
     optional={
-        "schedule": st.just("continuous"),
         "second_look": st.sampled_from([True, "salient"]),
         "votes": st.integers(2, 4),
-        "stop_below": st.sampled_from([0.01, 0.1]),
     },
 )
 """What a search can be refined by."""

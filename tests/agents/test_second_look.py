@@ -62,16 +62,12 @@ def test_it_finds_what_lies_between_the_frames(small_world: World, question: Que
     check_search(found)
 
 
-@pytest.mark.parametrize("schedule", ["rounds", "continuous"])
 @pytest.mark.parametrize("traversal", ["dfs", "bfs", "beam"])
-def test_what_is_ruled_out_twice_stays_so(
-    small_world: World, question: Question, schedule: str, traversal: str
-) -> None:
+def test_what_is_ruled_out_twice_stays_so(small_world: World, question: Question, traversal: str) -> None:
     class Blind(Nearsighted):
         sees_between = False
 
-    options = {"schedule": schedule, "traversal": traversal, **AGAIN}
-    result = search(small_world, question, Cache(None), Blind(small_world), **options)
+    result = search(small_world, question, Cache(None), Blind(small_world), traversal=traversal, **AGAIN)
     assert (result.stop, result.dead_zones.intervals) == ("explored", ((0.0, 600.0),))
     assert len(result.trace.of("reopen")) == 1
     visits = [(s["path"], s.get("shift", 0)) for e in result.trace.of("assign") for s in e["sorties"]]
@@ -112,7 +108,7 @@ def test_it_can_show_other_frames_than_the_first_look(small_world: World, questi
 
 def test_off_is_what_it_was(small_world: World, question: Question) -> None:
     result = search(small_world, question, Cache(None), Oracle(small_world, 1.0), k=4)
-    assert not result.trace.of("reopen") and "second_look" not in result.settings and "schedule" not in result.settings
+    assert not result.trace.of("reopen") and "second_look" not in result.settings
 
 
 def test_what_was_seen_as_finely_as_can_be_stays_ruled_out(small_world: World, question: Question) -> None:

@@ -15,15 +15,11 @@ from support.searches import CHOICE, RecordingOracle, of_category, search, searc
 from support.stand_ins import Flat
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.prompts import ProbeCall, ReviewCall, StepCall
+from atlaskit.agents.prompts import ProbeCall, ReviewCall
 from atlaskit.agents.prompts.thrift import (
     MAY_FINISH,
-    MOST_LINES,
-    SHOWN_BEFORE,
     SMALL_FRAMES,
-    fewer_lines,
     short_evidence_text,
-    without_looks,
 )
 from atlaskit.agents.search import ask
 from atlaskit.agents.thrift import ALL, MEASURES, SAME_PROMPTS, recorded_thrift, resolve_thrift
@@ -31,19 +27,15 @@ from atlaskit.agents.verbalize import evidence_text
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import CallControl, Message, Request
+from atlaskit.models.protocol import CallControl, Request
 from atlaskit.models.schema import json_schema
 from atlaskit.runs import replay
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
-from atlaskit.video.subtitles import Line
-from atlaskit.viz.plots.logs import log
 
 SAME_REPLIES = tuple(name for name in MEASURES if name not in SAME_PROMPTS)
 """The measures under which an oracle sees, finds and answers what it does without."""
@@ -63,7 +55,7 @@ class TestTheOption:
         question = of_category(long_world, "S2A")
         off, empty = (search(long_world, question, shared_cache, **given) for given in ({}, {"thrift": ()}))
         assert "thrift" not in off.settings and off.to_json() == empty.to_json()
-        assert not any({"then", "only", "halved"} & set(json.dumps(event.data)) for event in off.trace if event.data)
+        assert not any({"then", "halved"} & set(json.dumps(event.data)) for event in off.trace if event.data)
         on = search(long_world, question, shared_cache, thrift=("probe", "steps", "probe"))
         assert on.settings["thrift"] == ["steps", "probe"], "each once, in the order of the registry"
         whole = search(long_world, question, shared_cache, thrift=ALL)
@@ -73,10 +65,7 @@ class TestTheOption:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            (
-                ("steps", "nothing"),
-                "steps, review, probe, evidence, open, looks, lines, resume, and 'all'; got 'nothing'",
-            ),
+            (("steps", "nothing"), "steps, review, probe, evidence, and 'all'; got 'nothing'"),
             ("steps", "a tuple of names, or 'all'; got 'steps'"),
             (7, "a tuple of names, or 'all'; got 7"),
             ((["steps"],), "got \\['steps'\\]"),
@@ -90,17 +79,9 @@ class TestTheOption:
     def test_a_model_of_fixed_prompts_refuses_what_changes_them(self, name: Any, cache: Cache) -> None:
         model = Babbler()
         model.name = "nano@1f0c"
-        with pytest.raises(
-            InputError, match=f"thrift '{name}' changes prompts, and nano@1f0c .* all but probe, resume"
-        ):
-            resolve_thrift((name, "probe"), model, "compact")
-        assert resolve_thrift(("resume", "probe"), model, "compact") == SAME_PROMPTS
-
-    @pytest.mark.parametrize("name", ["open", "lines"])
-    def test_cells_described_one_by_one_are_all_described(self, name: Any) -> None:
-        with pytest.raises(InputError, match=f"thrift '{name}' needs cells=\"compact\""):
-            resolve_thrift((name,), Babbler(), "full")
-        assert resolve_thrift(("steps",), Babbler(), "full")
+        with pytest.raises(InputError, match=f"thrift '{name}' changes prompts, and nano@1f0c .* all but probe, or"):
+            resolve_thrift((name, "probe"), model)
+        assert resolve_thrift(("probe",), model) == SAME_PROMPTS
 
 
 class TestTheSameSight:
@@ -268,43 +249,6 @@ class TestProbe:
         assert [event["step"] for event in result.trace.of("failure")][:2] == ["probe", "probe"]
 
 
-def open_in_turn(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-    """Open the cells of the first region one after another; declare any other region finished."""
-    call = request.facts
-    assert isinstance(call, StepCall)
-    state, legal = call.observation.state, call.observation.legal
-    unopened = [cell for cell in legal.expand if cell not in call.opened]
-    is_first = state.grid.path[0] == 0
-    if state.depth > 1:
-        return {"thought": "", "action": {"action": "backtrack"}}
-    if is_first and unopened:
-        return {"thought": "", "action": {"action": "expand", "cell": unopened[0]}}
-    return {"thought": "", "action": {"action": "finished"}}
-
-
-class TestResume:
-    @pytest.mark.parametrize("schedule", ["rounds", "continuous"])
-    def test_the_next_visit_opens_other_cells(self, small_world: World, schedule: str) -> None:
-        """An allotment ends the first visit, and the second one begins where it ended."""
-        model = Overruled(Babbler(1), probe=lambda request, answer: {**answer, "top": []}, step=open_in_turn)
-        options = {"k": 3, "workers": 3, "steps": 19, "plateau": 18, "budget": Budget(calls=34), "look_ahead": False}
-        opened, dead_s = [], []
-        for thrift in ((), ("resume",)):
-            result = search_small(small_world, CHOICE, model, Cache(None), thrift=thrift, schedule=schedule, **options)
-            first, *_ = (event for event in result.trace.of("report") if event["path"] == [0])
-            assert first["stop"] == "budget" and first["is_open"]
-            steps = [e for e in result.trace.of("step") if e["view"]["path"] == [0] and e["action"]["name"] == "Expand"]
-            opened.append([event["action"]["cell"] for event in steps])
-            dead_s.append(first["dead_s"])
-            assert ("ruled out in part" in "\n".join(log(result))) == bool(thrift)
-            check_memory(result)
-            check_search(result)
-        again, resumed = opened
-        assert again[:5] == [0, 1, 2, 3, 4] and again[5:7] == [0, 1], "the second visit repeats the first"
-        assert resumed == list(range(len(resumed))) and len(resumed) == len(again)
-        assert dead_s[0] == [] and len(dead_s[1]) == 5, "each cell that was opened and left"
-
-
 class TestEvidence:
     def test_what_was_judged_is_small_in_the_next_review(self, long_world: World, cache: Cache) -> None:
         oracle = RecordingOracle(long_world, 0.3, 0.3)
@@ -341,119 +285,14 @@ class TestEvidence:
         assert short_evidence_text(last.facts.scratchpad) in text_of(last) and "sure to" not in text_of(last)
 
 
-class TestOpen:
-    def test_few_open_cells_are_shown_without_the_others(self, small_world: World, cache: Cache) -> None:
-        oracle, question = RecordingOracle(small_world, miss=1.0), small_world.questions[0]
-        given_ = {"thrift": ("open",), "look_ahead": False, "budget": Budget()}
-        result = search_small(small_world, question, oracle, cache, **given_)
-        assert result.stop == "explored"
-        parts = 0
-        for request in oracle.requests:
-            call = request.facts
-            if not isinstance(call, ProbeCall | StepCall):
-                continue
-            view = call.observation.view
-            named = call.open_cells if isinstance(call, ProbeCall) else call.observation.legal.zoom
-            assert (view.only is not None) == (0 < len(named) <= 8)
-            if view.only is not None:
-                parts += 1
-                assert view.only == set(named) and request.images[0].size[1] < 4 * view.cell_size[1]
-                text, left_out = text_of(request), sorted(set(range(16)) - view.only)
-                assert f"A sheet of {len(named)} of the 16 cells" in text and "black:" not in text
-                assert f"Left out, because they are searched or being searched: {left_out[0]}" in text
-            assert isinstance(view, View) and set(named) <= (view.only or set(range(16))), "it sees what it can name"
-        assert parts > 1
-        recorded = [event["view"].get("only") for event in result.trace.of("probe")]
-        assert recorded[0] is None and recorded[-1]
-
-    def test_lines_of_cells_that_are_left_out_are_too(self, small_world: World, cache: Cache) -> None:
-        oracle = RecordingOracle(small_world, miss=1.0)
-        search_small(small_world, small_world.questions[0], oracle, cache, thrift=("open",), look_ahead=False)
-        last = of_step(oracle.requests, "probe")[-1]
-        assert isinstance(last.facts, ProbeCall) and last.facts.observation.view.only is not None
-        shown, cells = last.facts.observation.view.only, last.facts.observation.view.cells
-        for line in last.facts.observation.subtitles:
-            is_in = any(cells[index].start_s <= line.start_s < cells[index].end_s for index in shown)
-            assert (f'"{line.text}" [{line.start_s:.1f}' in text_of(last)) == is_in
-
-
-class TestLooks:
-    def test_only_the_last_picture_asked_for_is_sent(self, small_world: World, cache: Cache) -> None:
-        kinds = iter(("zoom", "investigate", "zoom", "finished") * 40)
-
-        def look(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-            actions = {
-                "zoom": {"action": "zoom", "cell": 3},
-                "investigate": {"action": "investigate", "cell": 3, "direction": "after"},
-                "finished": {"action": "finished"},
-            }
-            return {"thought": "a red circle", "action": actions[next(kinds)]}
-
-        asked: list[Request] = []
-
-        class Asked(Babbler):
-            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-                asked.append(request)
-                return super().complete(request, **control)
-
-        model = Overruled(Asked(2), step=look)
-        given_ = {"workers": 1, "max_rounds": 1, "steps": 9, "plateau": 8, "traversal": "dfs", "thrift": ("looks",)}
-        search_small(small_world, CHOICE, model, cache, **given_)
-        steps = of_step(asked, "step")
-        assert [len(request.images) for request in steps] == [1, 2, 2, 2]
-        assert [text_of(request).count(SHOWN_BEFORE) for request in steps] == [0, 0, 1, 2]
-        assert len({request.images[-1].key for request in steps[1:3]}) == 2
-        assert all("a red circle" in text_of(request) for request in steps[1:])
-
-    def test_the_view_stays(self, cache: Cache) -> None:
-        view, scan = (View(Flat(), Grid(0.0, 16.0, k), 64, cache=cache) for k in (4, 3))
-        talk = (Message("user", ("see", view, "and", scan)), Message("assistant", ("a dog",)), Message("user", (scan,)))
-        kept = without_looks(talk, view)
-        assert kept[0].parts == ("see", view, "and", SHOWN_BEFORE) and kept[1] == talk[1]
-        assert kept[2].parts == (SHOWN_BEFORE,)
-
-
-class TestLines:
-    texts = st.lists(st.text("abcdefg ", min_size=1, max_size=400), max_size=40)
-
-    @given(texts, st.text("abcdefg ", max_size=60))
-    def test_the_lines_listed_fit_and_are_those_that_share_most_words(self, texts: list[str], words: str) -> None:
-        lines = [Line(float(place), place + 1.0, text) for place, text in enumerate(texts)]
-        kept = fewer_lines(lines, words)
-        assert kept == sorted(set(kept)) and sum(len(texts[place]) + 3 for place in kept) <= MOST_LINES
-
-        def shared(text: str) -> int:
-            return len({w for w in words.split() if len(w) > 3} & {w for w in text.split() if len(w) > 3})
-
-        left_out = set(range(len(texts))) - set(kept)
-        if left_out:
-            assert sum(len(text) + 3 for text in texts) > MOST_LINES
-            best = min(left_out, key=lambda place: (-shared(texts[place]), place))
-            assert all((-shared(texts[place]), place) < (-shared(texts[best]), best) for place in kept)
-
-    def test_lines_have_no_times_and_one_row_a_cell(self, long_world: World, cache: Cache) -> None:
-        oracle, question = RecordingOracle(long_world), of_category(long_world, "S2A")
-        search(long_world, question, cache, oracle, thrift=("lines",))
-        first = of_step(oracle.requests, "step")[0]
-        assert isinstance(first.facts, StepCall)
-        lines = first.facts.observation.subtitles
-        rows = text_of(first).split("Said in this time, after the number of the cell:\n")[1].split("The question:")[0]
-        assert len(lines) > 3 and all(json.dumps(line.text, ensure_ascii=False) in rows for line in lines)
-        numbers = [row.split(":")[0] for row in rows.splitlines() if '"' in row]
-        assert len(numbers) == len(set(numbers)) and f"[{lines[0].start_s:.1f}" not in rows
-        probe = of_step(oracle.requests, "probe")[0]
-        assert "too many to list" in text_of(probe), "ten hours of lines are not listed, as without it"
-
-
 def test_a_stranger_trace_cannot_name_cells_or_frames_that_are_not_there(small_world: World, cache: Cache) -> None:
     oracle = Oracle(small_world, 0.6, 0.6)
     result = search_small(small_world, small_world.questions[0], oracle, cache, thrift=ALL, max_rounds=5)
     drawn = {shown.what for shown in replay.pictures(result.trace, small_world.drawn, cache)}
     assert drawn >= {"view", "sheet"}
     for kind, part, wrong, message in (
-        ("probe", "view", {"only": [99]}, "cell"),
-        ("probe", "view", {"only": []}, "only names cells"),
-        ("probe", "view", {"only": [1]}, "differs from the one"),
+        ("probe", "view", {"dead": [99]}, "cell"),
+        ("probe", "view", {"dead": [1]}, "differs from the one"),
         ("review", "sheet", {"halved": ["ZZ"]}, "halved frame 'ZZ' is not among"),
     ):
         events = list(result.trace)

@@ -1,4 +1,4 @@
-"""`votes`: the decision that most agree with, and `stop_below`: an early answer."""
+"""`votes`: the decision that most agree with."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import pytest
 from support.searches import of_category, search
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.frontier import Frontier
-from atlaskit.agents.state import SearchState
 from atlaskit.agents.votes import agree
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
@@ -96,37 +93,3 @@ def test_votes_at_temperature_zero_are_refused(long_world: World) -> None:
         search(long_world, long_world.questions[0], Cache(None), model, votes=3)
     with pytest.raises(InputError, match="votes"):
         search(long_world, long_world.questions[0], Cache(None), Oracle(long_world), votes=0)
-
-
-def test_a_search_that_finds_nothing_answers_early(long_world: World) -> None:
-    question = of_category(long_world, "T2O")
-    blind = Oracle(long_world, 1.0)
-    patient = search(long_world, question, Cache(None), blind)
-    early = search(long_world, question, Cache(None), blind, stop_below=0.05)
-    assert (patient.stop, early.stop) == ("explored", "unpromising") and early.prediction is not None
-    assert early.total.calls < 0.5 * patient.total.calls
-    assert "stopped   unpromising" in str(early) and early.stops.overall == "unpromising"
-    found = search(long_world, question, Cache(None), Oracle(long_world), stop_below=0.05)
-    assert found.is_right and found.stop == "sufficient"
-    for value in (0, 1.5, True, "0.1", float("nan")):
-        with pytest.raises(InputError, match="stop_below is a number above 0"):
-            search(long_world, question, Cache(None), blind, stop_below=value)
-
-
-def test_a_region_that_nobody_named_is_not_taken_for_empty() -> None:
-    """The regions left share what is still to be found, however often the latest visits failed."""
-    root = Grid(0.0, 36_000.0, 4)
-    state = SearchState(Frontier(root.expand(cell) for cell in range(16)), record=[(False, 4)] * 8)
-    assert state.worth_of_next() == 1.0, "before the master has scored anything"
-    state.frontier.rank(dict.fromkeys(range(16), 0.0))
-    assert state.worth_of_next() == pytest.approx(1 / 16 / 4)
-    for cell in range(12):
-        state.frontier.hand_out(root.expand(cell))
-        assert state.worth_of_next() == pytest.approx(1 / 16 / 4), "what is explored now may hold it, too"
-    for cell in range(12):
-        state.frontier.take_back(root.expand(cell), is_searched=True)
-    assert state.worth_of_next() == pytest.approx(1 / 4 / 4)
-    state.record = [(True, 2)] * 8
-    assert state.worth_of_next() == pytest.approx(8 / 10 / 2), "the record, where it says more"
-    state.frontier.rank({15: 1.0})
-    assert state.worth_of_next() == pytest.approx(10 / 10 / 2)

@@ -102,7 +102,7 @@ def test_measures_of_thrift_are_options(film: World, in_tmp: Path, capsys: pytes
     with loopback() as server:
         asking = ["ask", str(film_path(film)), "What?", *CHOICES, "--cell", "32", "--calls", "4"]
         asking += ["--model", server.url, "loop", "--save", "result.json"]
-        for given, kept in ((["steps", "lines"], ["steps", "lines"]), (["all"], list(MEASURES))):
+        for given, kept in ((["steps", "evidence"], ["steps", "evidence"]), (["all"], list(MEASURES))):
             assert main([*asking, "--thrift", *given]) == 0
             assert json.loads(Path("result.json").read_text())["settings"]["thrift"] == kept
     with pytest.raises(SystemExit):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from dataclasses import replace
@@ -344,7 +345,7 @@ def test_an_evaluation_in_which_nothing_was_answered_says_why(
 ) -> None:
     table, command = tmp_path / "rows.csv", ["evaluate", "atlasworld", "--oracle", "0.1", "--drawn", "--first", "2"]
     folders = ["--root", str(tmp_path), "--cache", str(tmp_path / "cache"), "--out", str(table)]
-    assert main([*command, *folders, "--set", "schedule", "free"]) == 1
+    assert main([*command, *folders, "--set", "second_look", "free"]) == 1
     told = capsys.readouterr().err
-    assert "2 failed: schedule is one of rounds, continuous; got 'free'." in told
+    assert re.search(r"2 failed: second_look is True, False or one of .*; got 'free'\.", told)
     assert f"no question was answered; the rows are in {table}" in told and len(pd.read_csv(table)) == 2

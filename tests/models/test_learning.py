@@ -18,9 +18,8 @@ from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Refused
 from atlaskit.models.failures import Kind, error_in, explain, words_of
-from atlaskit.models.habits import Habits
 from atlaskit.models.http import failure_of
-from atlaskit.models.learning import learn
+from atlaskit.models.learning import Habits, learn
 
 SENT = ("temperature", "seed", "response_format", "reasoning_effort")
 
@@ -115,33 +114,35 @@ def test_any_error_is_explained_on_one_line(body: Any, status: int, retry_after:
     error_in(body)
 
 
-@given(json_values)
-def test_anything_in_the_cache_counts_as_no_habits(stored: Any) -> None:
-    assert Habits.from_json(stored) == Habits()
-
-
-def test_habits_survive_the_cache() -> None:
-    habits = Habits(needs_words=True, thinks=True, refused=("seed",), length="max_tokens", most_tokens=9)
-    assert Habits.from_json(json.loads(json.dumps(habits.to_json()))) == habits
-
-
 def refusing(field: str) -> Fault:
     return lambda handler: send(handler, 400, error(f"Unknown parameter: '{field}'."))
 
 
 def test_a_refused_field_is_dropped_once_told_and_remembered(loop: Loop, cache: Cache) -> None:
     loop.faults = [refusing("seed")]
+    vlm = VLM(loop.url, "loop")
     with pytest.warns(ModelWarning, match="refuses 'seed': it is left out from now on"):
-        reply = Cached(VLM(loop.url, "loop"), cache).complete(request())
+        reply = Cached(vlm, cache).complete(request())
     assert reply.usage.calls == 1 and ["seed" in body for body in loop.bodies] == [True, False]
+    Cached(vlm, cache, sample=1).complete(request())
+    assert len(loop.bodies) == 3 and "seed" not in loop.bodies[2]
+
+
+def test_nothing_that_was_learned_outlives_the_client(loop: Loop, cache: Cache) -> None:
+    """Promise 18: a server that was mended gets what the dialect declares again."""
+    loop.faults = [refusing("seed")]
+    with pytest.warns(ModelWarning, match="refuses 'seed'"):
+        Cached(VLM(loop.url, "loop"), cache).complete(request())
+    assert {kind for kind, stored in cache.stats().items() if stored["entries"]} == {"reply"}
     Cached(VLM(loop.url, "loop"), cache, sample=1).complete(request())
-    assert len(loop.bodies) == 3 and "seed" not in loop.bodies[2], "the cache remembers it for the next client"
+    assert "seed" in loop.bodies[-1]
 
 
 def test_a_server_that_ignores_the_schema_is_told_it_in_words_from_then_on(loop: Loop, cache: Cache) -> None:
     loop.faults = [saying("Cell three, I would say.")]
-    assert Cached(VLM(loop.url, "loop"), cache).complete(request()).usage.calls == 2
-    assert Cached(VLM(loop.url, "loop"), cache, sample=1).complete(request()).usage.calls == 1
+    vlm = VLM(loop.url, "loop")
+    assert Cached(vlm, cache).complete(request()).usage.calls == 2
+    assert Cached(vlm, cache, sample=1).complete(request()).usage.calls == 1
     said = [str(body["messages"][-1]["content"]) for body in loop.bodies]
     assert ["fits this JSON Schema, and nothing else: {" in words for words in said] == [False, True, True]
 

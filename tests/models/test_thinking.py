@@ -70,8 +70,7 @@ def test_a_model_that_turns_out_to_think_gets_room_once(loop: Loop, cache: Cache
     assert Cached(vlm, cache).complete(request()).usage.calls == 2
     assert [body["max_tokens"] for body in loop.bodies] == [1024, 1024 + THOUGHT_TOKENS]
     assert loop.bodies[0]["messages"] == loop.bodies[1]["messages"], "it is no correction"
-    again = VLM(loop.url, "loop")
-    assert Cached(again, cache, sample=1).complete(request()).usage.calls == 1, "the cache remembers the habit"
+    assert Cached(vlm, cache, sample=1).complete(request()).usage.calls == 1, "the client remembers it"
 
 
 def test_a_model_that_has_room_and_is_cut_off_is_not_asked_again(loop: Loop) -> None:

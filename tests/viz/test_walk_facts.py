@@ -73,11 +73,10 @@ def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) 
             action = data.action
             cells = [action.cell] if action.cell is not None else action.cells or []
             acted = [mark for mark in found.marks[shown.place][0] if mark[5] == ACTED]
-            places = [cell for cell in cells if view.only is None or cell in view.only - view.dead]
-            assert len(acted) == len(places)
-            whole = replace(view, only=None, dead=frozenset(), labels="none").image
+            assert len(acted) == len(cells)
+            whole = replace(view, dead=frozenset(), labels="none").image
             bare = replace(view, labels="none").image
-            for cell, mark in zip(places, acted, strict=True):
+            for cell, mark in zip(cells, acted, strict=True):
                 row, column = divmod(cell, view.grid.k)
                 own: Mark = (column / view.grid.k, row / view.grid.k, 1 / view.grid.k, 1 / view.grid.k, "", ACTED)
                 assert np.abs(cropped(bare, mark) - cropped(whole, own)).mean() < 12, "it frames the cell's own frame"
@@ -153,7 +152,6 @@ def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown
             if shown.what == "view" and isinstance(shown.picture, View)
             for index, time_s in enumerate(shown.picture.moments)
             if moment[0] <= time_s < moment[1] and index not in shown.picture.dead
-            if shown.picture.only is None or index in shown.picture.only
         ]
         depth, place = max(seen)[:2]
         first = min(index for deep, at, index in seen if (deep, at) == (depth, place))
@@ -248,26 +246,6 @@ def test_workers_stand_side_by_side(wrong: Result) -> None:
         assert not schedule(open_run(other)).is_in_seconds, "unless all calls are known, steps stand in order"
 
 
-def test_workers_with_numbers_of_their_own_do_not_wait_for_each_other() -> None:
-    def assign(*workers: int) -> Event:
-        sorties = [
-            {"path": [w], "interval_s": [0.0, 1.0], "traversal": "dfs", "calls": 2, "had_evidence": [], "worker": w}
-            for w in workers
-        ]
-        return Event("assign", 1, data={"sorties": sorties, "dead_zones_s": []})
-
-    def report(worker: int) -> Event:
-        data = {"path": [worker], "interval_s": [0.0, 1.0], "stop": "finished", "kept": [], "marked": [], "dead_s": []}
-        return Event("report", 1, worker, {**data, "is_open": False})
-
-    failure = {"step": "step", "reason": "", "view": None, "sheet": None, "usage": USAGE}
-    slow = [Event("failure", 1, 1, failure)] * 5
-    trace = Trace((assign(0, 1), report(0), assign(2), report(2), *slow, report(1)))
-    times = schedule(open_run(trace)).times
-    assert times[2][0] == times[1][1] and times[3][0] == times[2][1] < times[-1][0]
-    assert times[4][0] == times[0][1], "worker 1 works meanwhile"
-
-
 def test_every_setting_of_a_run_has_a_plain_name(answered: Result) -> None:
     assert set(answered.settings) <= set(NAMES)
     rows = dict(setting_rows(answered.settings))
@@ -317,7 +295,7 @@ def test_regions_are_in_the_order_of_their_numbers(wrong: Result) -> None:
 
 def test_a_trace_from_elsewhere_cannot_ask_for_endless_outlines(answered: Result) -> None:
     place, event = next((place, event) for place, event in enumerate(answered.trace) if event.kind == "step")
-    for view in ({"only": []}, {"only": [10**9, 5]}, {"path": [10**9]}, {"path": [0] * 900}, {"shift": 40}):
+    for view in ({"dead": [10**9, 5]}, {"path": [10**9]}, {"path": [0] * 900}, {"shift": 40}):
         data = {**(event.data or {}), "view": {**event["view"], **view}}
         start = answered.trace.events[0]
         trace = Trace((start, Event("step", 1, 0, data)))

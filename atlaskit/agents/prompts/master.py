@@ -9,9 +9,7 @@ from atlaskit.agents.prompts.thrift import (
     SMALL_FRAMES,
     Recalled,
     recalled_text,
-    sheet_parts,
     short_evidence_text,
-    wanted_words,
 )
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
 from atlaskit.agents.scouts.hints import CellHint
@@ -23,6 +21,7 @@ from atlaskit.agents.verbalize import (
     opened_cells_text,
     question_text,
     ranking_request,
+    sheet_parts,
 )
 from atlaskit.environment.memory import Gap, Scratchpad
 from atlaskit.environment.notation import listed
@@ -95,16 +94,14 @@ class ProbeCall:
     def closed(self) -> tuple[int, ...]:
         """The visible cells that cannot be named, because they are or were explored."""
         view = self.observation.view
-        shown = range(view.grid.size) if view.only is None else sorted(view.only)
-        return tuple(index for index in shown if index not in {*view.dead, *self.open_cells})
+        return tuple(index for index in range(view.grid.size) if index not in {*view.dead, *self.open_cells})
 
     def request(self) -> Request:
         """Return the request to the model."""
         closed, pad = self.closed, self.scratchpad
-        words = wanted_words(self.question, self.search_task, self.thrift)
         messages = brief(
             MASTER,
-            *sheet_parts(self.observation, words),
+            *sheet_parts(self.observation),
             "Choose the cells that a worker should search next: those whose stretch of time most likely holds "
             "what answers the question, including what happens between the frames you see. Score each from 0 "
             "(hopeless) to 1 (certain).",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.agents.prompts.conversation import brief
-from atlaskit.agents.prompts.thrift import MAY_FINISH, sheet_parts, wanted_words
+from atlaskit.agents.prompts.thrift import MAY_FINISH
 from atlaskit.agents.schemas import step_schema
 from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.agents.thrift import Thrift
-from atlaskit.agents.verbalize import evidence_text, hints_text, opened_cells_text, question_text
+from atlaskit.agents.verbalize import evidence_text, hints_text, opened_cells_text, question_text, sheet_parts
 from atlaskit.environment.actions import (
     Action,
     AddToScratchpad,
@@ -75,7 +75,6 @@ class StepCall:
             notes: One line for each action taken before in this region.
         """
         state, grid = self.observation.state, self.observation.view.grid
-        words = wanted_words(self.question, self.search_task, self.thrift)
         where = (
             f"You were sent to {clock(state.region.start_s)}–{clock(state.region.end_s)} of a video of "
             f"{clock(state.rules.duration_s)}, and look at {clock(grid.start_s)}–{clock(grid.end_s)}, at depth "
@@ -83,7 +82,7 @@ class StepCall:
         )
         return brief(
             "\n".join([WORKER.format(moves=MOVES[state.rules.traversal]), *([MAY_FINISH] if self.may_finish else [])]),
-            *sheet_parts(self.observation, words),
+            *sheet_parts(self.observation),
             question_text(self.question),
             f"What to look for: {self.search_task}",
             *((hints_text(self.hints),) if self.hints else ()),

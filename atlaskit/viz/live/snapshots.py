@@ -116,7 +116,7 @@ class Snapshot:
                 text, max_calls = str(question.get("text", "")), _max_calls(settings)
                 return replace(snapshot, start=event, question=text, max_calls=max_calls)
             case AssignData():
-                return replace(snapshot, visits=_assigned_visits(data, self.visits))
+                return replace(snapshot, visits=_assigned_visits(data))
             case StepData() | FailureData() if event.worker is not None:
                 return snapshot._with_step(event.worker, data, summary)
             case ReportData():
@@ -143,16 +143,13 @@ class Snapshot:
         return replace(self, visits=MappingProxyType({**self.visits, worker: visit}))
 
 
-def _assigned_visits(data: AssignData, before: Mapping[int, ActiveVisit]) -> Mapping[int, ActiveVisit]:
-    """Return the visits in progress: those just assigned, and others where workers are numbered."""
-    is_numbered = any(assignment.worker is not None for assignment in data.sorties)
-    assigned = {
-        place if assignment.worker is None else assignment.worker: ActiveVisit(
-            tuple(assignment.path), _span(assignment.interval_s), "starts"
-        )
-        for place, assignment in enumerate(data.sorties)
-    }
-    return MappingProxyType({**before, **assigned} if is_numbered else assigned)
+def _assigned_visits(data: AssignData) -> Mapping[int, ActiveVisit]:
+    return MappingProxyType(
+        {
+            worker: ActiveVisit(tuple(assignment.path), _span(assignment.interval_s), "starts")
+            for worker, assignment in enumerate(data.sorties)
+        }
+    )
 
 
 def _span(interval_s: list[float]) -> Span:

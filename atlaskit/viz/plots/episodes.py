@@ -76,7 +76,7 @@ def _draw_view(ax: Axes, view: View, truth: Collection[Span]) -> None:
     """Draw the view, and a frame around each cell that holds a part of the truth."""
     from matplotlib.patches import Rectangle
 
-    image, (columns, lines) = np.asarray(view.small((VIEW_PX, VIEW_PX))), view.shape
+    image, k = np.asarray(view.small((VIEW_PX, VIEW_PX))), view.grid.k
     height, width = image.shape[:2]
     ax.imshow(image)
     ax.set_axis_off()
@@ -84,10 +84,10 @@ def _draw_view(ax: Axes, view: View, truth: Collection[Span]) -> None:
         inside = [span for span in truth if span[0] < cell.end_s and cell.start_s < span[1]]
         if inside:
             is_shown = any(start_s <= moment_s < end_s for start_s, end_s in inside)
-            row, column = divmod(cell.index, columns)
-            corner = (column * width / columns + 3, row * height / lines + 3)
+            row, column = divmod(cell.index, k)
+            corner = (column * width / k + 3, row * height / k + 3)
             look: dict[str, Any] = {"lw": 2.0, "ls": "-"} if is_shown else {"lw": 1.2, "ls": (0, (3, 3))}
-            size = (width / columns - 6, height / lines - 6)
+            size = (width / k - 6, height / k - 6)
             ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor=TRUTH, **look))
 
 

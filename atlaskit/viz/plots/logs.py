@@ -52,8 +52,7 @@ def _visit_line(report: Event, result: Result) -> str:
     region = f"cell {'/'.join(map(str, report['path'])):<3} {clock(start_s):>7}–{clock(end_s):<7}"
     actions = " → ".join(step["action"]["name"] for step in steps)
     evidence = ", ".join(f"[{item['label']}] {clock(item['timestamp_s'])}" for item in report["kept"])
-    ruled_out = "ruled out in part" if report["is_open"] else "ruled out"
-    outcome = f"kept {evidence}" if evidence else ruled_out if report["dead_s"] else "nothing new"
+    outcome = f"kept {evidence}" if evidence else "ruled out" if report["dead_s"] else "nothing new"
     return f"{region}  {actions:<26}  {outcome}"
 
 

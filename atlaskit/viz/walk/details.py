@@ -109,7 +109,7 @@ def reply_rows(data: EventData | None, question: Question | None = None) -> Iter
             for number, each in enumerate(assignments):
                 text = f"{spans_text([each.interval_s])}, {each.traversal}, at most {counted(each.calls, 'call')}"
                 again = ", between the frames that were seen" if each.shift else ""
-                yield f"worker {number if each.worker is None else each.worker}", text + again, None
+                yield f"worker {number}", text + again, None
         case StepData():
             yield "thought", data.thought, None
             yield from (("found", _item_text(item), None) for item in data.found)

@@ -48,7 +48,7 @@ def _told(data: EventData | None, changes: list[Change], run: RunSource) -> str:
     view, grid = view_of(data), grid_of(path_of(data), run.within, run.k)
     if view is None or grid is None or grid.size > MAX_CELLS:
         return ""
-    drawn = set(view.only or range(grid.size)) - set(view.dead)
+    drawn = set(range(grid.size)) - set(view.dead)
     late, steps = drawn & dead_cells(grid, changes[-1][1]), list[int]()
     if not late:
         return ""

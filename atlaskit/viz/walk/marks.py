@@ -7,9 +7,9 @@ or queues, frames that an answer cites, and cells that hold the answer where it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from atlaskit.environment.layout import corners, packed, squared
+from atlaskit.environment.layout import corners, squared
 from atlaskit.runs.events import (
     CiteData,
     DecisionData,
@@ -18,7 +18,6 @@ from atlaskit.runs.events import (
     ReviewData,
     SheetData,
     StepData,
-    ViewData,
     VoteData,
 )
 from atlaskit.viz.html.markup import plain_text
@@ -33,6 +32,8 @@ ACTED, TRUE, CITED, ERASED = "acted", "true", "cited", "erased"
 erased evidence."""
 MAX_MARKS = 256
 """Most outlines in one image."""
+MAX_CELLS = 65_536
+"""Most cells of a grid that are outlined; a trace may name any k."""
 
 Mark = tuple[float, float, float, float, str, str]
 """Left, top, width and height as shares of the image; a text in the corner; why it is outlined."""
@@ -46,37 +47,34 @@ class Marker:
     def __init__(self, run: RunSource) -> None:
         self._run, self._moments, self._findings = run, moments_of(run), FindingSteps(run.trace)
 
-    def marks(self, data: EventData | None, what: str, filled: tuple[float, float] = (1.0, 1.0)) -> list[Mark]:
+    def marks(self, data: EventData | None, what: str) -> list[Mark]:
         """Return the outlines for one image of an event.
 
         Args:
             data: The data of the event.
             what: The field of the event that records the image: view, shown or sheet.
-            filled: The share of the image's width and height that cells fill.
         """
         view, sheet = view_of(data), getattr(data, "sheet", None)
         if what == "view" and view is not None:
-            return list(self._of_view(data, view, filled))[:MAX_MARKS]
+            return list(self._of_view(data))[:MAX_MARKS]
         if what == "sheet" and isinstance(sheet, SheetData):
             return list(self._of_sheet(data, sheet))[:MAX_MARKS]
         return []
 
-    def _of_view(self, data: EventData | None, view: ViewData, filled: tuple[float, float]) -> Iterator[Mark]:
+    def _of_view(self, data: EventData | None) -> Iterator[Mark]:
         k, grid = self._run.k, grid_of(path_of(data), self._run.within, self._run.k)
         if k is None:
             return
-        places = _places(view, k)
-        columns, rows = (k, k) if not view.only else packed(len(view.only), k)
-        width, height = filled[0] / columns, filled[1] / rows
+        cells, side = range(min(k * k, MAX_CELLS)), 1 / k
 
         def box(cell: int, text: str, why: str) -> Mark:
-            row, column = divmod(places[cell], columns)
-            return column * width, row * height, width, height, plain_text(text, 40), why
+            row, column = divmod(cell, k)
+            return column * side, row * side, side, side, plain_text(text, 40), why
 
         if grid is not None:
             over = dict.fromkeys(cell for moment in self._moments for cell in cells_over(moment, grid))
-            yield from (box(cell, "", TRUE) for cell in over if cell in places)
-        yield from (box(cell, text, ACTED) for cell, text in self._acted_on(data) if cell in places)
+            yield from (box(cell, "", TRUE) for cell in over if cell in cells)
+        yield from (box(cell, text, ACTED) for cell, text in self._acted_on(data) if cell in cells)
 
     def _acted_on(self, data: EventData | None) -> Iterator[tuple[int, str]]:
         """Yield the cells that an event is about, each with a text."""
@@ -117,11 +115,3 @@ class Marker:
     def _is_true(self, time_s: float | None) -> bool:
         """Return whether a time lies in a moment that holds the answer."""
         return time_s is not None and any(start_s <= time_s < end_s for start_s, end_s in self._moments)
-
-
-def _places(view: ViewData, k: int) -> dict[int, int]:
-    """Return where each cell of a view stands in its image, read like a page."""
-    if not view.only:
-        return {cell: cell for cell in range(min(k * k, 65_536))}
-    shown: Sequence[int] = sorted(set(view.only) - set(view.dead))
-    return {cell: place for place, cell in enumerate(shown)} if len(view.only) <= k * k else {}

@@ -24,7 +24,6 @@ STOP_WORDS = {
     "steps": "it had no steps left",
     "budget": "the budget was used up",
     "failed": "its calls failed",
-    "halted": "the search was over",
 }
 """Why a worker's visit ended, by the stop of its report."""
 

@@ -41,8 +41,6 @@ class DrawnImage:
     """None where the size is not known before the image is drawn."""
     draw: Callable[[], bytes]
     """Returns the image as a JPEG."""
-    filled: tuple[float, float] = (1.0, 1.0)
-    """The share of the width and of the height that cells fill; the rest rounds a native image."""
 
     def jpeg(self, max_width_px: int, max_bytes: int) -> bytes:
         """Return the image within both limits; raise AtlasError if it cannot be drawn or read."""
@@ -92,9 +90,8 @@ def pictures(run: RunSource) -> Pictures:
         found.map = _root(found, run, run.video)
         for shown in replay.pictures(run.trace, run.video, run.cache):
             picture = shown.picture
-            filled = _filled(picture) if isinstance(picture, View) else (1.0, 1.0)
-            image = found.add(picture.key, DrawnImage(picture.size, picture.jpeg, filled))
-            marks = marker.marks(data_or_none(shown.event), shown.what, filled)
+            image = found.add(picture.key, DrawnImage(picture.size, picture.jpeg))
+            marks = marker.marks(data_or_none(shown.event), shown.what)
             found.add_to(shown.place, image, _description(picture), marks)
             if labels and isinstance(picture, Sheet) and list(picture.scratchpad.labels) == labels:
                 found.sheet = image
@@ -116,7 +113,7 @@ def _add_cached(found: Pictures, run: RunSource, marker: Marker) -> None:
             image = found.add(key, DrawnImage(None, _cache_reader(key, run)))
             found.add_to(index, image, description, marker.marks(data, what))
             view = view_of(data)
-            if what == "view" and view is not None and not (view.path or view.dead or view.only):
+            if what == "view" and view is not None and not (view.path or view.dead):
                 found.map = image
             if what == "sheet" and labels and isinstance(sheet, SheetData) and sheet.labels == labels:
                 found.sheet = image
@@ -128,13 +125,7 @@ def _root(found: Pictures, run: RunSource, video: Video) -> int | None:
         return None
     atlas = replay.atlas_of(run.trace, video, run.cache)
     view = atlas.observe(atlas.start()).view
-    return found.add(view.key, DrawnImage(view.size, view.jpeg, _filled(view)))
-
-
-def _filled(view: View) -> tuple[float, float]:
-    """Return the share of an image's width and height that the cells of a view fill."""
-    (columns, rows), (width, height) = view.shape, view.cell_size
-    return columns * width / view.size[0], rows * height / view.size[1]
+    return found.add(view.key, DrawnImage(view.size, view.jpeg))
 
 
 def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from atlaskit.runs.events import AssignData, Event, EventData, FailureData, ProbeData, ReportData, TurnData, UsageData
+from atlaskit.runs.events import Event, EventData, FailureData, ProbeData, TurnData, UsageData
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.source import RunSource, data_or_none
@@ -73,9 +73,6 @@ def _step_of_call(event: Event, data: EventData | None) -> str:
 
 def _place(trace: Trace, data: list[EventData | None], lengths: list[float]) -> Iterator[Times]:
     """Yield start and end of each event."""
-    is_numbered = any(
-        each.worker is not None for assigned in data if isinstance(assigned, AssignData) for each in assigned.sorties
-    )
     now = 0.0  # when the Master's last event ended
     # When the last event of each worker of this round ended; None: a probe beside them.
     busy = dict[int | None, float]()
@@ -84,15 +81,8 @@ def _place(trace: Trace, data: list[EventData | None], lengths: list[float]) -> 
         if event.worker is not None or is_beside:
             start = busy.get(event.worker, now)
             busy[event.worker] = start + length
-            if is_numbered and isinstance(each, ReportData):  # the Master does not wait for the other workers
-                now = max(now, start + length)
         else:
-            start = now if is_numbered else max((now, *busy.values()))
+            start = max((now, *busy.values()))
             now = start + length
-            if not is_numbered:
-                busy.clear()
-            elif isinstance(each, AssignData):
-                for number, one in enumerate(each.sorties):
-                    worker = number if one.worker is None else one.worker
-                    busy[worker] = max(now, busy.get(worker, now))
+            busy.clear()
         yield start, start + length

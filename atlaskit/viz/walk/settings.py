@@ -30,7 +30,6 @@ NAMES = {
     "scouts": "scouts that say where to look first",
     "votes": "votes on the answer",
     "second_look": "looks again between the frames seen (second_look)",
-    "schedule": "when workers are sent (schedule)",
     "thrift": "measures that save tokens (thrift)",
     "budget": "limits (budget)",
     "sample": "number of the sample",

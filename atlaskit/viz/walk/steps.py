@@ -121,8 +121,7 @@ def _change(data: EventData | None) -> dict[str, Any]:
         change["stays"] = _rounded(data.dead_zones_s)
     if isinstance(data, AssignData):
         change["sent"] = [
-            (*_rounded([each.interval_s])[0], str(number if each.worker is None else each.worker))
-            for number, each in enumerate(data.sorties[:MAX_SPANS])
+            (*_rounded([each.interval_s])[0], str(number)) for number, each in enumerate(data.sorties[:MAX_SPANS])
         ]
     return {name: value for name, value in change.items() if value or name == "stays"}
 

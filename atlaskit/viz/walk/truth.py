@@ -108,7 +108,7 @@ def _deepest(moment: Span, grids: list[tuple[Grid, ViewData, int, str]], is_exac
             continue
         cells = cells_showing(moment, grid) if is_exact else cells_over(moment, grid)
         hidden = set(view.dead)
-        cell = next((each for each in cells if each not in hidden and (not view.only or each in view.only)), None)
+        cell = next((each for each in cells if each not in hidden), None)
         if cell is not None:
             found = Sighting(step, who, grid.depth, cell)
     return found
