@@ -11,8 +11,8 @@ from atlaskit.models.presets import SHIPPED
 if TYPE_CHECKING:
     import pandas as pd
 
-STAGES = ("eyes", "mind", "practice")
-"""Training of the vision tower, of the language model, and further training of a finished model."""
+STAGES = ("eyes", "mind")
+"""Training of the vision tower, and of the language model."""
 
 
 def curves(folder: str | Path | None = None) -> pd.DataFrame:
@@ -22,10 +22,9 @@ def curves(folder: str | Path | None = None) -> pd.DataFrame:
         folder: Folder of the model's weights; the shipped model by default.
 
     Returns:
-        A table with the columns `stage` ("eyes": the vision tower, "mind": the language model,
-        "practice": further training, if the model had any), `step`, `seconds` since the stage
-        began, `measure` and `value`. The measure "loss" is the mean cross-entropy in nats; the
-        others are shares of correct predictions.
+        A table with the columns `stage` ("eyes": the vision tower, "mind": the language model),
+        `step`, `seconds` since the stage began, `measure` and `value`. The measure "loss" is the
+        mean cross-entropy in nats; the others are shares of correct predictions.
 
     Raises:
         InputError: The folder has no learning curves.
@@ -39,8 +38,6 @@ def curves(folder: str | Path | None = None) -> pd.DataFrame:
 
     folder = Path(folder or SHIPPED["nano"])
     paths = {stage: folder / f"{stage}.csv" for stage in STAGES}
-    if not paths["practice"].exists():
-        del paths["practice"]
     if missing := [path for path in paths.values() if not path.exists()]:
         raise InputError(
             f"There is no {missing[0].name} in {folder}; pass the folder of a model that `make nano` made."

@@ -59,20 +59,18 @@ def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
     return run_training(home / "material", home, share)
 
 
-def run_training(data: Path, out: Path, share: float, base: Path | None = None) -> Path:
+def run_training(data: Path, out: Path, share: float) -> Path:
     """Train in a process of vLLM's environment.
 
     Args:
         data: Folder of the training data.
         out: Folder for checkpoints, learning curves and weights.
         share: Share of the full recipe's steps to take.
-        base: Folder of the weights to continue from; None to train from scratch.
 
     Returns:
         The folder of the new weights.
     """
     command = [interpreter(), str(LEARN), str(data), str(out), "--share", str(share)]
-    command += ["--on", str(base)] if base else []
     subprocess.run(command, check=True, env={**os.environ, **MEMORY_SETTINGS})
     return out / "nano"
 

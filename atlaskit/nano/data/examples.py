@@ -6,8 +6,7 @@ chat template), `prefix` (how many characters of it other questions about the sa
 
 A *group* holds the examples that share a prefix and its images, which training processes only once:
 `prefix` (its text), `images` and `examples`, each with `rest` (the prompt after the prefix),
-`images`, `reply`, `step` and `kind`. An example may have a `weight`, by which its loss is
-multiplied: 1 unless it comes from a reward; below 0, the reply becomes less likely.
+`images`, `reply`, `step` and `kind`.
 
 An image is `{"columns": c, "tiles": [...]}`, one entry a tile: the label indices of what the cell
 shows (see `teacher.labels.encode`), or `UNLABELLED`. Training replaces each tile by the visual
@@ -60,7 +59,6 @@ def group_by_prefix(examples: Iterable[RecordedExample]) -> Iterator[Group]:
                 "reply": each["reply"],
                 "step": each["step"],
                 "kind": each["kind"],
-                **({"weight": each["weight"]} if "weight" in each else {}),
             }
         yield {
             "prefix": first["text"][:length],

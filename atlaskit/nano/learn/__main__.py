@@ -1,6 +1,6 @@
 """Trains nano from its training data: the vision tower first, then the language model.
 
-    python atlaskit/nano/learn MATERIAL OUT [--share 1.0] [--threads N] [--on FOLDER]
+    python atlaskit/nano/learn MATERIAL OUT [--share 1.0] [--threads N]
 
 Each stage writes a checkpoint every few minutes and resumes from it after an interruption. OUT/nano
 is the folder that vLLM serves.
@@ -9,7 +9,6 @@ is the folder that vLLM serves.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
@@ -26,9 +25,6 @@ CHECKPOINT_S = 120.0
 """Seconds from one checkpoint to the next."""
 GROUPS = 8
 """Groups of examples in one step."""
-KNOWN = 0.5
-"""Weight of the old model in the new weights of a model that continues to train. The mean of both
-knows what was practised and has forgotten less of the synthetic examples (Wortsman et al. 2022)."""
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -43,38 +39,24 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--groups", type=int, default=GROUPS, help=f"groups of examples in one step ({GROUPS})")
     parser.add_argument("--only", choices=("eyes", "mind"), help="train one stage and save no model")
-    parser.add_argument("--on", type=Path, help="model to continue from; only its language model trains")
     return parser.parse_args(arguments)
 
 
-def prepare_tokenizer(folder: Path, data: TrainingData, base: Path | None) -> PreTrainedTokenizerFast:
-    """Prepare the tokenizer and the processor's configuration; return the tokenizer.
-
-    The tokenizer is the base model's, or the one that is there already, or else a new one.
-    """
-    if base:
-        for pattern in ("tokenizer*.json", "chat_template.*", "eyes.csv", "mind.csv"):
-            for path in base.glob(pattern):
-                shutil.copy(path, folder)
-        write_processor_config(folder, K * CELL_PX, CELL_PX)
-    elif not (folder / "tokenizer.json").exists():
+def prepare_tokenizer(folder: Path, data: TrainingData) -> PreTrainedTokenizerFast:
+    """Prepare the tokenizer, unless it is there already, and the processor's configuration."""
+    if not (folder / "tokenizer.json").exists():
         objects = [" ".join(each) for each in data.objects]
         train_tokenizer(folder, list(tokenizer_texts(data)), data.varying, objects, K, CONTEXT)
         write_processor_config(folder, K * CELL_PX, CELL_PX)
     return PreTrainedTokenizerFast.from_pretrained(folder)
 
 
-def build_model(
-    tokenizer: PreTrainedTokenizerFast, data: TrainingData, base: Path | None
-) -> Idefics3ForConditionalGeneration:
-    """Return the base model, or a new one with initial weights."""
-    if base:
-        model = Idefics3ForConditionalGeneration.from_pretrained(base, dtype=torch.bfloat16).float()
-    else:
-        ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
-        model = Idefics3ForConditionalGeneration(model_config(len(tokenizer), ids))
-        model.tie_weights()
-        initialization.initialize(model, tokenizer, data.values, data.objects, data.counts, K)
+def build_model(tokenizer: PreTrainedTokenizerFast, data: TrainingData) -> Idefics3ForConditionalGeneration:
+    """Return a model with initial weights."""
+    ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
+    model = Idefics3ForConditionalGeneration(model_config(len(tokenizer), ids))
+    model.tie_weights()
+    initialization.initialize(model, tokenizer, data.values, data.objects, data.counts, K)
     return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -93,22 +75,15 @@ def main(arguments: list[str]) -> None:
     data = load(args.material)
     examples = sum(len(group["examples"]) for group in data.trajectories)
     print(f"{len(data.frames)} frames, {examples} examples from trajectories", flush=True)
-    tokenizer = prepare_tokenizer(folder, data, args.on)
-    model = build_model(tokenizer, data, args.on)
-    old_weights = [weight.detach().clone() for weight in model.parameters()] if args.on else []
-    if args.only in (None, "eyes") and not args.on:
+    tokenizer = prepare_tokenizer(folder, data)
+    model = build_model(tokenizer, data)
+    if args.only in (None, "eyes"):
         train_vision(model, data, out, max(20, round(VISION_STEPS * args.share)), args.keep)
     if args.only in (None, "mind"):
         steps = max(20, round(LANGUAGE_STEPS * args.share))
-        train_language(
-            model, tokenizer, data, out, steps, args.keep, groups_per_step=args.groups, continues=bool(args.on)
-        )
-    if args.only:
-        return
-    with torch.no_grad():
-        for weight, old in zip(model.parameters(), old_weights, strict=False):
-            weight.lerp_(old, KNOWN)
-    save(model, tokenizer, out)
+        train_language(model, tokenizer, data, out, steps, args.keep, groups_per_step=args.groups)
+    if not args.only:
+        save(model, tokenizer, out)
 
 
 if __name__ == "__main__":

@@ -30,16 +30,6 @@ STRAYING_START, STRAYING, STRAYING_FINISH = 0.62, 0.15, 0.25
 """From the first share of the stage on, share of the groups with views of long worlds: up to the
 finish, and in it. Trajectories have too few non-filler scenes; without these groups, models forgot
 half of what they knew."""
-PRACTICE_SHARES = {
-    "overhearing": (0.14, 10),
-    "hearing": (0.04, 10),
-    "judging": (0.1, 5),
-    "straying": (0.1, 3),
-    "searching": (0.1, 3),
-    "reading": (0.02, 3),
-}
-"""For a model that continues to train: the share of the groups of each synthetic kind, and the
-examples to take from a group. The other groups are trajectories."""
 READS_FIRST, READS = 0.85, 0.2
 """Share of reading among the groups with synthetic views, up to READING_END and after it."""
 LONG, VERY_LONG = 5000, 9000
@@ -47,9 +37,8 @@ LONG, VERY_LONG = 5000, 9000
 long world, a step takes half a minute instead of 1.5 s."""
 
 
-Progress = float | Literal["finish", "practice"]
-"""The share of the stage that is done, or "finish" for its last part, or "practice" for a model
-that continues to train."""
+Progress = float | Literal["finish"]
+"""The share of the stage that is done, or "finish" for its last part."""
 
 
 def sample_group(data: TrainingData, rng: random.Random, progress: Progress) -> tuple[dict[str, Any], int]:
@@ -59,12 +48,6 @@ def sample_group(data: TrainingData, rng: random.Random, progress: Progress) -> 
     nothing for a long time.
     """
     draw = rng.random()
-    if progress == "practice":
-        for kind, (share, count) in PRACTICE_SHARES.items():
-            draw -= share
-            if draw < 0:
-                return rng.choice(data.synthetic[kind]), count
-        return _sample_trajectory_group(data, rng), 4
     if progress == "finish":
         done, judging, straying = 1.0, JUDGING_FINISH, STRAYING_FINISH
     else:

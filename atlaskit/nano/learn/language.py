@@ -23,9 +23,6 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 PEAK_RATE = 1e-3
 """Highest learning rate."""
-UNLIKELY = 3.0
-"""Loss in nats of a token, which then has a probability of 5 %, from which on it is not made less
-likely still."""
 BLOCK = 512
 """Tokens of a prefix whose attention is computed together. A block does not attend to later blocks,
 which saves half of the computation in long prefixes."""
@@ -44,7 +41,6 @@ class TokenizedGroup:
         rests: Token ids of each example after the prefix, including its reply.
         rest_tiles: Label indices of each visual token in the rests.
         replies: Number of tokens at the end of each rest that are the reply.
-        weights: By what the loss of each reply is multiplied.
     """
 
     prefix: list[int]
@@ -52,7 +48,6 @@ class TokenizedGroup:
     rests: list[list[int]]
     rest_tiles: list[list[list[int] | None]]
     replies: list[int]
-    weights: list[float]
 
     @property
     def tokens(self) -> int:
@@ -91,7 +86,6 @@ def tokenize_group(
     rests: list[list[int]] = []
     rest_tiles: list[list[list[int] | None]] = []
     replies: list[int] = []
-    weights: list[float] = []
     total = len(prefix)
     examples = sorted(group["examples"], key=lambda each: -(rng.random() ** (0.25 if is_eventful(each) else 1.0)))
     for example in examples[:max_examples]:
@@ -104,8 +98,7 @@ def tokenize_group(
         rests.append(prompt + reply)
         rest_tiles.append(more_tiles)
         replies.append(len(reply))
-        weights.append(example.get("weight", 1.0))
-    return TokenizedGroup(prefix, tiles, rests, rest_tiles, replies, weights)
+    return TokenizedGroup(prefix, tiles, rests, rest_tiles, replies)
 
 
 def is_eventful(example: dict[str, Any]) -> bool:
@@ -263,18 +256,6 @@ def _attend_prefix(
 def padded(length: int) -> int:
     """Return the smallest multiple of GRANULE that is not less than a length."""
     return -(-length // GRANULE) * GRANULE
-
-
-def weighted(loss: torch.Tensor, group: TokenizedGroup) -> torch.Tensor:
-    """Return the losses of tokens times the weights of their replies.
-
-    With a reply's advantage for a weight, their mean has the gradient of REINFORCE. A token whose
-    reply is to become less likely, and which has a loss above UNLIKELY already, counts no more: its
-    loss has no bound, and nothing is sampled there.
-    """
-    lengths = torch.tensor(group.replies, device=loss.device)
-    weights = torch.tensor(group.weights, device=loss.device).repeat_interleave(lengths)
-    return torch.where((weights < 0) & (loss > UNLIKELY), 0.0, loss * weights)
 
 
 def token_losses(

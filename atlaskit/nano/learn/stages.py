@@ -34,10 +34,6 @@ CROP_STAGE = 0.4
 shapes stayed at chance for half of the stage (docs/nano-trials.md)."""
 MUON_RATE = 2.5
 """Learning rate of Muon as a multiple of AdamW's."""
-PRACTICE_RATE = 0.1
-"""Learning rate of a model that continues to train, as a share of the recipe's. At half of the
-recipe's rate, a round of its own rewarded searches lost 16 of 180 answers and gained one; at a
-tenth, it lost 4 and gained 2, which is noise (selection seeds; docs/nano.md)."""
 REPORT_STEPS = 10
 """Steps from one row of the learning curves to the next."""
 HELD_OUT_STEPS = 500
@@ -137,7 +133,6 @@ def train_language(
     checkpoint_s: float,
     *,
     groups_per_step: int,
-    continues: bool,
 ) -> None:
     """Train the language model.
 
@@ -149,29 +144,25 @@ def train_language(
         steps: Steps of the stage.
         checkpoint_s: Seconds from one checkpoint to the next.
         groups_per_step: Groups of examples in one step.
-        continues: Whether the model was trained before; it then trains on the mix of
-            `PRACTICE_SHARES`.
     """
-    stage = "practice" if continues else "mind"
     decoder = model.model.text_model
     weights, optimizer = list(decoder.parameters()), language_optimizer(decoder)
-    step, write_checkpoint = resume(stage, out, decoder, optimizer)
+    step, write_checkpoint = resume("mind", out, decoder, optimizer)
     rng = _seed(step)
     image_token, directions = tokenizer.convert_tokens_to_ids("<image>"), codebook(data.sizes)
     gradients = partial(_gradients, model, weights, image_token, data.sizes, directions, groups_per_step)
     # Each group has a thread of its own: two threads compute one group hardly faster than one does.
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
     pool = ThreadPoolExecutor(min(threads, groups_per_step), initializer=lambda: torch.set_num_threads(1))
-    curve = LearningCurve(out / f"{stage}.csv", step, ["right"])
+    curve = LearningCurve(out / "mind.csv", step, ["right"])
     began, written = time.monotonic(), time.monotonic()
     recent, tokens = list[tuple[float, float]](), 0
-    peak = language.PEAK_RATE * (PRACTICE_RATE if continues else 1.0)
-    finish = steps if continues else steps - round(FINISH * steps)
+    finish = steps - round(FINISH * steps)
     while step < steps:
         if step == finish:
             rng = _seed(step)  # as a run that resumes here
-        set_rate(optimizer, peak, step, finish if step < finish else steps)
-        progress: Progress = "practice" if continues else "finish" if step >= finish else step / finish
+        set_rate(optimizer, language.PEAK_RATE, step, finish if step < finish else steps)
+        progress: Progress = "finish" if step >= finish else step / finish
         groups = _sample_groups(data, rng, progress, tokenizer, groups_per_step)
         results = list(pool.map(gradients, groups))
         _add_gradients(weights, [found for found, _, _ in results])
@@ -184,7 +175,7 @@ def train_language(
             loss, right = (sum(each) / len(recent) for each in zip(*recent, strict=True))
             recent.clear()
             curve.append(step, loss, right=right)
-            _print_progress(f"{stage} {step}/{steps}", loss, right, time.monotonic() - began, tokens)
+            _print_progress(f"mind {step}/{steps}", loss, right, time.monotonic() - began, tokens)
         if step % HELD_OUT_STEPS == 0 or step == steps:
             print("held-out groups:", json.dumps(evaluate_language(model, tokenizer, data)), flush=True)
         if step == steps or time.monotonic() - written > checkpoint_s:
@@ -230,8 +221,7 @@ def _gradients(
 ) -> Gradients:
     """Return a group's part of the gradients, its mean loss, and its share of correct tokens."""
     loss, right, _ = language.token_losses(model, group, image_token, sizes, directions)
-    taught = language.weighted(loss, group).mean()
-    found = torch.autograd.grad(taught / groups_per_step, weights, allow_unused=True)
+    found = torch.autograd.grad(loss.mean() / groups_per_step, weights, allow_unused=True)
     return found, float(loss.detach().mean()), float(right.float().mean())
 
 
