@@ -45,7 +45,7 @@ COMES_WITH = {
 }  # fmt: skip
 """Packages that are imported and not declared, since a declared one cannot work without them."""
 APART = (
-    "atlaskit/nano/learn",
+    "nano/learn",
     "tests/support/families",
     "tests/support/tiny_",
     "tests/support/nano_worker",
@@ -90,7 +90,7 @@ def names_of(*extras: str) -> set[str]:
 
 @pytest.mark.parametrize("extra", DECLARED)
 def test_each_dependency_is_used(extra: str) -> None:
-    uses = imported(code for _, code in sources("atlaskit", "tests", "tools", "notebooks"))
+    uses = imported(code for _, code in sources("atlaskit", "nano", "tests", "tools", "notebooks"))
     shown = "".join((ROOT / name).read_text() for name in SHOWS)
     wanted = {canonicalize_name(requirement.name) for requirement in DECLARED[extra]} - {"atlaskit"}
     wanted -= FOR_VLLM if extra.startswith("serve-") else set()
@@ -100,7 +100,8 @@ def test_each_dependency_is_used(extra: str) -> None:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("atlaskit", ("notebook", "ray", "mcp", "decord", "policy", "trl", "verifiers")),
+        ("atlaskit", ("notebook", "ray", "mcp", "decord", "trl", "verifiers")),
+        ("nano", ("notebook", "test-rl")),
         ("notebooks", ("notebook",)),
         ("tests", ("notebook", "test", "test-rl")),
         ("tools", ("notebook", "test", "bench")),

@@ -14,8 +14,8 @@ import pytest
 from support.paths import SUPPORT
 
 from atlaskit.models.serving import install
-from atlaskit.nano.data import shards
-from atlaskit.nano.train import LEARN
+from nano.data import shards
+from nano.train import LEARN
 
 pytestmark = pytest.mark.server
 

@@ -9,8 +9,8 @@ import pytest
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld.seeds import DEVELOPMENT, RANGES, SELECTION, TEST
 from atlaskit.errors import InputError
-from atlaskit.nano.data import shards
-from atlaskit.nano.teacher.labels import TRAINING_SEED
+from nano.data import shards
+from nano.teacher.labels import TRAINING_SEED
 
 
 def test_no_seed_is_in_two_ranges() -> None:
