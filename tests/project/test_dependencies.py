@@ -73,7 +73,11 @@ def imported(code: Iterable[str]) -> set[str]:
     modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     tops = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
-    own = {path.stem for folder in ("tests", "tests/support", "tools", ".") for path in (ROOT / folder).iterdir()}
+    own = {
+        path.stem
+        for folder in ("tests", "tests/support", "tools", "examples", ".")
+        for path in (ROOT / folder).iterdir()
+    }
     names = {module: [name] for name, module in IMPORT_NAMES.items()} | importlib.metadata.packages_distributions()
     return {canonicalize_name(name) for top in tops - own for name in names.get(top, [top])}
 
@@ -100,7 +104,7 @@ def test_each_dependency_is_used(extra: str) -> None:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("atlaskit", ("notebook", "ray", "mcp", "decord", "trl", "verifiers")),
+        ("atlaskit", ("notebook", "ray", "mcp", "decord")),
         ("nano", ("notebook", "test-rl")),
         ("notebooks", ("notebook",)),
         ("tests", ("notebook", "test", "test-rl")),
