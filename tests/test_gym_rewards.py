@@ -29,17 +29,14 @@ from atlaskit.gym import (
     DiscreteAtlasEnv,
     Policy,
     Reward,
-    ScanPolicy,
     as_action,
     greedy_policy,
-    most_changed,
-    named_colour,
     random_policy,
-    rarest,
     rollout,
     trials,
     uniform_policy,
 )
+from examples.pixel_policies import ScanPolicy, most_changed, named_colour, rarest
 
 IDS = ("Atlas-v0", "AtlasDiscrete-v0")
 DEFAULT = "af2e203ae53e6985"

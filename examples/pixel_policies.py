@@ -1,8 +1,9 @@
-"""`ScanPolicy`: looks at the whole video in finer steps, then keeps what a function chooses.
+"""Write a policy for the gym: `ScanPolicy` scans the video, then keeps what a function chooses.
 
-A baseline beside `greedy_policy`: it knows pixels and the question's words, never the truth. The
-functions here know colours and nothing else: they find cuts, and compare a frame with the others of
-its shot.
+A policy is a function from an environment to its next action. This one is a baseline beside
+`greedy_policy`: it knows pixels and the question's words, never the truth. The functions here know
+colours and nothing else: they find cuts, and compare a frame with the others of its shot. Notebook
+13 plays them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from PIL import ImageColor
 
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.gym.actions import as_action
-from atlaskit.gym.env import AtlasEnv
-from atlaskit.gym.policies import Env, base_env
+from atlaskit.gym import AtlasEnv, Env, as_action
+from atlaskit.gym.policies import base_env
 from atlaskit.video.readers import Pixels
 
 Choose: TypeAlias = Callable[[Question, Pixels, int], Sequence[int]]
@@ -44,7 +44,8 @@ class ScanPolicy:
     It remembers what it saw until the next episode, so use one for one environment at a time.
 
     Examples:
-        >>> from atlaskit.gym import AtlasEnv, ScanPolicy, most_changed, rollout
+        >>> from atlaskit.gym import AtlasEnv, rollout
+        >>> from examples.pixel_policies import ScanPolicy, most_changed
         >>> env = AtlasEnv(video, question, task="summary", k=4, cell=32, max_steps=96)
         >>> reward, steps = rollout(env, ScanPolicy(most_changed))
     """
