@@ -66,11 +66,9 @@ lint: $(VENV)/test ## Check style, types, page scripts, imports between packages
 	@$(TIMED) "types"     $(BIN)/mypy
 	@$(TIMED) "imports"   $(BIN)/lint-imports
 	@$(TIMED) "types of nano/learn" $(BIN)/mypy --config-file tools/mypy-learn.ini
-	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb
+	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb nano/*.ipynb
 
-# Notebook 12 trains a policy, with PyTorch for CPUs. A replay trains nothing.
-LEARNS := $(if $(REPLAYS),,$(if $(ONLY),$(findstring 12,$(ONLY)),12))
-experiments: $(VENV)/notebook $(if $(LEARNS),$(VENV)/policy) ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=oracle SEEDS=selection DATA=folder WORKERS=8 REPLAY=1
+experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=oracle SEEDS=selection DATA=folder WORKERS=8 REPLAY=1
 	@$(if $(REPLAYS),$(BIN)/atlaskit cache --cache cache import recordings/*.zip)
 	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
@@ -88,7 +86,7 @@ serve: $(VENV)/notebook ## Serve a model with vLLM on this machine: make serve M
 	@$(BIN)/atlaskit serve "$(MODEL)" --port "$(PORT)" --vllm="$$SERVE_ARGS"
 
 nano: $(VENV)/notebook ## Train nano, the small model that ships with atlaskit, from scratch (two hours); MINUTES=3 for a trial
-	@$(BIN)/python -m atlaskit.nano.train cache/nano --minutes "$(MINUTES)"
+	@$(BIN)/python -m nano.train cache/nano --minutes "$(MINUTES)"
 
 bench: $(VENV)/bench ## Measure speed and memory against alternatives (needs 10 GB of disk while it runs)
 	@$(TIMED) "benchmarks" $(BIN)/python tools/bench.py
@@ -129,9 +127,9 @@ $(VENV)/bench: $(INSTALLS) $(VENV)/test
 	@$(INSTALL) notebook test bench
 	@touch $@
 
-# What trains by reward needs PyTorch for CPUs, and is not in the lock.
-$(VENV)/policy: pyproject.toml $(VENV)/notebook
-	@NEWEST=1 $(INSTALL) notebook policy
+# For nano/learned_policy.ipynb. PyTorch for CPUs is not in the lock.
+$(VENV)/policy: nano/requirements.txt $(VENV)/notebook
+	@$(TIMED) "PyTorch for CPUs and sb3-contrib" $(BIN)/python -m pip install --quiet -r nano/requirements.txt
 	@touch $@
 
 $(RL)/test: pyproject.toml $(VENV)/test

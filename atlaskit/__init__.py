@@ -3,7 +3,7 @@
 The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
 """
 
-from atlaskit import benchmarks, nano
+from atlaskit import benchmarks
 from atlaskit.agents import baselines, scouts, strategies
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
@@ -76,7 +76,6 @@ __all__ = [
     "evaluate",
     "metrics",
     "movie",
-    "nano",
     "open_video",
     "plots",
     "replay",

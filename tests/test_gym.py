@@ -38,7 +38,6 @@ from atlaskit.gym import (
     random_policy,
     rollout,
 )
-from atlaskit.runs import archive
 
 WORLDS = int(os.environ.get("ATLASKIT_WORLDS", "6"))
 """Worlds on which policies are tested; ATLASKIT_WORLDS=20 gives the documented figures."""
@@ -464,7 +463,4 @@ def test_the_greedy_policy_works_with_both_traversals(world: World, shared_cache
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.splitlines()[0])
 def test_the_code_in_the_docs_runs(sample: str, in_tmp: Path) -> None:
-    if "nano.policy" in sample:  # what it trains is kept, so it needs no PyTorch
-        for recording in (ROOT / "recordings").glob("*.zip"):
-            archive.import_(recording)
     exec(sample, {"__name__": "sample"})

@@ -1,11 +1,9 @@
-"""`AtlasEpisode`: turns, errors told as words, end, reward and measures; its tools for TRL."""
+"""`AtlasEpisode`: turns, errors told as words, end, reward and measures."""
 
 from __future__ import annotations
 
 import doctest
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.paths import ROOT
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
@@ -23,7 +20,6 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.gym import AtlasEnv, AtlasEpisode, as_action
-from atlaskit.gym.trl import AtlasTools
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -250,44 +246,3 @@ def test_the_example_of_the_episode_runs(world: World, in_tmp: Path) -> None:
     report: list[str] = []
     failed, tried = doctest.DocTestRunner(verbose=False).run(example, out=report.append)
     assert tried == 6 and not failed, "".join(report)
-
-
-def test_the_code_in_the_docs_runs(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sample = (ROOT / "docs/rl-recipes.md").read_text().split("```python\n")[1].split("```")[0]
-    exec(sample, {"__name__": "sample"})
-    assert capsys.readouterr().out.startswith("That was not possible: Zoom cannot take cell 99 here;")
-
-
-class Short(AtlasTools):
-    settings = {"duration_s": 60.0, "k": 2, "cell": 32, "max_steps": 12, "step_cost": 0.01}  # noqa: RUF012
-
-
-def test_the_tools_of_trl_play_an_episode() -> None:
-    tools = Short()
-    with pytest.raises(InputError, match="call reset first"):
-        tools.get_reward()
-    sheet, told = tools.reset(seed=3, prompt="ignored")
-    assert sheet["type"] == "image" and sheet["image"].size == (64, 64) and "Possible now: " in told["text"]
-    calls = [tools.expand(1), tools.zoom(0), tools.investigate_before(0), tools.investigate_after(0)]
-    calls += [tools.add_to_scratchpad(0, "a city"), tools.backtrack(), tools.finished(), tools.answer_in_words("no")]
-    assert all([part["type"] for part in parts] == ["image", "text"] for parts in calls)
-    assert tools.answer_when(1.0, 2.0)[1]["text"].startswith("That was not possible: ")
-    truth = AtlasEpisode.drawn(3, **Short.settings).question.answer
-    (last,) = tools.answer(truth)  # type: ignore[arg-type]
-    assert last == {"type": "text", "text": "The episode is over."}
-    assert tools.get_reward() == pytest.approx(0.9)
-    tools.reset(seed=3)
-    assert tools.get_reward() == 0
-
-
-@pytest.mark.parametrize(
-    ("missing", "code", "extra"),
-    [
-        ("datasets", "from atlaskit.gym.trl import train_rows; train_rows([1])", "trl"),
-        ("verifiers", "import atlaskit.gym.verifiers", "verifiers"),
-    ],
-)
-def test_without_a_trainer_the_error_says_what_to_install(missing: str, code: str, extra: str) -> None:
-    code = f"import sys; sys.modules[{missing!r}] = None; {code}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert f"-m pip install '{extra}>=" in done.stderr.strip().splitlines()[-1]

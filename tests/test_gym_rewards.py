@@ -29,18 +29,14 @@ from atlaskit.gym import (
     DiscreteAtlasEnv,
     Policy,
     Reward,
-    ScanPolicy,
     as_action,
     greedy_policy,
-    most_changed,
-    named_colour,
     random_policy,
-    rarest,
     rollout,
     trials,
     uniform_policy,
 )
-from atlaskit.gym.trl import AtlasTools
+from examples.pixel_policies import ScanPolicy, most_changed, named_colour, rarest
 
 IDS = ("Atlas-v0", "AtlasDiscrete-v0")
 DEFAULT = "af2e203ae53e6985"
@@ -185,18 +181,6 @@ def test_tasks_ask_what_they_say() -> None:
     assert [episode.question.kind for episode in anomaly] == ["choice", "when"] * 2
     assert len({id(episode.atlas.video) for episode in anomaly}) == 1
     assert AtlasEpisode.drawn(3, task="summary", reward=Coverage(2), cell=32).rewarded.most_kept == 2
-
-
-def test_a_task_of_trl() -> None:
-    class Summaries(AtlasTools):
-        settings = {"task": "summary", "duration_s": 60.0, "k": 2, "cell": 32}  # noqa: RUF012
-
-    tools = Summaries()
-    assert "Keep at most 8 frames." in tools.reset(seed=3)[-1]["text"]
-    for cell in range(4):
-        tools.add_to_scratchpad(cell, "")
-    tools.finished()
-    assert 0 <= tools.get_reward() <= 1 and tools._current.is_over
 
 
 BASELINES: dict[str, tuple[Policy, float]] = {

@@ -3,8 +3,7 @@
 A part of `make bench`, with few questions; `--worlds 36` asks the 200 or so that tell five points.
 Worlds are of the development seeds; `--seeds test` is for the one measurement of a release. vLLM
 serves nano with as many engines as serve best. Replies are cached in cache/bench/nano, so that a
-measurement that was interrupted continues. `--weights FOLDER` asks other weights the same
-questions, by the search without all.
+measurement that was interrupted continues.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ def main(
     worlds: int = WORLDS,
     name: str = "development",
     arms: Sequence[str] = tuple(ARMS),
-    weights: Path | None = None,
     skip: int = 0,
 ) -> int:
     """Print the table, and write it to a page if one is given."""
@@ -78,9 +76,6 @@ def main(
     every = {"cache": cache, "parallel": IN_FLIGHT}
     with ak.serve("nano", data_parallel="auto") as vlm:
         runs = {arm: ak.evaluate(cases, vlm=vlm, **every, **ARMS[arm]) for arm in arms}
-    if weights is not None:
-        with ak.serve(str(weights), data_parallel="auto") as vlm:
-            runs[f"without, {weights}"] = ak.evaluate(cases, vlm=vlm, **every)
     publish({f"nano {name}": table(runs)}, page)
     return 0
 
@@ -90,7 +85,6 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", choices=FIRST, default="development", help="range of the seeds")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=[*ARMS], help="which searches, without first")
     parser.add_argument("--skip", type=int, default=0, help="worlds to leave out: those that were asked before")
-    parser.add_argument("--weights", type=Path, help="folder of other weights, asked by the search without all")
     arguments = parser.parse_args()
-    chosen = arguments.seeds, arguments.arms, arguments.weights, arguments.skip
+    chosen = arguments.seeds, arguments.arms, arguments.skip
     sys.exit(main(arguments.write, arguments.worlds, *chosen))

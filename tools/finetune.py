@@ -1,4 +1,4 @@
-"""Fine-tunes an open vision-language model by LoRA on chats that `atlaskit.nano.data.export` wrote.
+"""Fine-tunes an open vision-language model by LoRA on chats that `nano.data.export` wrote.
 
     python tools/finetune.py FOLDER --model Qwen/Qwen3-VL-2B-Instruct --out adapted [--steps N]
 
@@ -81,7 +81,7 @@ def finetune(
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description="Fine-tune a vision-language model on the teacher's searches.")
-    parser.add_argument("folder", type=Path, help="folder that atlaskit.nano.data.export wrote")
+    parser.add_argument("folder", type=Path, help="folder that nano.data.export wrote")
     parser.add_argument("--model", required=True, help="name on the hub, or folder, of the model to fine-tune")
     parser.add_argument("--out", type=Path, required=True, help="folder for the fine-tuned model")
     parser.add_argument("--steps", type=int, default=1000, help="number of steps, sixteen chats each (1000)")

@@ -38,8 +38,6 @@ VERSIONS = {
     "activity": 1,
     "hints": 1,
     "clip": 1,
-    "contents": 1,
-    "learned": 1,
 }
 """Version of each kind. Raise it when the code makes other entries: old ones are then unused."""
 
@@ -286,34 +284,6 @@ def hints_key(video: str, *, scout: str, start_s: float, end_s: float, k: int, *
         recipe: What the scores depend on besides, such as a question.
     """
     return entry_key("hints", video=video, scout=scout, start_s=start_s, end_s=end_s, k=k, recipe=recipe)
-
-
-def contents_key(video: str, *, start_s: float, end_s: float, k: int, reader: str) -> str:
-    """Return the key of what a reader sees in the cells of a grid.
-
-    Left out: depth and path of the grid, which the interval determines.
-
-    Args:
-        video: Fingerprint of the video.
-        start_s: Start of the grid in seconds.
-        end_s: End of the grid in seconds.
-        k: Cells in a row and in a column.
-        reader: Name of the reader, which changes with its weights.
-    """
-    return entry_key("contents", video=video, start_s=start_s, end_s=end_s, k=k, reader=reader)
-
-
-def learned_key(**recipe: Any) -> str:
-    """Return the key of what training by a recipe gave: its curve, and how it was measured.
-
-    Left out: the versions of PyTorch and of the trainer, and the machine. They change the last
-    digits of a float, and so the run, but not what the recipe says; a replay has the run that was
-    kept.
-
-    Args:
-        **recipe: Everything that the recipe sets.
-    """
-    return entry_key("learned", recipe=recipe)
 
 
 def transcript_key(sound: str, *, model: str, parameters: Mapping[str, Any]) -> str:

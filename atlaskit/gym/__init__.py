@@ -17,7 +17,6 @@ from atlaskit.gym.actions import ACTIONS, CELL_KINDS, KINDS, as_action
 from atlaskit.gym.discrete import DiscreteAtlasEnv
 from atlaskit.gym.env import AtlasEnv
 from atlaskit.gym.episode import AtlasEpisode, Measures, Turn
-from atlaskit.gym.looking import ScanPolicy, most_changed, named_colour, rarest
 from atlaskit.gym.policies import Env, Policy, greedy_policy, random_policy, rollout, uniform_policy
 from atlaskit.gym.rewards import Coverage, Reward
 from atlaskit.gym.tasks import ANSWERABLE, DRAWN, TASKS, Source, Task
@@ -38,16 +37,12 @@ __all__ = [
     "Measures",
     "Policy",
     "Reward",
-    "ScanPolicy",
     "Source",
     "Task",
     "Turn",
     "as_action",
     "greedy_policy",
-    "most_changed",
-    "named_colour",
     "random_policy",
-    "rarest",
     "rollout",
     "trials",
     "uniform_policy",

@@ -24,9 +24,9 @@ __all__ = ["export", "import_"]
 
 OF_THIS_MACHINE = frozenset({"served"})
 """Kinds that tell of a machine, and are in no recording."""
-REMADE = IMAGES | {"features", "contents"}
-"""Kinds that can be made again from the video. A replay needs no features: it has the clusters, and
-no contents of cells: it has what was learned."""
+REMADE = IMAGES | {"features"}
+"""Kinds that can be made again from the video. A replay needs no features: it has the
+clusters."""
 NOT_IN_MANIFESTS = REMADE | OF_THIS_MACHINE | {"asked"}
 """Kinds that a manifest leaves out: `export` renews an "asked" entry."""
 

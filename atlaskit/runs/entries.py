@@ -78,7 +78,7 @@ def is_valid(key: str, value: bytes) -> bool:
                 return isinstance(json.loads(value), list)
             case "activity":
                 return parse_activity(value) is not None
-            case "timing" | "learned":  # whoever takes it checks more
+            case "timing":  # whoever takes it checks more
                 return isinstance(json.loads(value), dict)
             case _:  # "served" describes the machine that made it; "features" are made again
                 return False

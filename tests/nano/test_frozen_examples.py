@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.nano.data import synthetic
-from atlaskit.nano.data.trajectories import lessons
-from atlaskit.nano.teacher.labels import TRAINING_SEED
+from nano.data import synthetic
+from nano.data.trajectories import lessons
+from nano.teacher.labels import TRAINING_SEED
 
 EXAMPLES = {
     "reading": [

@@ -21,14 +21,14 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.nano.teacher import teacher
-from atlaskit.nano.teacher.answers import answer_decision, answer_probe, to_json
-from atlaskit.nano.teacher.goal import Goal, describe, goal_of, parse_description, parse_goal, up_to_object
-from atlaskit.nano.teacher.judge_evidence import judge_evidence
-from atlaskit.nano.teacher.labels import ATTRIBUTES, VALUES, CellContent, content_at, encode
-from atlaskit.nano.teacher.notation import is_non_filler
-from atlaskit.nano.teacher.scan import Scan, scan_view
-from atlaskit.nano.teacher.teacher import Expert
+from nano.teacher import teacher
+from nano.teacher.answers import answer_decision, answer_probe, to_json
+from nano.teacher.goal import Goal, describe, goal_of, parse_description, parse_goal, up_to_object
+from nano.teacher.judge_evidence import judge_evidence
+from nano.teacher.labels import ATTRIBUTES, VALUES, CellContent, content_at, encode
+from nano.teacher.notation import is_non_filler
+from nano.teacher.scan import Scan, scan_view
+from nano.teacher.teacher import Expert
 
 SETTINGS = {**teacher.SETTINGS, "traversal": "dfs"}
 

@@ -13,21 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlaskit import nano
+import nano
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import Message
-from atlaskit.nano.data import export as export_module
-from atlaskit.nano.data import shards, synthetic
-from atlaskit.nano.data.examples import IMAGE, render_chat
-from atlaskit.nano.data.export import export
-from atlaskit.nano.data.frames import labelled_frames
-from atlaskit.nano.data.trajectories import lessons
-from atlaskit.nano.teacher.goal import describe, goal_of
-from atlaskit.nano.teacher.judge_evidence import judge_evidence
-from atlaskit.nano.teacher.labels import ATTRIBUTES, CELL_PX, VALUES, CellContent
+from nano.data import export as export_module
+from nano.data import shards, synthetic
+from nano.data.examples import IMAGE, render_chat
+from nano.data.export import export
+from nano.data.frames import labelled_frames
+from nano.data.trajectories import lessons
+from nano.teacher.goal import describe, goal_of
+from nano.teacher.judge_evidence import judge_evidence
+from nano.teacher.labels import ATTRIBUTES, CELL_PX, VALUES, CellContent
 
 
 def test_examples_have_the_prompt_that_vllm_renders() -> None:

@@ -45,7 +45,7 @@ COMES_WITH = {
 }  # fmt: skip
 """Packages that are imported and not declared, since a declared one cannot work without them."""
 APART = (
-    "atlaskit/nano/learn",
+    "nano/learn",
     "tests/support/families",
     "tests/support/tiny_",
     "tests/support/nano_worker",
@@ -73,7 +73,11 @@ def imported(code: Iterable[str]) -> set[str]:
     modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     tops = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
-    own = {path.stem for folder in ("tests", "tests/support", "tools", ".") for path in (ROOT / folder).iterdir()}
+    own = {
+        path.stem
+        for folder in ("tests", "tests/support", "tools", "examples", ".")
+        for path in (ROOT / folder).iterdir()
+    }
     names = {module: [name] for name, module in IMPORT_NAMES.items()} | importlib.metadata.packages_distributions()
     return {canonicalize_name(name) for top in tops - own for name in names.get(top, [top])}
 
@@ -90,7 +94,7 @@ def names_of(*extras: str) -> set[str]:
 
 @pytest.mark.parametrize("extra", DECLARED)
 def test_each_dependency_is_used(extra: str) -> None:
-    uses = imported(code for _, code in sources("atlaskit", "tests", "tools", "notebooks"))
+    uses = imported(code for _, code in sources("atlaskit", "nano", "tests", "tools", "notebooks"))
     shown = "".join((ROOT / name).read_text() for name in SHOWS)
     wanted = {canonicalize_name(requirement.name) for requirement in DECLARED[extra]} - {"atlaskit"}
     wanted -= FOR_VLLM if extra.startswith("serve-") else set()
@@ -100,7 +104,8 @@ def test_each_dependency_is_used(extra: str) -> None:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("atlaskit", ("notebook", "ray", "mcp", "decord", "policy", "trl", "verifiers")),
+        ("atlaskit", ("notebook", "ray", "mcp", "decord")),
+        ("nano", ("notebook", "test-rl")),
         ("notebooks", ("notebook",)),
         ("tests", ("notebook", "test", "test-rl")),
         ("tools", ("notebook", "test", "bench")),

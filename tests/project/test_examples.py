@@ -17,7 +17,6 @@ from atlaskit.benchmarks.atlasworld import World
 
 MODULES = {name: value for name in ak.__all__ if isinstance(value := getattr(ak, name), ModuleType)}
 NOT_RUN = {
-    "ak.nano.make": "it trains for minutes",
     "ak.transcribe": "it needs a server of a speech model",
 }
 """Names whose example has a line that is not run, and why."""

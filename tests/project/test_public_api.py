@@ -32,7 +32,6 @@ NAMES = [
     "evaluate",
     "metrics",
     "movie",
-    "nano",
     "open_video",
     "plots",
     "replay",

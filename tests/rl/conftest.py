@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import SUPPORT
+from support.paths import ROOT, SUPPORT
 
 from atlaskit.models.serving.vision import image_processing
 
@@ -23,6 +23,7 @@ NEEDS = {
 collect_ignore = [name for name, needs in NEEDS.items() if not all(map(find_spec, needs))]
 IS_INSTALLED = "test_trl.py" not in collect_ignore
 
+sys.path.insert(0, str(ROOT / "examples"))
 sys.path.append(str(SUPPORT))  # `families`; at the end, since `support` has a `datasets` too
 if IS_INSTALLED and (folder := image_processing(sys.executable)):
     sys.path.append(str(folder))

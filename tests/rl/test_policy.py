@@ -13,12 +13,12 @@ from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.tiles import read_tiles
 from atlaskit.models.presets import SHIPPED
-from atlaskit.nano.policy import Recipe, learn
-from atlaskit.nano.policy.eyes import Eyes
-from atlaskit.nano.policy.features import ANSWER_FEATURES, CELL_FEATURES
-from atlaskit.nano.policy.task import SIZE, GridReader, PolicyEnv
-from atlaskit.nano.policy.training import new_policy
-from atlaskit.nano.teacher.labels import VALUES, content_at, encode
+from nano.policy import Recipe, learn
+from nano.policy.eyes import Eyes
+from nano.policy.features import ANSWER_FEATURES, CELL_FEATURES
+from nano.policy.task import SIZE, GridReader, PolicyEnv
+from nano.policy.training import new_policy
+from nano.teacher.labels import VALUES, content_at, encode
 
 pytestmark = pytest.mark.rl
 TINY = Recipe(steps=2048, worlds=2, trials=4, tests=4, points=1, seeds="selection")
@@ -28,11 +28,6 @@ TINY = Recipe(steps=2048, worlds=2, trials=4, tests=4, points=1, seeds="selectio
 def eyes() -> Eyes:
     torch.set_num_threads(1)
     return Eyes()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
 
 
 def test_the_eyes_see_what_the_script_says(eyes: Eyes) -> None:
@@ -56,8 +51,8 @@ def test_the_eyes_compute_what_idefics3_computes(eyes: Eyes) -> None:
         assert torch.allclose(eyes._tokens(pixels), expected, atol=1e-3)
 
 
-def test_the_network_is_the_same_for_all_cells_and_answers(eyes: Eyes, folder: Path) -> None:
-    reader = GridReader(eyes, Cache(folder))
+def test_the_network_is_the_same_for_all_cells_and_answers(eyes: Eyes) -> None:
+    reader = GridReader(eyes)
     policy = new_policy(lambda: PolicyEnv(TINY.training_worlds, reader, **TINY.environment), 0)
     seen = torch.rand(1, SIZE, generator=torch.Generator().manual_seed(1))
     order, size = torch.randperm(16), 16 * CELL_FEATURES
@@ -73,12 +68,11 @@ def test_the_network_is_the_same_for_all_cells_and_answers(eyes: Eyes, folder: P
     assert of.max() < 3 * of.min(), "untrained, no action is much likelier than another"
 
 
-def test_what_was_learned_once_is_kept_and_a_seed_repeats_it(folder: Path, tmp_path: Path) -> None:
-    cache = Cache(folder)
-    first = learn(TINY, (3,), cache=cache, progress=False)
+def test_what_was_learned_once_is_kept_and_a_seed_repeats_it(tmp_path: Path) -> None:
+    first = learn(TINY, (3,), folder=tmp_path / "one", progress=False)
     assert set(first.test["policy"]) == {"random", "likeness", "greedy (an oracle)", "zero-shot", "learned"}
     assert first.curve.groupby("policy")["trained"].max()["learned"] == 2048 and first.cpu_s > 0
-    pd.testing.assert_frame_equal(learn(TINY, (3,), cache=cache, replay=True).test, first.test)
-    again = learn(TINY, (3,), cache=Cache(tmp_path / "other"), progress=False)
+    pd.testing.assert_frame_equal(learn(TINY, (3,), folder=tmp_path / "one", replay=True).test, first.test)
+    again = learn(TINY, (3,), folder=tmp_path / "other", progress=False)
     pd.testing.assert_frame_equal(again.test, first.test)
     pd.testing.assert_frame_equal(again.curve, first.curve)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+import train_with_trl
+from train_with_trl import AtlasTools, train_rows
 from transformers import Qwen3VLForConditionalGeneration
 from trl import GRPOConfig, GRPOTrainer
 
+from atlaskit.errors import InputError
 from atlaskit.gym import AtlasEpisode
-from atlaskit.gym.trl import AtlasTools, train_rows
 
 pytestmark = [
     pytest.mark.rl,
@@ -28,6 +31,10 @@ SETTINGS = {"duration_s": 60.0, "k": 2, "cell": 64, "max_steps": 4, "step_cost":
 
 class Short(AtlasTools):
     settings = SETTINGS
+
+
+class Quick(AtlasTools):
+    settings = {"duration_s": 60.0, "k": 2, "cell": 32, "max_steps": 12, "step_cost": 0.01}  # noqa: RUF012
 
 
 def tool_call(name: str, **arguments: Any) -> str:
@@ -82,11 +89,9 @@ def test_a_trainer_steps_on_searches_with_images(
     assert any("visual" in name for name in changed) and any("language_model" in name for name in changed)
 
 
-def test_the_recipe_is_a_program_that_the_installed_trl_accepts(
+def test_the_script_is_a_program_that_the_installed_trl_accepts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    recipe = (Path(__file__).parents[2] / "docs/rl-recipes.md").read_text().split("```python\n# train.py\n")[1]
-    code = recipe.split("```")[0].replace("bf16=True", "use_cpu=True, bf16=False")
     given: dict[str, Any] = {}
 
     class Trainer:
@@ -98,11 +103,42 @@ def test_the_recipe_is_a_program_that_the_installed_trl_accepts(
         def train(self) -> None:
             given["has_trained"] = True
 
-    monkeypatch.setattr("trl.GRPOTrainer", Trainer)
+    monkeypatch.setattr(train_with_trl, "GRPOTrainer", Trainer)
+    monkeypatch.setattr(train_with_trl, "GRPOConfig", partial(GRPOConfig, use_cpu=True))
     monkeypatch.setitem(sys.modules, "peft", SimpleNamespace(LoraConfig=dict))
     monkeypatch.chdir(tmp_path)
-    exec(code, {"__name__": "train"})
+    train_with_trl.main()
     accepted = inspect.signature(GRPOTrainer.__init__).parameters
     assert given.pop("has_trained") and set(given) <= set(accepted)
     assert len(given["train_dataset"]) == 2_000 and given["args"].use_vllm
     assert given["environment_factory"]().reset(**given["train_dataset"][0])[0]["type"] == "image"
+
+
+def test_a_task_of_trl() -> None:
+    class Summaries(AtlasTools):
+        settings = {"task": "summary", "duration_s": 60.0, "k": 2, "cell": 32}  # noqa: RUF012
+
+    tools = Summaries()
+    assert "Keep at most 8 frames." in tools.reset(seed=3)[-1]["text"]
+    for cell in range(4):
+        tools.add_to_scratchpad(cell, "")
+    tools.finished()
+    assert 0 <= tools.get_reward() <= 1 and tools._current.is_over
+
+
+def test_the_tools_of_trl_play_an_episode() -> None:
+    tools = Quick()
+    with pytest.raises(InputError, match="call reset first"):
+        tools.get_reward()
+    sheet, told = tools.reset(seed=3, prompt="ignored")
+    assert sheet["type"] == "image" and sheet["image"].size == (64, 64) and "Possible now: " in told["text"]
+    calls = [tools.expand(1), tools.zoom(0), tools.investigate_before(0), tools.investigate_after(0)]
+    calls += [tools.add_to_scratchpad(0, "a city"), tools.backtrack(), tools.finished(), tools.answer_in_words("no")]
+    assert all([part["type"] for part in parts] == ["image", "text"] for parts in calls)
+    assert tools.answer_when(1.0, 2.0)[1]["text"].startswith("That was not possible: ")
+    truth = AtlasEpisode.drawn(3, **Quick.settings).question.answer
+    (last,) = tools.answer(truth)  # type: ignore[arg-type]
+    assert last == {"type": "text", "text": "The episode is over."}
+    assert tools.get_reward() == pytest.approx(0.9)
+    tools.reset(seed=3)
+    assert tools.get_reward() == 0

@@ -6,22 +6,20 @@ import asyncio
 import base64
 import io
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import verifiers.v1 as vf
+from atlas_search import AtlasSearchConfig, AtlasSearchEnv, action_in
 from PIL import Image
 from verifiers.v1.utils.loaders import load_environment
 
 from atlaskit.gym import TASKS, AtlasEpisode
-from atlaskit.gym.verifiers import AtlasSearchConfig, AtlasSearchEnv, action_in
 
 pytestmark = pytest.mark.rl
 Messages = list[dict[str, Any]]
@@ -60,20 +58,14 @@ def endpoint(reply: Callable[[Messages], str]) -> Iterator[str]:
         server.server_close()
 
 
-@pytest.fixture
-def task_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Write the module that the docs tell a user to write; return its name."""
-    docs = (Path(__file__).parents[2] / "docs/rl-recipes.md").read_text()
-    (tmp_path / "atlas_search.py").write_text(docs.split("<!-- atlas_search.py -->\n```python\n")[1].split("```")[0])
-    monkeypatch.syspath_prepend(tmp_path)
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_KEY", "none")
-    monkeypatch.delitem(sys.modules, "atlas_search", raising=False)
-    return "atlas_search"
 
 
-def play(task_set: str, reply: Callable[[Messages], str], **settings: Any) -> vf.Trace:
+def play(reply: Callable[[Messages], str], **settings: Any) -> vf.Trace:
     """Play one episode; return its trace."""
-    config = AtlasSearchConfig(taskset={"id": task_set, "n_seeds": 2, "first_seed": SEED, **LOOK, **settings})
+    config = AtlasSearchConfig(taskset={"id": "atlas_search", "n_seeds": 2, "first_seed": SEED, **LOOK, **settings})
     env = load_environment(config)
     assert isinstance(env, AtlasSearchEnv)
 
@@ -94,7 +86,7 @@ def images_in(messages: Messages) -> list[Image.Image]:
     return [Image.open(io.BytesIO(base64.b64decode(url.partition("base64,")[2]))) for url in urls]
 
 
-def test_replies_are_actions_and_the_trace_is_scored(task_set: str) -> None:
+def test_replies_are_actions_and_the_trace_is_scored() -> None:
     truth = AtlasEpisode.drawn(SEED, **LOOK).question.answer
     replies = iter(
         [
@@ -110,7 +102,7 @@ def test_replies_are_actions_and_the_trace_is_scored(task_set: str) -> None:
         asked.append(messages)
         return next(replies)
 
-    trace = play(task_set, reply)
+    trace = play(reply)
     assert trace.reward == pytest.approx(1 - 0.04)
     assert trace.metrics["illegal_actions"] == 1 and trace.metrics["steps"] == 4 and trace.metrics["score"] == 1
     assert [len(images_in(messages)) for messages in asked] == [1, 2, 3, 4]
@@ -121,7 +113,7 @@ def test_replies_are_actions_and_the_trace_is_scored(task_set: str) -> None:
 
 
 @pytest.mark.parametrize("asked", TASKS)
-def test_what_is_asked_is_what_is_rewarded(task_set: str, asked: str) -> None:
+def test_what_is_asked_is_what_is_rewarded(asked: str) -> None:
     episode = AtlasEpisode.drawn(SEED, task=asked, **LOOK)
     keeps = {"action": "add_to_scratchpad", "cell": 0}
     ends = {"action": "answer", "answer": episode.question.answer}
@@ -132,7 +124,7 @@ def test_what_is_asked_is_what_is_rewarded(task_set: str, asked: str) -> None:
         heard.append(messages)
         return json.dumps(actions[len(heard) - 1])
 
-    trace = play(task_set, reply, asked=asked)
+    trace = play(reply, asked=asked)
     for action in actions:
         episode.act(action)
     assert episode.is_over and len(heard) == len(actions)
@@ -146,7 +138,7 @@ def test_a_reply_without_an_object_is_no_action(reply: str) -> None:
     assert action_in(reply) is None
 
 
-def test_a_random_model_plays_to_the_last_step(task_set: str, tiny_qwen: tuple[Any, Any]) -> None:
+def test_a_random_model_plays_to_the_last_step(tiny_qwen: tuple[Any, Any]) -> None:
     model, processor = tiny_qwen
 
     def reply(messages: Messages) -> str:
@@ -157,7 +149,7 @@ def test_a_random_model_plays_to_the_last_step(task_set: str, tiny_qwen: tuple[A
             ids = model.generate(**inputs, max_new_tokens=8, do_sample=False)
         return processor.decode(ids[0, inputs["input_ids"].shape[1] :]) or "…"
 
-    trace = play(task_set, reply)
+    trace = play(reply)
     assert trace.metrics["steps"] == LOOK["max_steps"] and trace.metrics["score"] == 0
 
 

@@ -14,34 +14,13 @@ import pytest
 from support.paths import SUPPORT
 
 from atlaskit.models.serving import install
-from atlaskit.nano.data import shards
-from atlaskit.nano.train import LEARN
+from nano.data import shards
+from nano.train import LEARN
 
 pytestmark = pytest.mark.server
 
 GROUPS = 60
 """Groups of each kind in the toy's material."""
-
-MEAN = """
-import sys, torch
-from pathlib import Path
-from safetensors.torch import load_file
-
-def weights(folder):
-    found = {}
-    for path in Path(folder).glob("*.safetensors"):
-        found |= {name: weight.float() for name, weight in load_file(path).items()}
-    return found
-
-old, new = weights(sys.argv[1]), weights(sys.argv[2] + "/nano")
-trained = torch.load(sys.argv[2] + "/practice.ckpt", weights_only=True)["model"]
-names = {name: "model.text_model." + name for name in trained if name.startswith("layers.")}
-off = torch.cat([(new[name] - (old[name] + trained[short]) / 2).flatten() for short, name in names.items()])
-moved = torch.cat([(new[name] - old[name]).flatten() for name in names.values()])
-print(float(off.norm() / moved.norm()), float(moved.abs().max()))
-"""
-"""Prints, for a model that continued to train: how far its weights are from the mean of the old and
-the trained weights, relative to how far they moved; and the largest move of a weight."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +42,6 @@ def test_fast_paths_compute_what_transformers_computes(python: str, tmp_path: Pa
     least, greatest = found["singular values"]
     assert 0.5 < least < greatest < 1.5  # Newton-Schulz iterations stop near one, not at it
     assert found["optimizer error"] < 0.2
-    assert found["weighted losses"] == [0.5, 9.0, -2.0, 0.0, 2.0], "what is unlikely is not made less likely still"
 
 
 def losses(path: Path) -> list[tuple[int, float]]:
@@ -81,8 +59,8 @@ def test_recipe_trains_a_toy_model(python: str, tmp_path: Path, monkeypatch: pyt
         with path.open() as file:
             kept = list(islice(file, GROUPS))
         path.write_text("".join(kept))
-    train = [python, str(LEARN), str(data), "--groups", "1", "--threads", "1"]
-    command = [*train, str(tmp_path / "out"), "--share", "0.0066", "--keep", "4"]
+    command = [python, str(LEARN), str(data), str(tmp_path / "out"), "--groups", "1", "--threads", "1"]
+    command += ["--share", "0.0066", "--keep", "4"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     checkpoint = tmp_path / "out" / "mind.ckpt"
     while not checkpoint.exists():
@@ -99,19 +77,8 @@ def test_recipe_trains_a_toy_model(python: str, tmp_path: Path, monkeypatch: pyt
     for stage in ("eyes", "mind"):
         curve = losses(tmp_path / "out" / f"{stage}.csv")
         assert [step for step, _ in curve] == sorted({step for step, _ in curve})
-    (_, first), *_, (steps, last) = losses(tmp_path / "out" / "mind.csv")
+    (_, first), *_, (_, last) = losses(tmp_path / "out" / "mind.csv")
     assert last < 0.9 * first
     model = tmp_path / "out" / "nano"
     assert {"config.json", "tokenizer.json", "preprocessor_config.json"} <= {path.name for path in model.iterdir()}
     assert sum(path.stat().st_size for path in model.glob("*.safetensors")) < 25e6
-    onward = [*train, str(tmp_path / "on"), "--share", "0.0066", "--on", str(model)]
-    continued = subprocess.run(onward, check=True, capture_output=True, text=True)
-    assert "eyes" not in continued.stdout, "the vision tower does not train again"
-    assert f"practice {steps}/{steps} " in continued.stdout, "the language model trains for as many steps"
-    (_, began), *_ = losses(tmp_path / "on" / "practice.csv")
-    assert began < first, "training continues from what the model knew"
-    old, new = ({path.name for path in folder.iterdir()} for folder in (model, tmp_path / "on" / "nano"))
-    assert new - old == {"practice.csv"} and old <= new
-    mean = subprocess.run([python, "-c", MEAN, model, tmp_path / "on"], check=True, capture_output=True, text=True)
-    off, moved = map(float, mean.stdout.split())
-    assert moved > 0 and off < 0.3, "the new weights are the mean of old and trained ones, up to rounding"

@@ -88,8 +88,6 @@ def main() -> None:
     values = torch.linalg.svdvals(optimizer.orthogonalized(gradients)).flatten()
     found["singular values"] = [float(each) for each in values.aminmax()]
     found["optimizer error"] = optimizer_error()
-    attempts = language.TokenizedGroup([], [], [[]] * 3, [[]] * 3, replies=[2, 2, 1], weights=[1.0, -2.0, 0.5])
-    found["weighted losses"] = language.weighted(torch.tensor([0.5, 9.0, 1.0, 9.0, 4.0]), attempts).tolist()
     print(json.dumps(found))
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.timeline import Script
 from atlaskit.environment.observation import Observation
-from atlaskit.nano.policy.query import Floats
-from atlaskit.nano.teacher.labels import VALUES, content_at, encode
+from nano.policy.query import Floats
+from nano.teacher.labels import VALUES, content_at, encode
 
 
 def one_hot(script: Script, times_s: list[float]) -> Floats:

@@ -11,11 +11,6 @@ from support.notebooks import write_notebook
 from atlaskit.experiments.notebook import run_notebook
 
 FIGURE = "ak.plots.resolutions([60, 600, 3600])"
-CURVES = """
-import pandas as pd
-rows = [dict(stage="vision", step=n, seconds=60.0 * n, measure="loss", value=1.0 / (n + 1)) for n in range(3)]
-ak.plots.learning_curves(pd.DataFrame(rows))
-"""
 OWN = "import matplotlib.pyplot as plt\n_, ax = plt.subplots()\nax.plot([1, 2])"
 ON_OWN_AXES = "_, mine = plt.subplots()\nak.plots.resolutions([60, 600, 3600], ax=mine)"
 
@@ -35,7 +30,6 @@ def test_each_cell_that_draws_outputs_one_image(first: str, tmp_path: Path) -> N
         FIGURE,
         f"again = {FIGURE}",
         f"import matplotlib.pyplot as plt\n{FIGURE}\nplt.show()",
-        CURVES,
         OWN,
         f"{OWN}\nplt.show()",
         ON_OWN_AXES,

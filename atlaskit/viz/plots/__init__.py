@@ -6,8 +6,6 @@ from atlaskit.viz.plots.depths import depth_budget
 from atlaskit.viz.plots.episodes import rewards
 from atlaskit.viz.plots.fronts import pareto
 from atlaskit.viz.plots.geometry import resolutions
-from atlaskit.viz.plots.learning import learning_curves
-from atlaskit.viz.plots.policies import reward_curves
 from atlaskit.viz.plots.runs import path, rounds
 from atlaskit.viz.plots.style import save
 from atlaskit.viz.plots.tables import against_duration, against_spread
@@ -19,11 +17,9 @@ __all__ = [
     "before_after",
     "depth_budget",
     "failure_modes",
-    "learning_curves",
     "pareto",
     "path",
     "resolutions",
-    "reward_curves",
     "rewards",
     "rounds",
     "save",

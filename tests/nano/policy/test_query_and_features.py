@@ -11,9 +11,9 @@ from support.policy import PerfectEyes, one_hot
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.nano.policy.features import Memory
-from atlaskit.nano.policy.query import Query
-from atlaskit.nano.policy.task import SIZE, PolicyEnv
+from nano.policy.features import Memory
+from nano.policy.query import Query
+from nano.policy.task import SIZE, PolicyEnv
 
 SEEDS, DURATION_S = range(5), 240.0
 WORLDS = [atlasworld(seed, DURATION_S, size=(128, 72)) for seed in SEEDS]

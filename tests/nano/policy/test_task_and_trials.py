@@ -10,10 +10,10 @@ from support.policy import PerfectEyes
 from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.errors import InputError
 from atlaskit.gym import KINDS
-from atlaskit.nano.policy.query import Floats
-from atlaskit.nano.policy.recipe import CHOSEN_BY, FIRST_WORLD, Recipe
-from atlaskit.nano.policy.task import CLOSE_LOOKS, PolicyEnv
-from atlaskit.nano.policy.trials import RULES, at_random, likeness, oracle, play, play_rule
+from nano.policy.query import Floats
+from nano.policy.recipe import CHOSEN_BY, FIRST_WORLD, Recipe
+from nano.policy.task import CLOSE_LOOKS, PolicyEnv
+from nano.policy.trials import RULES, at_random, likeness, oracle, play, play_rule
 
 SEEDS, DURATION_S = range(16), 240.0
 EYES = PerfectEyes(SEEDS, DURATION_S)
