@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from atlaskit.caching.cache import Cache, Transient
-from atlaskit.caching.keys import canonical_json, entry_key
+from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
 from atlaskit.models.clock import now_s
 from atlaskit.models.endpoint_memory import Adaptive, EndpointMemory
@@ -215,6 +215,10 @@ def read_failure_entry(entry: bytes) -> ModelError | None:
     return None
 
 
+REPLY = Kind("reply", 4, lambda _, value: bool(read_reply_entry(value)))
+FAILURE = Kind("failure", 1, lambda _, value: read_failure_entry(value) is not None)
+
+
 def reply_key(model: Model, request: Request, answered: str = "") -> str:
     """Return the cache key of a model's reply: the hash of everything the reply depends on.
 
@@ -229,8 +233,7 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
         request: What it is asked.
         answered: The model that answers in its place, or "".
     """
-    return entry_key(
-        "reply",
+    return REPLY.key(
         **({"answered": answered} if answered else {}),
         model=model.name,
         parameters=dict(model.parameters),
@@ -250,7 +253,7 @@ def failure_key(reply: str) -> str:
     Args:
         reply: Key of the reply that the failed call would have had.
     """
-    return entry_key("failure", reply=reply)
+    return FAILURE.key(reply=reply)
 
 
 def _schema_parts(schema: type[BaseModel] | ParametricSchema) -> Any:

@@ -10,8 +10,13 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import answered_key, habits_key
+from atlaskit.caching.keys import Kind, is_json
 from atlaskit.models.habits import Habits
+
+HABITS = Kind("habits", 1)
+"""What an endpoint turned out to refuse or to need, asked for a model."""
+ANSWERED = Kind("answered", 1, is_json(str))
+"""The name of the model that answered at an address, asked for a model."""
 
 
 @runtime_checkable
@@ -29,8 +34,8 @@ class EndpointMemory:
     def __init__(self, model: Adaptive, cache: Cache) -> None:
         """Give the model what the cache knows, unless it has learned something itself."""
         self._model, self._cache = model, cache
-        self._habits_key = habits_key(model.base_url, model.name)
-        self._answered_key = answered_key(model.base_url, model.name)
+        self._habits_key = HABITS.key(address=model.base_url, model=model.name)
+        self._answered_key = ANSWERED.key(address=model.base_url, model=model.name)
         stored = Habits.from_json(cache.get_json(self._habits_key))
         answered = cache.get_json(self._answered_key)
         self._saved = replace(stored, answered=answered if isinstance(answered, str) else "")

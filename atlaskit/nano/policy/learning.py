@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.keys import learned_key
+from atlaskit.caching.keys import Kind, is_json
 from atlaskit.errors import InputError, missing
 from atlaskit.nano.policy.kept import Episodes, Kept
 from atlaskit.nano.policy.recipe import Recipe
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from atlaskit.nano.policy.trials import Chooser
 
 MISSING = missing("Learning a policy", "gymnasium>=1.0", "sb3-contrib>=2.7,<3", "torch")
+
+
+LEARNED = Kind("learned", 1, is_json(dict))
+"""What training by a recipe gave: its curve, and how it was measured. Left out: the versions of
+PyTorch and of the trainer, and the machine, which change the last digits of a float, and so the
+run, but not what the recipe says; a replay has the run that was kept."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ def learn(
         raise InputError("training_seeds must name one seed or more; got none.")
     curves, tests, cpu_s, make = list[pd.DataFrame](), list[pd.DataFrame](), 0.0, None
     for seed in (None, *training_seeds):
-        key = learned_key(**recipe.parts(seed))
+        key = LEARNED.key(recipe=recipe.parts(seed))
         kept = Kept.parse(cache.get_json(key))
         if kept is None and replay:
             raise InputError("The cache holds no result of this recipe, and a replay makes none; run it first.")

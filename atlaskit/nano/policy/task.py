@@ -13,7 +13,7 @@ from PIL import Image
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import contents_key
+from atlaskit.caching.keys import Kind
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.tiles import read_tiles
@@ -32,6 +32,10 @@ N_VALUES = OFFSETS["word"] + len(VALUES["word"])
 SIZE = K * K * CELL_FEATURES + N_ANSWERS * ANSWER_FEATURES + SITUATION_FEATURES
 """Length of an observation."""
 
+
+CONTENTS = Kind("contents", 1)
+"""What a reader sees in the cells of a grid. Left out: depth and path, which the interval
+determines; the reader's name changes with its weights."""
 
 ReadGrid = Callable[[Observation], Floats]
 """Returns the probabilities of what each cell of the current grid shows, (cells, values)."""
@@ -61,7 +65,8 @@ class GridReader:
     def __call__(self, observation: Observation) -> Floats:
         """Return the probabilities of what each cell of the current grid shows, (cells, values)."""
         video, grid = observation.view.video.fingerprint, observation.view.grid
-        key = contents_key(video, start_s=grid.start_s, end_s=grid.end_s, k=grid.k, reader=self._reader.digest)
+        interval = {"start_s": grid.start_s, "end_s": grid.end_s}
+        key = CONTENTS.key(video=video, **interval, k=grid.k, reader=self._reader.digest)
         if key not in self._known:
             entry = self._cache.remember(key, lambda: self._read(observation), fits=_is_entry)
             self._known[key] = np.frombuffer(entry, np.float16).reshape(K * K, N_VALUES).astype(np.float32)

@@ -13,10 +13,11 @@ import pytest
 from support.paths import ROOT
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import kind_of, learned_key
+from atlaskit.caching.keys import kind_of
 from atlaskit.errors import InputError
 from atlaskit.nano.policy import Recipe, learn, summary
 from atlaskit.nano.policy.kept import Episodes, Kept
+from atlaskit.nano.policy.learning import LEARNED
 from atlaskit.runs import archive
 from atlaskit.viz import plots
 
@@ -44,11 +45,11 @@ def episodes(policy: str, trained: int, reward: float) -> Episodes:
 def kept(cache: Cache) -> Cache:
     """A cache with a result for the rules and for two seeds of the training."""
     rules = [episodes("random", 0, 0.0), episodes("likeness", 0, 0.4)]
-    cache.put_json(learned_key(**RECIPE.parts()), Kept(curve=rules, test=rules, cpu_s=0.0).model_dump())
+    cache.put_json(LEARNED.key(recipe=RECIPE.parts()), Kept(curve=rules, test=rules, cpu_s=0.0).model_dump())
     for seed in (0, 1):
         curve = [episodes("zero-shot", 0, 0.0), episodes("learned", 5, 0.3), episodes("learned", 10, 0.6)]
         result = Kept(curve=curve, test=[curve[0], curve[-1]], cpu_s=60.0)
-        cache.put_json(learned_key(**RECIPE.parts(seed)), result.model_dump())
+        cache.put_json(LEARNED.key(recipe=RECIPE.parts(seed)), result.model_dump())
     return cache
 
 
@@ -116,7 +117,7 @@ def test_a_recording_has_the_results_alone(kept: Cache, tmp_path: Path) -> None:
     archive.import_(tmp_path / "made.zip", cache=elsewhere)
     again = learn(RECIPE, (0, 1), cache=elsewhere, replay=True)
     pd.testing.assert_frame_equal(again.test, learned.test)
-    assert {kind_of(learned_key(**RECIPE.parts()))} == {"learned"}
+    assert {kind_of(LEARNED.key(recipe=RECIPE.parts()))} == {"learned"}
 
 
 def test_the_policy_that_ships_is_above_random_and_above_the_rule(tmp_path: Path) -> None:
