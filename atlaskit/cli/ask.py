@@ -11,7 +11,6 @@ from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import NAMES
 from atlaskit.agents.thrift import ALL, MEASURES
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import served_key
 from atlaskit.cli.model import add_model_options, named_model, told_of_kept
 from atlaskit.cli.outputs import IMAGES, MOVIES, add_output
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
@@ -21,7 +20,7 @@ from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
-from atlaskit.models.named import LOCAL_SERVER, as_model, served_model
+from atlaskit.models.named import LOCAL_SERVER, SERVED, as_model, served_model
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
@@ -254,7 +253,7 @@ def _local_model(cache: Cache, is_replay: bool) -> VLM:
         InputError: For a replay, if no model was served before.
         Unreachable: If no server answers, and none was used before.
     """
-    if is_replay and not isinstance(cache.get_json(served_key(LOCAL_SERVER)), str):
+    if is_replay and not isinstance(cache.get_json(SERVED.key(address=LOCAL_SERVER)), str):
         raise InputError(
             "--replay needs the name of the model whose replies to replay: --model nano, or --model URL NAME (the URL "
             "is not contacted)."

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import IMAGES, VERSIONS, is_outdated
+from atlaskit.caching.keys import KINDS, is_outdated
 from atlaskit.caching.place import VARIABLE, default_place, is_cache
 from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
@@ -66,7 +66,7 @@ def _add_prune(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     prune_parser.add_argument(
         "--kind",
         action="append",
-        choices=sorted([*VERSIONS, COPIES]),
+        choices=sorted([*KINDS, COPIES]),
         help="remove entries of this kind (default: all kinds of images); streams: copies of the video streams of "
         "files without a reliable index, which are made again when they are needed",
     )
@@ -162,7 +162,7 @@ def _prune(options: argparse.Namespace) -> int:
         removed = cache.prune(is_wanted=lambda key: not is_outdated(key))
     else:
         removed = cache.prune(
-            kinds=set(options.kind or IMAGES) - {COPIES},
+            kinds=set(options.kind or (name for name, kind in KINDS.items() if kind.is_image)) - {COPIES},
             older_than_s=DAY_S * (options.older_than or 0.0),
             to_bytes=None if options.to is None else round(MEGABYTE * options.to),
         )

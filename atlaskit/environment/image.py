@@ -121,6 +121,22 @@ def note_in(image: Image.Image) -> dict[str, Any]:
     return note
 
 
+MAX_PIXELS = 2**28
+"""Most pixels of an image that is taken from elsewhere."""
+
+
+def is_jpeg(value: bytes) -> bool:
+    """Return whether bytes are a complete JPEG of at most MAX_PIXELS."""
+    try:
+        with Image.open(io.BytesIO(value), formats=["JPEG"]) as image:
+            if image.width * image.height > MAX_PIXELS:
+                return False
+            image.load()
+        return True
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return False
+
+
 def to_jpeg(image: Image.Image, quality: int, comment: bytes = b"") -> bytes:
     """Return an image as JPEG bytes without chroma subsampling, with a comment in its header."""
     buffer = io.BytesIO()

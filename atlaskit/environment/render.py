@@ -13,14 +13,14 @@ from typing import Any, Literal, get_args
 from PIL import Image
 
 from atlaskit.caching.cache import Cache, Transient, default_cache
-from atlaskit.caching.keys import canonical_json, moments_key, sheet_key, still_key, view_key
+from atlaskit.caching.keys import Kind, canonical_json, is_json, microseconds
 from atlaskit.environment.drawing import DEAD, burn, font, points_for, unreadable_tile, wrap
 from atlaskit.environment.grid import Cell, Grid
-from atlaskit.environment.image import WIDEST_PX, LazyImage
+from atlaskit.environment.image import WIDEST_PX, LazyImage, is_jpeg
 from atlaskit.environment.layout import corners, squared
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
-from atlaskit.environment.tiles import PATCH_PX, Fit, cell_size, read_tiles
+from atlaskit.environment.tiles import PATCH_PX, TILE, Fit, cell_size, read_tiles
 from atlaskit.errors import FrameError, InputError, check_whole
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
@@ -29,6 +29,14 @@ from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Labels = Literal["none", "index", "time"]
 """What is burned into the corner of a cell: nothing, its index, or the time of its frame."""
+VIEW = Kind("view", 2, lambda _, value: is_jpeg(value), is_image=True)
+"""Left out: depth and path, which the interval determines; dead zones beyond the dead cells; and
+the patch that native cells are rounded to, of which their size is the result."""
+SHEET = Kind("sheet", 2, lambda _, value: is_jpeg(value), is_image=True)
+"""Left out: descriptions and confidence, which a sheet does not show."""
+STILL = Kind("still", 2, lambda _, value: is_jpeg(value), is_image=True)
+MOMENTS = Kind("moments", 2, is_json(list))
+"""Times of a grid's representative frames. Left out: how it is drawn."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +85,16 @@ class View(LazyImage):
     @property
     def key(self) -> str:
         """Hash of everything that the image is made of."""
-        return view_key(
-            self.video.fingerprint,
+        return VIEW.key(
+            tiles=TILE.version,
+            video=self.video.fingerprint,
             start_s=self.grid.start_s,
             end_s=self.grid.end_s,
             k=self.grid.k,
             cell=self.cell_size if self.fit == "native" else self.cell,
             fit=self.fit,
             labels=self.labels,
-            dead=self.dead,
+            dead=sorted(self.dead),
             sampling=self.sampling,
         )
 
@@ -116,9 +125,8 @@ class View(LazyImage):
         if self.sampling == "midpoint":
             return tuple(cell.midpoint_s for cell in self.cells)
         grid = self.grid
-        key = moments_key(
-            self.video.fingerprint, start_s=grid.start_s, end_s=grid.end_s, k=grid.k, sampling=self.sampling
-        )
+        interval = {"start_s": grid.start_s, "end_s": grid.end_s}
+        key = MOMENTS.key(video=self.video.fingerprint, **interval, k=grid.k, sampling=self.sampling)
         return tuple(
             json.loads(self.cache.remember(key, self._find_moments, fits=lambda found: _are_moments(found, grid)))
         )
@@ -180,7 +188,9 @@ class Sheet(LazyImage):
         """Hash of everything that the image is made of: of each item, only what it shows."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
         cell = self.cell_size if self.fit == "native" else self.cell
-        return sheet_key(self.video.fingerprint, items, cell, self.fit, self.halved)
+        halved = {"halved": sorted(self.halved)} if self.halved else {}
+        video = self.video.fingerprint
+        return SHEET.key(tiles=TILE.version, video=video, items=items, cell=cell, fit=self.fit, **halved)
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -242,7 +252,7 @@ class Still(LazyImage):
     def key(self) -> str:
         """Hash of the file's fingerprint and the time in that file."""
         video, time_s = self.video.locate(self.time_s)
-        return still_key(video.fingerprint, time_s)
+        return STILL.key(video=video.fingerprint, time_us=microseconds(time_s))
 
     @property
     def size(self) -> tuple[int, int]:
@@ -290,7 +300,8 @@ class Frame(LazyImage):
     def key(self) -> str:
         """Hash of the file's fingerprint, the time in that file, and the size."""
         video, time_s = self.video.locate(self.time_s)
-        return still_key(video.fingerprint, time_s, self.size, self.fit)
+        scaled = {"tiles": TILE.version, "cell": self.size, "fit": self.fit}
+        return STILL.key(video=video.fingerprint, time_us=microseconds(time_s), **scaled)
 
     @property
     def size(self) -> tuple[int, int]:

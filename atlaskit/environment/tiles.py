@@ -14,9 +14,9 @@ from typing import Literal
 from PIL import Image
 
 from atlaskit.caching.cache import Cache, Transient
-from atlaskit.caching.keys import readable_key, tile_key
+from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.drawing import letterboxed
-from atlaskit.environment.image import WIDEST_PX, to_jpeg
+from atlaskit.environment.image import WIDEST_PX, is_jpeg, to_jpeg
 from atlaskit.errors import FrameError, check_whole
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video, read_frames
@@ -36,6 +36,10 @@ SHORTEST_PX = 16
 
 TILE_QUALITY = 95
 """JPEG quality of a tile."""
+TILE = Kind("tile", 2, lambda _, value: not value or is_jpeg(value), is_image=True)
+"""Left out: the playlist that the file is in, and the grid, so that all of them share the tile."""
+READABLE = Kind("readable", 1, lambda _, value: value in (b"0", b"1"))
+"""Whether a frame can be decoded. Left out: its size."""
 
 
 def cell_size(
@@ -94,7 +98,10 @@ def read_tiles(
         tiles = [_no_tile(frame) if isinstance(frame, FrameError) else _tile(frame) for frame in read_frames(made)]
         return [Transient(tile) if part.is_stand_in else tile for tile, (part, _, _) in zip(tiles, made, strict=True)]
 
-    keys = [tile_key(part.fingerprint, local_s, scaled) for part, local_s, scaled in wanted]
+    keys = [
+        TILE.key(video=part.fingerprint, time_us=microseconds(local_s), size=list(scaled))
+        for part, local_s, scaled in wanted
+    ]
     tiles = cache.remember_all(keys, decode, fits=_is_tile)
     is_passing = any(isinstance(tile, Transient) for tile in tiles)
     return [letterboxed(Image.open(io.BytesIO(tile)), size) if tile else None for tile in tiles], is_passing
@@ -112,7 +119,7 @@ def are_readable(video: Video, times_s: Sequence[float], size: tuple[int, int], 
         flags = [b"1" if tile else b"0" for tile in tiles]
         return [Transient(flag) for flag in flags] if is_passing else flags
 
-    keys = [readable_key(part.fingerprint, local_s) for part, local_s in located]
+    keys = [READABLE.key(video=part.fingerprint, time_us=microseconds(local_s)) for part, local_s in located]
     return [flag == b"1" for flag in cache.remember_all(keys, check, fits=lambda flag: flag in (b"0", b"1"))]
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import IMAGES, kind_of
+from atlaskit.caching.keys import is_image
 from atlaskit.errors import InputError, missing
 
 Row: TypeAlias = dict[str, Any]
@@ -194,12 +194,12 @@ class _NodeCache(Cache):
     def put(self, key: str, value: bytes, *, paid: bool = False) -> None:
         """Store bytes under a key, here and in the driver's cache."""
         super().put(key, value, paid=paid)
-        if kind_of(key) not in IMAGES:
+        if not is_image(key):
             _result(self._driver_cache.put.remote(key, bytes(value)))
 
     def _find(self, key: str) -> bytes | None:
         value = super()._find(key)
-        if value is None and kind_of(key) not in IMAGES:
+        if value is None and not is_image(key):
             value = _result(self._driver_cache.get.remote(key))
             if value is not None:
                 super().put(key, value, paid=True)

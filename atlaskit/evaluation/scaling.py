@@ -24,7 +24,7 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.keys import entry_key
+from atlaskit.caching.keys import Kind, is_json
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
@@ -57,6 +57,7 @@ __all__ = [
     "timing_key",
 ]
 
+TIMING = Kind("timing", 2, is_json(dict))
 WORKERS = (1, 3, 5, 7, 16)
 """The paper's numbers of workers, and 16, the most requests that one address gets at once."""
 RESERVED = frozenset({"vlm", "cache", "workers", "refresh", "replay", "on_event"})
@@ -327,8 +328,7 @@ def timing_key(
         >>> key.startswith("timing")
         True
     """
-    return entry_key(
-        "timing",
+    return TIMING.key(
         question=question,
         video=video,
         lines=lines,

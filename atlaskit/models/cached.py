@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from pydantic import BaseModel
 
 from atlaskit.caching.cache import Cache, Transient
-from atlaskit.caching.keys import answered_key, canonical_json, entry_key
+from atlaskit.caching.keys import Kind, canonical_json, is_json
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
 from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
@@ -132,7 +132,7 @@ class Cached:
 
     def _recall_answered(self, model: Answering) -> None:
         """Tell the model who answered in its place in an earlier run: its replies have that key."""
-        stored = self.cache.get_json(answered_key(model.base_url, model.name))
+        stored = self.cache.get_json(ANSWERED.key(address=model.base_url, model=model.name))
         self._stored_answered = stored if isinstance(stored, str) else ""
         if model.answered is None and self._stored_answered:
             model.answered = self._stored_answered
@@ -140,7 +140,7 @@ class Cached:
     def _store_answered(self) -> None:
         """Store who answers in place of the model, if another one does than was stored."""
         if self._answering and (answered := self._answered()) != self._stored_answered:
-            self.cache.put_json(answered_key(self._answering.base_url, self.name), answered)
+            self.cache.put_json(ANSWERED.key(address=self._answering.base_url, model=self.name), answered)
             self._stored_answered = answered
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
@@ -238,6 +238,12 @@ def read_failure_entry(entry: bytes) -> ModelError | None:
     return None
 
 
+REPLY = Kind("reply", 4, lambda _, value: bool(read_reply_entry(value)))
+FAILURE = Kind("failure", 1, lambda _, value: read_failure_entry(value) is not None)
+ANSWERED = Kind("answered", 1, is_json(str))
+"""The name of the model that answered at an address, asked for a model."""
+
+
 def reply_key(model: Model, request: Request, answered: str = "") -> str:
     """Return the cache key of a model's reply: the hash of everything the reply depends on.
 
@@ -252,8 +258,7 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
         request: What it is asked.
         answered: The model that answers in its place, or "".
     """
-    return entry_key(
-        "reply",
+    return REPLY.key(
         **({"answered": answered} if answered else {}),
         model=model.name,
         parameters=dict(model.parameters),
@@ -273,7 +278,7 @@ def failure_key(reply: str) -> str:
     Args:
         reply: Key of the reply that the failed call would have had.
     """
-    return entry_key("failure", reply=reply)
+    return FAILURE.key(reply=reply)
 
 
 def _schema_parts(schema: type[BaseModel] | ParametricSchema) -> Any:

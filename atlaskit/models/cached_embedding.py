@@ -12,13 +12,16 @@ from functools import partial
 import numpy as np
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import embedding_key, image_embedding_key
+from atlaskit.caching.keys import Kind
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.cached import failure_key, read_failure_entry
 from atlaskit.models.embedding import LONGEST_VECTOR, MOST_TEXTS, Embedder, Vectors
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import Image
 
+EMBEDDING = Kind("embedding", 1)
+"""The vector of a text or of an image; a recording holds what a run made of it. Left out: where it
+is from, what was embedded with it, and the endpoint's address, credentials and time-outs."""
 IMAGES_AT_ONCE = 8
 """Images that are sent at the same time, one a call."""
 
@@ -56,7 +59,7 @@ def embed(
     found: list[bytes] = []
     for start in range(0, len(texts), MOST_TEXTS):
         some = [_storable(text) for text in texts[start : start + MOST_TEXTS]]
-        keys = [embedding_key(text, model=embedder.name) for text in some]
+        keys = [EMBEDDING.key(text=text, model=embedder.name) for text in some]
 
         def ask(missing: list[int], some: Sequence[str] = some) -> Vectors:
             return embedder.embed([some[at] for at in missing], deadline_s=deadline_s, cancel=cancel).vectors
@@ -80,7 +83,7 @@ def embed_images(
     vector is stored under the image's key, the embedder's `image_prompt` and its name.
     """
 
-    keys = [image_embedding_key(image.key, model=embedder.name, prompt=embedder.image_prompt) for image in images]
+    keys = [EMBEDDING.key(image=image.key, model=embedder.name, prompt=embedder.image_prompt) for image in images]
     found: list[bytes] = []
     with ThreadPoolExecutor(IMAGES_AT_ONCE) as pool:
         for start in range(0, len(images), IMAGES_AT_ONCE):  # what was paid for is stored, should a later call fail

@@ -7,10 +7,15 @@ import threading
 from contextlib import suppress
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import transcript_key
+from atlaskit.caching.keys import Kind
 from atlaskit.errors import Unrecorded
 from atlaskit.models.speech import ASR
 from atlaskit.models.transcription import Segment, read_transcript_entry, transcript_entry
+
+TRANSCRIPT = Kind("transcript", 1, lambda _, value: read_transcript_entry(value) is not None)
+"""What a speech model heard in a chunk of sound. Left out: the video and the second at which the
+chunk starts, so that the same sound elsewhere costs nothing; and the endpoint's address,
+credentials and time-outs."""
 
 
 def hear(
@@ -33,7 +38,8 @@ def hear(
         ModelError: If the call fails.
         Unrecorded: In a replay, if the cache does not know.
     """
-    key = transcript_key(hashlib.sha256(samples).hexdigest(), model=asr.name, parameters=asr.parameters)
+    sound = hashlib.sha256(samples).hexdigest()
+    key = TRANSCRIPT.key(sound=sound, model=asr.name, parameters=dict(asr.parameters))
 
     def make_entry() -> bytes:
         if replay:

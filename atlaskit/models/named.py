@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import served_key
+from atlaskit.caching.keys import Kind
 from atlaskit.errors import InputError
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import Unreachable
@@ -17,6 +17,8 @@ from atlaskit.models.spec import ModelSpec, as_spec
 
 LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 """Where `atlaskit serve` serves a model if it is not told otherwise."""
+SERVED = Kind("served", 1)
+"""The name of the model that an address last served."""
 
 
 Maker = TypeVar("Maker", bound=Callable[[Any], Model])
@@ -96,7 +98,7 @@ def served_model(address: str, cache: Cache | None = None, *, is_replay: bool = 
         InputError: It is not an address.
         Unreachable: The server does not answer, and no model is remembered.
     """
-    key = served_key(address)
+    key = SERVED.key(address=address)
     last = None if cache is None else cache.get_json(key)
     known = last if isinstance(last, str) and last else None
     if is_replay and known:

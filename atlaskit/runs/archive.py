@@ -1,34 +1,37 @@
 """`export` and `import_` (`ak.cache`): pack the cache entries that a replay needs, merge such a
 file.
 
-`export` and `import_` decide which entries go where; `recording` knows the file format, and
-`entries` checks what is read.
+`export` and `import_` decide which entries go where; `recording` knows the file format.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.keys import IMAGES, asked_key, canonical_json, entry_key, is_outdated, kind_of, lines_key, run_key
+from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_outdated, is_recorded, kind_of
 from atlaskit.errors import CacheError, InputError
 from atlaskit.runs import recording
-from atlaskit.runs.entries import is_key, manifest_in
 from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace
-from atlaskit.video.records import parse_lines
+from atlaskit.video.records import ASKED, LINES, parse_lines
 
 __all__ = ["export", "import_"]
 
-OF_THIS_MACHINE = frozenset({"served"})
-"""Kinds that tell of a machine, and are in no recording."""
-REMADE = IMAGES | {"features"}
-"""Kinds that can be made again from the video. A replay needs no features: it has the
-clusters."""
-NOT_IN_MANIFESTS = REMADE | OF_THIS_MACHINE | {"asked"}
-"""Kinds that a manifest leaves out: `export` renews an "asked" entry."""
+
+def manifest_in(value: object) -> dict[str, str] | None:
+    """Return a run's manifest, its keys with their digests; None if a JSON value is not one."""
+    if not isinstance(value, dict) or not all(is_key(key) and isinstance(digest, str) for key, digest in value.items()):
+        return None
+    return value
+
+
+RUN = Kind("run", 1, lambda _, value: manifest_in(json.loads(value)) is not None)
+"""The list of entries that a run needs, by the events of its trace: question and settings are not
+enough, since two runs may differ in subtitles or replies alone."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
@@ -47,7 +50,7 @@ def save_manifest(trace: Trace, cache: Cache) -> None:
 def save_timings_manifest(cache: Cache) -> None:
     """Store a manifest of measurements that a watched cache gave or got; see `save_manifest`."""
     manifest = _manifest(cache)
-    cache.put_json(entry_key("run", timings=sorted(manifest)), manifest, paid=True)
+    cache.put_json(RUN.key(timings=sorted(manifest)), manifest, paid=True)
 
 
 def export(
@@ -138,16 +141,15 @@ def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
     for key, value in entries:
         present = cache.get(key)
         if present is None or (kind_of(key) == "asked" and present != value):
-            cache.put(key, value, paid=kind_of(key) not in IMAGES)
+            cache.put(key, value, paid=not is_image(key))
             merged[kind_of(key)] += 1
     return merged
 
 
 def _all_keys(cache: Cache, images: bool) -> set[str]:
     """Return the keys of all current entries that a recording can hold."""
-    left_out = OF_THIS_MACHINE | REMADE - (IMAGES if images else set())
-    keys = (entry.key for entry in cache.entries() if kind_of(entry.key) not in left_out)
-    return {key for key in keys if is_key(key) and not is_outdated(key)}
+    keys = (entry.key for entry in cache.entries() if is_key(entry.key) and not is_outdated(entry.key))
+    return {key for key in keys if is_recorded(key) and (images or not is_image(key))}
 
 
 def _keys_since(moment_s: float, cache: Cache) -> set[str]:
@@ -166,7 +168,7 @@ def _keys_since(moment_s: float, cache: Cache) -> set[str]:
     if not manifests:
         raise InputError(f"{cache} holds no run that was made since that moment.")
     keys = _held(((key, digest) for manifest in manifests for key, digest in manifest.items()), cache)
-    return keys | {key for key in asked if lines_key(str(cache.get_json(key))) in keys}
+    return keys | {key for key in asked if LINES.key(lines=str(cache.get_json(key))) in keys}
 
 
 def _keys_of_runs(runs: Sequence[Run], cache: Cache, images: bool) -> tuple[set[str], dict[str, bytes]]:
@@ -199,16 +201,21 @@ def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
 
 
 def _manifest(cache: Cache) -> dict[str, str]:
-    """Return the keys that a watched cache read or stored, with their digests."""
-    touched = cache.touched or {}
-    return {key: digest for key, digest in touched.items() if kind_of(key) not in NOT_IN_MANIFESTS}
+    """Return the keys that a watched cache read or stored, with their digests.
+
+    Images are left out, which can be drawn again, and "asked" entries, which `export` renews.
+    """
+    needed = (cache.touched or {}).items()
+    return {
+        key: digest for key, digest in needed if is_recorded(key) and not is_image(key) and kind_of(key) != ASKED.name
+    }
 
 
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
     """Return the entry with this run's subtitles of the video; a later run may have used others."""
     video = trace.of("start")[0]["settings"].get("video")
     tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
-    return {asked_key(video): canonical_json(track.fingerprint).encode() for track in tracks if track is not None}
+    return {ASKED.key(video=video): canonical_json(track.fingerprint).encode() for track in tracks if track is not None}
 
 
 def _image_keys(trace: Trace) -> set[str]:
@@ -221,7 +228,7 @@ def _run_key(trace: Trace) -> str:
     starts = trace.of("start")
     if len(starts) != 1:
         raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
-    return run_key(trace.to_json())
+    return RUN.key(trace=trace.to_json())
 
 
 def __dir__() -> list[str]:

@@ -21,9 +21,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from atlaskit.caching.keys import IMAGES, VERSIONS, canonical_json, kind_of
+from atlaskit.caching.keys import KINDS, canonical_json, is_image, is_valid, kind_of, version_of
 from atlaskit.errors import CacheError, reason
-from atlaskit.runs.entries import is_current, is_valid, version_of
 
 RECORDING_VERSION = 2
 OLD_VERSION = 1
@@ -64,7 +63,7 @@ def write(path: str | Path, entries: Iterable[tuple[str, bytes]]) -> None:
         with zipfile.ZipFile(draft, "x") as file:
             _add(file, HEADER, _header(RECORDING_VERSION))
             for key, value in entries:
-                if kind_of(key) in IMAGES:
+                if is_image(key):
                     _add(file, _member_name(key), value)
                 else:
                     packs.setdefault(_pack_name(key), []).append((value, key))
@@ -109,7 +108,7 @@ def checked_entries(file: zipfile.ZipFile, path: str | Path) -> Iterator[tuple[s
 
 def _member_name(key: str) -> str:
     """Return the name of the member that holds one entry."""
-    return f"{key.replace(':', '/')}.{'jpg' if kind_of(key) in IMAGES else 'json'}"
+    return f"{key.replace(':', '/')}.{'jpg' if is_image(key) else 'json'}"
 
 
 def _pack_name(key: str) -> str:
@@ -167,7 +166,7 @@ def _entries(file: zipfile.ZipFile, path: str | Path, version: int) -> Iterator[
         for line in _lines(file, name, path):
             left_bytes -= len(line)
             found = LINE.fullmatch(line)
-            if not found or pack[1] in IMAGES or left_bytes < 0:
+            if not found or is_image(pack[1]) or left_bytes < 0:
                 why = "unpacks to more than any recording does" if left_bytes < 0 else "has a line that is no entry"
                 raise CacheError(f"{path} holds {name[:120]!r}, which {why}.")
             yield _current(f"{pack[1]}:{pack[2]}:{found[1].decode()}", name, path), found[2]
@@ -200,12 +199,13 @@ def _key(name: str, path: str | Path, version: int) -> str:
 
 def _current(key: str, name: str, path: str | Path) -> str:
     """Return the key; raise CacheError if this version of atlaskit makes no such entries."""
-    if kind_of(key) not in VERSIONS:
+    kind = KINDS.get(kind_of(key))
+    if kind is None:
         raise CacheError(f"{path} holds {name[:120]!r}, which is not an entry of a recording.")
-    if not is_current(key):
+    if kind.version != version_of(key):
         raise CacheError(
             f"{path} was made by another version of atlaskit ({name[:40]}…; this one makes version "
-            f"{VERSIONS[kind_of(key)]}), so this one cannot replay it."
+            f"{kind.version}), so this one cannot replay it."
         )
     return key
 

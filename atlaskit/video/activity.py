@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from atlaskit.caching.cache import Cache, Transient
-from atlaskit.caching.keys import activity_key, canonical_json
+from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import VideoError
 from atlaskit.video.changes import MOST_FINE, MOST_STEPS, Changes
 from atlaskit.video.readers import Reader
@@ -56,6 +56,10 @@ class StoredActivity(BaseModel):
     step_s: float = Field(gt=0)
     levels: list[float] = Field(min_length=1, max_length=MOST_STEPS)
     cuts_s: list[float] = Field(max_length=2 * MOST_FINE)
+
+
+ACTIVITY = Kind("activity", 1, lambda _, value: parse_activity(value) is not None)
+"""How much changes in a file over time. Left out: the playlists it is in."""
 
 
 def read_activity(reader: Reader) -> bytes:
@@ -101,7 +105,7 @@ def parse_activity(entry: bytes, duration_s: float | None = None) -> Activity | 
 
 def cached_activity(fingerprint: str, duration_s: float, cache: Cache) -> Activity | None:
     """Return the cached activity of a file, or None if there is none."""
-    entry = cache.get(activity_key(fingerprint))
+    entry = cache.get(ACTIVITY.key(video=fingerprint))
     return None if entry is None else parse_activity(entry, duration_s)
 
 
@@ -110,7 +114,7 @@ def remembered_activity(
 ) -> Activity | None:
     """Return the activity of a file from the cache, or read it once; None if it cannot be read."""
     entry = cache.remember(
-        activity_key(fingerprint),
+        ACTIVITY.key(video=fingerprint),
         read,
         fits=lambda entry: parse_activity(entry, duration_s) is not None,
         paid=True,  # a replay without the file needs it

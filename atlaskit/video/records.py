@@ -6,12 +6,14 @@ Cached bytes may come from someone else's cache, so they are validated when they
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import asked_key, canonical_json, lines_key, original_key, video_key
+from atlaskit.caching.keys import Kind, canonical_json
+from atlaskit.video.fingerprint import playlist_fingerprint
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import LARGEST_SIDE_PX, Video
@@ -46,34 +48,34 @@ def remember_video(video: Video, cache: Cache) -> None:
         _put_facts(part, cache)
     _put_facts(video, cache)
     lines = video.subtitles.fingerprint
-    _put(lines_key(lines), video.subtitles.as_json.encode(), cache)
+    _put(LINES.key(lines=lines), video.subtitles.as_json.encode(), cache)
     if video.subtitles.original:
         original = Subtitles(video.subtitles.original)
-        _put(lines_key(original.fingerprint), original.as_json.encode(), cache)
-        _put(original_key(lines), canonical_json(original.fingerprint).encode(), cache)
-    if cache.get_json(asked_key(video.fingerprint)) != lines:
-        cache.put_json(asked_key(video.fingerprint), lines, paid=True)
+        _put(LINES.key(lines=original.fingerprint), original.as_json.encode(), cache)
+        _put(ORIGINAL.key(lines=lines), canonical_json(original.fingerprint).encode(), cache)
+    if cache.get_json(ASKED.key(video=video.fingerprint)) != lines:
+        cache.put_json(ASKED.key(video=video.fingerprint), lines, paid=True)
 
 
 def cached_facts(fingerprint: str, cache: Cache) -> VideoFacts | None:
     """Return the cached facts of a video, or None if there are none."""
-    entry = cache.get(video_key(fingerprint))
+    entry = cache.get(VIDEO.key(video=fingerprint))
     return None if entry is None else parse_facts(entry)
 
 
 def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
     """Return the lines that a video was last asked about with, or None if the cache has none."""
-    lines = cache.get_json(asked_key(fingerprint))
+    lines = cache.get_json(ASKED.key(video=fingerprint))
     track = _track(lines, cache)
     if track is None:
         return None
-    original = _track(cache.get_json(original_key(track.fingerprint)), cache)
+    original = _track(cache.get_json(ORIGINAL.key(lines=track.fingerprint)), cache)
     return track if original is None else Subtitles(track.lines, original.lines)
 
 
 def _track(lines: object, cache: Cache) -> Subtitles | None:
     """Return the track of a fingerprint, or None if the cache has none."""
-    entry = cache.get(lines_key(lines)) if isinstance(lines, str) else None
+    entry = cache.get(LINES.key(lines=lines)) if isinstance(lines, str) else None
     return None if entry is None else parse_lines(entry)
 
 
@@ -93,6 +95,30 @@ def parse_lines(entry: bytes) -> Subtitles | None:
         return None
 
 
+def _are_facts(key: str, entry: bytes) -> bool:
+    facts = parse_facts(entry)
+    return facts is not None and (not facts.parts or key == VIDEO.key(video=playlist_fingerprint(facts.parts)))
+
+
+def _are_lines(key: str, entry: bytes) -> bool:
+    lines = parse_lines(entry)
+    return lines is not None and key == LINES.key(lines=lines.fingerprint)
+
+
+def _is_fingerprint(_: str, entry: bytes) -> bool:
+    return re.fullmatch(rb'"[0-9a-f]{64}"', entry) is not None
+
+
+VIDEO = Kind("video", 1, _are_facts)
+"""A video's metadata: duration, frame rate, size and name."""
+LINES = Kind("lines", 1, _are_lines)
+"""A subtitle track, by the fingerprint of its lines. Left out: the video."""
+ASKED = Kind("asked", 1, _is_fingerprint)
+"""The subtitle track that a video had when `ask` last used it."""
+ORIGINAL = Kind("original", 1, _is_fingerprint)
+"""The track that a source gave for rolling captions, by the lines said once, which are shown."""
+
+
 def _put_facts(video: Video, cache: Cache) -> None:
     facts: dict[str, object] = {
         "name": video.name.encode("utf-8", "replace").decode(),
@@ -103,7 +129,7 @@ def _put_facts(video: Video, cache: Cache) -> None:
     }
     if video.lead_s:  # otherwise the facts stay as versions without this one stored them
         facts["lead_s"] = video.lead_s
-    _put(video_key(video.fingerprint), canonical_json(facts).encode(), cache)
+    _put(VIDEO.key(video=video.fingerprint), canonical_json(facts).encode(), cache)
 
 
 def _put(key: str, value: bytes, cache: Cache) -> None:

@@ -1,10 +1,15 @@
-"""Keys depend on the recipe alone."""
+"""Keys depend on the recipe alone; each kind of entry is declared once, by what makes it."""
 
 from __future__ import annotations
 
-import pytest
+import re
+from pathlib import Path
 
-from atlaskit.caching.keys import canonical_json, recipe_key
+import pytest
+from support.paths import ROOT
+
+import atlaskit  # noqa: F401  (declares all kinds)
+from atlaskit.caching.keys import KINDS, Kind, canonical_json, is_outdated, is_valid, recipe_key
 
 
 def test_keys_depend_on_every_part_but_not_on_order() -> None:
@@ -15,3 +20,22 @@ def test_keys_depend_on_every_part_but_not_on_order() -> None:
     assert key.startswith("view:1:")
     with pytest.raises(ValueError, match="JSON"):
         canonical_json(float("nan"))
+
+
+def test_all_kinds_are_known_once_the_kit_is_imported() -> None:
+    """`cache prune` and recordings go by the kinds that are known."""
+    declared = (re.findall(r'Kind\("(\w+)"', path.read_text("utf-8")) for path in Path(ROOT, "atlaskit").rglob("*.py"))
+    names = [name for found in declared for name in found]
+    assert sorted(names) == sorted(KINDS)
+    with pytest.raises(AssertionError, match="twice"):
+        Kind("reply", 1)
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_no_kind_takes_any_bytes(name: str) -> None:
+    kind = KINDS[name]
+    key = kind.key(of="nothing")
+    assert not is_outdated(key) and is_outdated(recipe_key(name, 0, of="nothing"))
+    for entry in (b"\xff\xfe", b"[" * 100_000, b"{", b'"' + b"x" * 63):
+        assert not is_valid(key, entry)
+    assert not is_valid("unknown:1:" + "00" * 32, b"{}")

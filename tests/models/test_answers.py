@@ -230,8 +230,8 @@ UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "an unknown label": (js({**COUNTED, "supporting": ["C"]}), COUNT, "at supporting.0"),
     "labels in one string": (js({**COUNTED, "supporting": "A, AA"}), COUNT, "at supporting.0"),
     "Python that ends early": ("{'search_task': 'it's a card'}", schemas.TaskAnswer, "Invalid JSON"),
-    "a deep nest": ("[" * 5000, STEP, "no JSON object"),
-    "a deep object": ('{"a":' * 5000, STEP, "nested too deeply"),
+    "a deep nest": ("[" * 100_000, STEP, "no JSON object"),
+    "a deep object": ('{"a":' * 100_000, STEP, "nested too deeply"),
 }
 
 

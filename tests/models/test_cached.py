@@ -16,10 +16,10 @@ from support.model_doubles import Babbler, Counting
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import VERSIONS, is_outdated
+from atlaskit.caching.keys import KINDS, Kind, is_outdated
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError, Unrecorded
-from atlaskit.models.cached import Cached, reply_key
+from atlaskit.models.cached import REPLY, Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Refused
 from atlaskit.models.protocol import Message, Request
@@ -153,7 +153,8 @@ def test_a_key_of_an_older_version_is_outdated(monkeypatch: pytest.MonkeyPatch, 
     old = reply_key(Babbler(), request())
     cache.put(old, b"x")
     assert not is_outdated(old)
-    monkeypatch.setitem(VERSIONS, "reply", VERSIONS["reply"] + 1)
+    monkeypatch.delitem(KINDS, "reply")
+    monkeypatch.setattr("atlaskit.models.cached.REPLY", Kind("reply", REPLY.version + 1))
     newer = reply_key(Babbler(), request())
     assert newer != old and is_outdated(old) and not is_outdated(newer)
     assert not is_outdated("nothing:1:0") and not is_outdated("reply:99:0"), "a newer version may use it"

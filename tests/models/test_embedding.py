@@ -15,9 +15,8 @@ from support.embedding import Embedding, embedding_server, vector_of
 from support.faults import failing, hanging_up, has_hung_up, send
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import embedding_key
 from atlaskit.errors import InputError, Unrecorded
-from atlaskit.models.cached_embedding import embed
+from atlaskit.models.cached_embedding import EMBEDDING, embed
 from atlaskit.models.embedding import MOST_TEXTS, Embedder, read_embeddings
 from atlaskit.models.errors import ModelError, Refused, Unreachable
 
@@ -180,10 +179,10 @@ def test_a_replay_repeats_a_failure(server: Embedding, cache: Cache) -> None:
 
 def test_what_is_no_vector_in_a_cache_is_made_again(server: Embedding, cache: Cache) -> None:
     for entry in (b"", b"abc", np.array([np.nan], "<f4").tobytes(), b"[1.0]" * 3):
-        cache.put(embedding_key("a", model="m"), entry)
+        cache.put(EMBEDDING.key(text="a", model="m"), entry)
         vectors = embed(Embedder(server.url, "m"), ["a"], cache)
         assert np.allclose(vectors, [vector_of("a")])
-    cache.put(embedding_key("b", model="m"), np.array([1.0], "<f4").tobytes())
+    cache.put(EMBEDDING.key(text="b", model="m"), np.array([1.0], "<f4").tobytes())
     with pytest.raises(InputError, match="of another length than those in"):
         embed(Embedder(server.url, "m"), ["a", "b"], cache)
 

@@ -9,10 +9,9 @@ from support.loopback import loopback
 from support.model_doubles import Babbler
 
 import atlaskit as ak
-from atlaskit.caching.keys import served_key
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ServerError, Unreachable
-from atlaskit.models.named import as_model, as_model_or_maker
+from atlaskit.models.named import SERVED, as_model, as_model_or_maker
 from atlaskit.models.presets import SHIPPED
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving.server import Server
@@ -48,7 +47,7 @@ def test_an_endpoint_that_is_gone_is_known_by_what_it_served() -> None:
     cache = ak.Cache(None)
     with pytest.raises(Unreachable):
         as_model(NOBODY, cache)
-    cache.put_json(served_key(NOBODY), "m@1234")
+    cache.put_json(SERVED.key(address=NOBODY), "m@1234")
     for replay in (False, True):
         assert as_model(NOBODY, cache, is_replay=replay).name == "m@1234"
     assert as_model(f"{NOBODY} other", cache).name == "other"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support.paths import ROOT
 
-from atlaskit.caching.keys import VERSIONS
+from atlaskit.caching.keys import KINDS
 from atlaskit.models.presets import SHIPPED
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -53,8 +53,8 @@ def test_make_alone_lists_every_target() -> None:
 
 def test_the_page_about_the_cache_names_every_kind_of_entry() -> None:
     page = (ROOT / "docs/cache-and-recordings.md").read_text()
-    table = page[page.index("| kind |") : page.index("One function for each kind")]
-    assert set(re.findall(r"`([a-z]+)`(?= ·| \|)", table)) == VERSIONS.keys() - {"served"}
+    table = page[page.index("| kind |") : page.index("The module that makes the entries")]
+    assert set(re.findall(r"`([a-z]+)`(?= ·| \|)", table)) == KINDS.keys() - {"served"}
 
 
 def test_only_nano_has_large_files() -> None:

@@ -18,8 +18,9 @@ import atlaskit as ak
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import IMAGES, VERSIONS, kind_of, served_key
+from atlaskit.caching.keys import KINDS, is_image, kind_of
 from atlaskit.errors import CacheError, InputError, VideoError
+from atlaskit.models.named import SERVED
 from atlaskit.models.usage import Usage
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.recording import HEADER
@@ -98,7 +99,7 @@ def test_without_a_run_everything_but_images_is_packed(
     other = Cache(tmp_path / "other")
     import_(tmp_path / "all.zip", cache=other)
     assert replayed(result, film, other).to_json() == result.to_json()
-    cache.put_json(served_key("http://127.0.0.1:8000/v1"), "a model")  # describes this machine only
+    cache.put_json(SERVED.key(address="http://127.0.0.1:8000/v1"), "a model")  # describes this machine only
     packed = export(tmp_path / "images.zip", images=True, cache=cache)
     assert packed["tile"] and "served" not in packed
     assert import_(tmp_path / "images.zip", cache=Cache(tmp_path / "third")) == packed
@@ -164,7 +165,7 @@ def old_members(cache: Cache) -> dict[str, bytes]:
     """Return the members of a recording of version 1: the header, and one for each entry."""
     members = {HEADER: b'{"atlaskit_recording":1}'}
     for key in sorted(entry.key for entry in cache.entries()):
-        suffix = "jpg" if kind_of(key) in IMAGES else "json"
+        suffix = "jpg" if is_image(key) else "json"
         members[f"{key.replace(':', '/')}.{suffix}"] = cache.get(key) or b""
     return members
 
@@ -265,7 +266,7 @@ def test_a_duplicate_entry_is_refused(packed: dict[str, bytes], tmp_path: Path) 
 def test_a_zip_bomb_is_refused(packed: dict[str, bytes], tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "run.zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(HEADER, packed[HEADER])
-        with file.open(f"reply/{VERSIONS['reply']}/{'0' * 64}.json", "w") as member:
+        with file.open(f"reply/{KINDS['reply'].version}/{'0' * 64}.json", "w") as member:
             for _ in range(80):
                 member.write(b" " * 2**20)
     assert (tmp_path / "run.zip").stat().st_size < 2**20
@@ -276,7 +277,7 @@ def test_a_zip_bomb_is_refused(packed: dict[str, bytes], tmp_path: Path) -> None
 def test_a_member_that_is_too_large_is_refused(packed: dict[str, bytes], tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "run.zip", "w") as file:
         file.writestr(HEADER, packed[HEADER])
-        file.writestr(f"reply/{VERSIONS['reply']}/{'0' * 64}.json", b" " * (17 << 20))
+        file.writestr(f"reply/{KINDS['reply'].version}/{'0' * 64}.json", b" " * (17 << 20))
     with pytest.raises(CacheError, match="larger than"):
         import_(tmp_path / "run.zip", cache=Cache(None))
 
@@ -394,7 +395,7 @@ def test_a_whole_cache_with_timings_is_exported_and_imported(recorded: tuple[Res
     mixed = Cache(tmp_path / "mixed")
     export(tmp_path / "run.zip", cache=cache)
     import_(tmp_path / "run.zip", cache=mixed)
-    mixed.put(f"timing:{VERSIONS['timing']}:{'ab' * 32}", b"{}", paid=True)
+    mixed.put(f"timing:{KINDS['timing'].version}:{'ab' * 32}", b"{}", paid=True)
     packed = export(tmp_path / "whole.zip", cache=mixed)
     assert packed["timing"] == 1 and packed["reply"] > 0
     assert import_(tmp_path / "whole.zip", cache=Cache(tmp_path / "other")) == packed
@@ -406,7 +407,7 @@ def write_parts(path: Path, **parts: bytes) -> None:
         file.writestr(HEADER, b'{"atlaskit_recording":2}')
         for kind, part in parts.items():
             data = part if part[:6] == b"\xfd7zXZ\0" else lzma.compress(part)
-            file.writestr(f"{kind}/{VERSIONS[kind]}.jsonl.xz", data)
+            file.writestr(f"{kind}/{KINDS[kind].version}.jsonl.xz", data)
 
 
 REPLY = b'{"reasoning":"","text":"{}","usage":%s}' % json.dumps(Usage(calls=1).to_json()).encode()
@@ -454,7 +455,7 @@ def test_similar_replies_take_little_more_than_their_hashes(tmp_path: Path) -> N
     for number in range(2000):
         text = json.dumps({"thought": " ".join(random.Random(number).choices(seen, k=40)), "action": "backtrack"})
         entry = {"reasoning": "", "text": text, "usage": Usage(calls=1, prompt_tokens=400 + number % 90).to_json()}
-        cache.put_json(f"reply:{VERSIONS['reply']}:{random.Random(-1 - number).randbytes(32).hex()}", entry)
+        cache.put_json(f"reply:{KINDS['reply'].version}:{random.Random(-1 - number).randbytes(32).hex()}", entry)
     assert export(tmp_path / "all.zip", cache=cache)["reply"] == 2000
     assert (tmp_path / "all.zip").stat().st_size / 2000 < 90  # one by one: 400
     other = Cache(None)
@@ -491,7 +492,7 @@ def test_what_the_runs_since_a_moment_need_is_packed(film: World, tmp_path: Path
 
 def test_an_entry_of_another_program_is_not_packed(tmp_path: Path) -> None:
     cache = Cache(None)
-    cache.put(f"reply:{VERSIONS['reply']}:{'ab' * 32}", b"two\nlines")
+    cache.put(f"reply:{KINDS['reply'].version}:{'ab' * 32}", b"two\nlines")
     with pytest.raises(CacheError, match="not one of atlaskit"):
         export(tmp_path / "x.zip", cache=cache)
     assert list(tmp_path.iterdir()) == []

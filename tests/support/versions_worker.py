@@ -18,10 +18,10 @@ import atlaskit as ak
 from atlaskit.agents.prompts import GlanceCall, StepCall
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import readable_key, tile_key
+from atlaskit.caching.keys import microseconds
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.render import Sheet, Still, View
-from atlaskit.environment.tiles import are_readable
+from atlaskit.environment.tiles import READABLE, TILE, are_readable
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import Request
 from atlaskit.video.video import Video
@@ -57,8 +57,8 @@ def keys_of(video: Video, world: World) -> dict[str, Any]:
         "step": Request("worker", "step", step.opening(["- opened 0:00.0–0:01.0"]), step.request().schema),
     }
     return {
-        "tile": tile_key(video.fingerprint, 1.25, (64, 36)),
-        "readable": readable_key(video.fingerprint, 1.25),
+        "tile": TILE.key(video=video.fingerprint, time_us=microseconds(1.25), size=[64, 36]),
+        "readable": READABLE.key(video=video.fingerprint, time_us=microseconds(1.25)),
         **{name: [image.key, len(image.jpeg()) > 0] for name, image in images.items()},
         **{name: reply_key(ak.Oracle(world), request) for name, request in requests.items()},
         "moments": images["keyframe"].moments,

@@ -20,11 +20,10 @@ from support.media import make_video, usual_priority
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import activity_key
+from atlaskit.caching.keys import is_valid
 from atlaskit.errors import DamagedVideo, VideoError
 from atlaskit.runs.archive import export, import_
-from atlaskit.runs.entries import is_valid
-from atlaskit.video.activity import Activity, parse_activity
+from atlaskit.video.activity import ACTIVITY, Activity, parse_activity
 from atlaskit.video.changes import FINE_S, MOST_STEPS, Changes
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
@@ -182,7 +181,7 @@ FOREIGN = {
 @pytest.mark.parametrize("name", FOREIGN)
 def test_an_entry_that_is_none_is_made_again(clip: Path, name: str) -> None:
     cache, video = Cache(None), VideoFile(clip)
-    key = activity_key(video.fingerprint)
+    key = ACTIVITY.key(video=video.fingerprint)
     cache.put(key, FOREIGN[name])
     assert name == "of another length" or not is_valid(key, FOREIGN[name])
     found = video.activity(cache)

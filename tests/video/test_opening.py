@@ -17,12 +17,11 @@ from support.speaking import speaking_video
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import asked_key, lines_key, video_key
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
-from atlaskit.video.records import parse_facts, parse_lines, remember_video
+from atlaskit.video.records import ASKED, LINES, VIDEO, parse_facts, parse_lines, remember_video
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.subtitles.rolling import unrolled
 
@@ -108,8 +107,8 @@ def test_given_subtitles_take_precedence_over_cached_ones(remembered: VideoFile,
 
 def test_wrong_cache_entries_are_replaced(remembered: VideoFile, cache: Cache) -> None:
     wrong = {"name": "evil", "duration_s": 7.0, "fps": 1.0, "size": [2, 2], "parts": []}
-    cache.put_json(video_key(remembered.fingerprint), wrong)
-    cache.put(lines_key(remembered.subtitles.fingerprint), b"no lines")
+    cache.put_json(VIDEO.key(video=remembered.fingerprint), wrong)
+    cache.put(LINES.key(lines=remembered.subtitles.fingerprint), b"no lines")
     with pytest.raises(VideoError, match="is another video"):
         open_video(remembered.path, fingerprint=remembered.fingerprint, cache=cache).frame(1.0)
     remember_video(remembered, cache)
@@ -193,24 +192,24 @@ def test_the_fingerprint_of_a_rendered_world_is_its_script_name(film: World) -> 
     ],
 )
 def test_malformed_facts_are_ignored(remembered: VideoFile, cache: Cache, change: dict[str, object]) -> None:
-    facts = cache.get_json(video_key(remembered.fingerprint))
-    cache.put_json(video_key(remembered.fingerprint), {**facts, **change})
+    facts = cache.get_json(VIDEO.key(video=remembered.fingerprint))
+    cache.put_json(VIDEO.key(video=remembered.fingerprint), {**facts, **change})
     assert isinstance(open_video(remembered.path, fingerprint=remembered.fingerprint, cache=cache), VideoFile)
     with pytest.raises(VideoError):
         open_video(fingerprint=remembered.fingerprint, cache=cache)
 
 
 def test_a_playlist_that_contains_itself_is_an_error(remembered: VideoFile, cache: Cache) -> None:
-    facts = cache.get_json(video_key(remembered.fingerprint))
-    cache.put_json(video_key(remembered.fingerprint), {**facts, "parts": [remembered.fingerprint]})
+    facts = cache.get_json(VIDEO.key(video=remembered.fingerprint))
+    cache.put_json(VIDEO.key(video=remembered.fingerprint), {**facts, "parts": [remembered.fingerprint]})
     with pytest.raises(VideoError):
         open_video(fingerprint=remembered.fingerprint, cache=cache)
 
 
 def test_parts_with_another_fingerprint_are_an_error(remembered: VideoFile, cache: Cache) -> None:
-    facts = cache.get_json(video_key(remembered.fingerprint))
-    cache.put_json(video_key("f" * 64), {**facts, "parts": [remembered.fingerprint]})
-    cache.put_json(asked_key("f" * 64), remembered.subtitles.fingerprint)
+    facts = cache.get_json(VIDEO.key(video=remembered.fingerprint))
+    cache.put_json(VIDEO.key(video="f" * 64), {**facts, "parts": [remembered.fingerprint]})
+    cache.put_json(ASKED.key(video="f" * 64), remembered.subtitles.fingerprint)
     with pytest.raises(VideoError, match="another video"):
         open_video(fingerprint="f" * 64, cache=cache)
 
@@ -223,7 +222,7 @@ def test_parts_with_another_fingerprint_are_an_error(remembered: VideoFile, cach
 def test_any_bytes_can_be_parsed_as_facts_and_lines(entry: bytes) -> None:
     assert parse_facts(entry) is None
     lines = parse_lines(entry)
-    assert lines is None or lines_key(lines.fingerprint)
+    assert lines is None or LINES.key(lines=lines.fingerprint)
 
 
 @pytest.mark.parametrize("suffix", [".mkv", ".ts", ".mp4"])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from atlaskit.caching.cache import Cache, Transient
-from atlaskit.caching.keys import canonical_json, clusters_key, features_key
+from atlaskit.caching.keys import Kind, canonical_json, is_json
 from atlaskit.errors import FrameError, InputError, missing
 from atlaskit.video.video import Video
 
@@ -34,6 +34,11 @@ SEED = 0
 """Seed of k-means."""
 STARTS = 4
 """Starts of k-means, of which the best one counts."""
+FEATURES = Kind("features", 1)
+"""The tiny frames by which the moments of a video are compared. A replay has the clusters."""
+CLUSTERS = Kind("clusters", 1, is_json(list))
+"""Groups of similar frames. Left out: the version of scikit-learn, so that a replay elsewhere has
+the groups of the run."""
 
 _one_at_a_time = threading.Lock()
 
@@ -79,7 +84,7 @@ class SimilarFrames:
 
     def _remembered(self, count: int, of: tuple[int, ...] | None) -> list[Cluster]:
         allowed = set(range(self.count) if of is None else of)
-        key = clusters_key(self._key, count=count, of=of)
+        key = CLUSTERS.key(features=self._key, count=count, of=of)
         entry = self.cache.remember(key, lambda: self._divide(count, of), fits=lambda entry: self._fits(entry, allowed))
         return [Cluster(time_s, tuple(members)) for time_s, members in json.loads(entry)]
 
@@ -101,7 +106,7 @@ class SimilarFrames:
 
     @property
     def _key(self) -> str:
-        return features_key(self.video.fingerprint, frames=self.count, size=THUMBNAIL)
+        return FEATURES.key(video=self.video.fingerprint, frames=self.count, size=THUMBNAIL)
 
     @cached_property
     def _thumbnails(self) -> tuple[list[float | None], np.ndarray, bool]:

@@ -10,13 +10,16 @@ from typing import Any, Protocol, TypeVar
 
 from atlaskit.agents.scouts.hints import Hints
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import canonical_json, hints_key
+from atlaskit.caching.keys import Kind, canonical_json, is_json
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video
 
 T = TypeVar("T")
+HINTS = Kind("hints", 1, is_json(list))
+"""A scout's scores of the cells of a grid. Left out: depth and path of the grid, which the interval
+determines."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class Sight:
         Returns:
             The scores; None if `make` returned none.
         """
-        key = hints_key(self.video.fingerprint, scout=scout, start_s=grid.start_s, end_s=grid.end_s, k=grid.k, **recipe)
+        interval = {"start_s": grid.start_s, "end_s": grid.end_s}
+        key = HINTS.key(video=self.video.fingerprint, scout=scout, **interval, k=grid.k, recipe=recipe)
         if (found := _scores(self.cache.get(key), grid)) is not None:
             return found
         if (made := make()) is None:

@@ -13,7 +13,7 @@ from io import BytesIO
 
 from PIL import Image
 
-from atlaskit.caching.keys import IMAGES, kind_of
+from atlaskit.caching.keys import is_image
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.notation import clock
 from atlaskit.environment.render import Sheet, Still, View
@@ -132,7 +132,7 @@ def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:
     """Return the function that reads an image from the cache."""
 
     def read() -> bytes:
-        jpeg = run.cache.get(key) if kind_of(key) in IMAGES else None
+        jpeg = run.cache.get(key) if is_image(key) else None
         if jpeg is None:
             raise InputError("The cache does not hold this image; pass `video` to draw it again.")
         with Image.open(BytesIO(jpeg), formats=["JPEG"]):

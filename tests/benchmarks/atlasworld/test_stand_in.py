@@ -8,7 +8,7 @@ import atlaskit as ak
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import IMAGES, kind_of
+from atlaskit.caching.keys import is_image
 from atlaskit.environment.render import Still
 from atlaskit.runs.archive import export, import_
 
@@ -36,7 +36,7 @@ def test_no_image_of_a_stand_in_is_cached(film: World, tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     view = ak.view(film.stand_in, k=4, cell=32, cache=cache)
     shown = [view.jpeg(), Still(film.stand_in, 1.0, cache).jpeg()]
-    assert all(shown) and not any(kind_of(entry.key) in IMAGES for entry in cache.entries())
+    assert all(shown) and not any(is_image(entry.key) for entry in cache.entries())
     drawn = film.stand_in.frames_decoded
     assert view.jpeg() == shown[0] and film.stand_in.frames_decoded == drawn, "frames are drawn once"
     stored = ak.view(film.video, k=4, cell=32, cache=cache)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from atlaskit.caching.cache import Cache, Transient
-from atlaskit.caching.keys import clip_key
+from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.drawing import unreadable_tile
 from atlaskit.environment.question import Span
 from atlaskit.errors import FrameError, InputError
@@ -26,6 +26,8 @@ BIT_RATE = 1_000_000
 MAX_BYTES = 4_000_000
 CODECS = ("libvpx", "libvpx-vp9")
 """The encoders that make what every browser plays: VP8, which is faster to make, and VP9."""
+CLIP = Kind("clip", 1, is_image=True)
+"""A few seconds as a film. Left out: the encoder and its version."""
 WEBM = b"\x1a\x45\xdf\xa3"
 """How a WebM starts."""
 
@@ -54,7 +56,8 @@ class Clip:
     @property
     def key(self) -> str:
         """Hash of everything that the clip is made of."""
-        return clip_key(self.video.fingerprint, start_s=self.start_s, end_s=self.end_s, size=self.size, fps=self.fps)
+        span_us = [microseconds(self.start_s), microseconds(self.end_s)]
+        return CLIP.key(video=self.video.fingerprint, span_us=span_us, size=self.size, fps=self.fps)
 
     def webm(self) -> bytes:
         """Return the clip as WebM; a frame that cannot be decoded is hatched, as in a grid.
