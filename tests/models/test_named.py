@@ -43,6 +43,11 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
         as_model("./missing")
 
 
+def test_the_model_that_ships_wins_over_a_folder_of_its_name(in_tmp: Path) -> None:
+    (in_tmp / "nano").mkdir()
+    assert as_model("nano").name == NANO != as_model("./nano").name
+
+
 def test_an_endpoint_that_is_gone_is_known_by_what_it_served() -> None:
     cache = ak.Cache(None)
     with pytest.raises(Unreachable):

@@ -33,12 +33,12 @@ def resolve_model(model: str) -> str:
         InputError: If the model must be a folder and there is none.
     """
     path = Path(model).expanduser()
-    if path.is_dir():
-        return str(path.resolve())
-    if model in SHIPPED:
+    if model in SHIPPED:  # also where a folder has that name, as in this repository: ./nano names the folder
         if not (SHIPPED[model] / "config.json").is_file():
             raise InputError(f"The weights of {model} are not in {SHIPPED[model]}: run `make {model}`.")
         return str(SHIPPED[model])
+    if path.is_dir():
+        return str(path.resolve())
     if not model.strip() or path.is_absolute() or model.startswith("."):
         raise InputError(f"There is no model folder {model!r}: pass a folder, a model on the hub, or an address.")
     return model
