@@ -27,13 +27,14 @@ TEMPLATES = (TEMPLATE, "chat_template.json", "tokenizer_config.json")
 def resolve_model(model: str) -> str:
     """Return a model as vLLM takes it: the full path of a folder, or a name on the hub.
 
-    An address is returned unchanged.
+    A shipped model's name means that model, also where a folder has this name; such a folder is
+    "./nano". An address is returned unchanged.
 
     Raises:
         InputError: If the model must be a folder and there is none.
     """
     path = Path(model).expanduser()
-    if path.is_dir():
+    if path.is_dir() and model not in SHIPPED:
         return str(path.resolve())
     if model in SHIPPED:
         if not (SHIPPED[model] / "config.json").is_file():
