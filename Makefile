@@ -36,7 +36,7 @@ help: ## List the targets
 
 demo: $(VENV)/notebook ## Run the quickstart notebook on nano, served by vLLM; MODEL=oracle needs no vLLM
 	@$(TIMED) "quickstart notebook" $(BIN)/atlaskit run notebooks/01_quickstart.ipynb --out figures \
-		$(if $(MODEL),-p model "$(or $(realpath $(MODEL)),$(MODEL))")
+		$(if $(MODEL),-p model "$(or $(filter nano,$(MODEL)),$(realpath $(MODEL)),$(MODEL))")
 	@echo "Open $(CURDIR)/figures/01_quickstart.html"
 
 test: $(VENV)/test ## Run the short tests, on up to four cores; JOBS=1 for one process

@@ -21,6 +21,7 @@ from atlaskit.experiments.record import NotebookRun
 from atlaskit.experiments.report import record_run, write_index
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError
+from atlaskit.models.presets import SHIPPED
 from atlaskit.models.serving.server import serve
 from atlaskit.models.spec import ModelSpec
 
@@ -175,7 +176,7 @@ def _serving(model: str, needs_server: bool) -> Iterator[_Asked]:
     spec = ModelSpec.parse(model)
     if spec.model == ORACLE:
         raise InputError("The oracle is a program and takes no options of a model: leave them out.")
-    if Path(spec.model).is_dir():
+    if Path(spec.model).is_dir() and spec.model not in SHIPPED:
         spec = replace(spec, model=str(Path(spec.model).resolve()))
     if not needs_server:
         yield _Asked(str(spec))

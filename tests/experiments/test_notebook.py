@@ -13,7 +13,7 @@ from support.paths import ROOT
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import NotebookError, run_notebook
 
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = [path for folder in ("notebooks", "nano") for path in sorted((ROOT / folder).glob("*.ipynb"))]
 MAX_CELL_LINES, MAX_PARAMETER_LINES = 6, 16
 
 

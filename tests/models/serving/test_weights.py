@@ -25,6 +25,13 @@ def test_a_copy_of_nano_keeps_its_name_under_any_folder_name(tmp_path: Path) -> 
     assert served_name(str(mine)).startswith("mine@"), "another chat template makes another model"
 
 
+def test_the_name_of_a_shipped_model_wins_over_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The repository has a folder of this name."""
+    model_folder(tmp_path).rename(tmp_path / "nano")
+    monkeypatch.chdir(tmp_path)
+    assert serve("nano").name == served_name(str(SHIPPED["nano"])) != serve("./nano").name
+
+
 def test_a_folder_has_its_own_name_if_the_shipped_weights_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
