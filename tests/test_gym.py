@@ -184,6 +184,7 @@ def test_a_given_task_is_the_same_at_every_reset(world: World, shared_cache: Cac
     assert [line[2] for line in info["subtitles"]] == [line.text for line in world.script.lines]
 
 
+@pytest.mark.long
 @given(st.data())
 def test_illegal_actions_cost_a_step_and_change_nothing(world: World, shared_cache: Cache, data: st.DataObject) -> None:
     video = data.draw(st.sampled_from([world.drawn, Damaged(world)]))
@@ -207,6 +208,7 @@ def test_illegal_actions_cost_a_step_and_change_nothing(world: World, shared_cac
     assert env.legal_actions() == [] and not info["kind_mask"].any()
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["dfs", "bfs"]), st.sampled_from(["choice", "when"]))
 def test_the_masks_match_the_legal_set(
@@ -411,6 +413,7 @@ def test_invalid_tasks_raise_input_errors(world: World, shared_cache: Cache, tmp
         greedy_policy(gymnasium.make("CartPole-v1"))
 
 
+@pytest.mark.long
 def test_policies_on_drawn_worlds(tmp_path: Path) -> None:
     cache, rng = Cache(tmp_path / "cache"), np.random.default_rng(0)
     env = DiscreteAtlasEnv(k=8, cell=16, cache=cache)
@@ -428,6 +431,7 @@ def test_policies_on_drawn_worlds(tmp_path: Path) -> None:
     assert np.mean(random_runs, axis=0)[0] < 0.5
 
 
+@pytest.mark.long
 def test_the_greedy_policy_on_when_questions(shared_cache: Cache) -> None:
     scores, worlds = [], []
     for seed in range(-(-WORLDS // 3)):  # each world has three when-questions
@@ -461,6 +465,7 @@ def test_the_greedy_policy_works_with_both_traversals(world: World, shared_cache
         assert all(env.state.scratchpad.within(*goal) for goal in goals)
 
 
+@pytest.mark.family
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.splitlines()[0])
 def test_the_code_in_the_docs_runs(sample: str, in_tmp: Path) -> None:
     exec(sample, {"__name__": "sample"})

@@ -79,6 +79,7 @@ def test_the_default_task_is_byte_for_byte_as_before() -> None:
     assert digest.hexdigest()[:16] == DEFAULT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("id", IDS)
 def test_each_task_is_a_proper_environment(id: str, task: str) -> None:
@@ -190,6 +191,7 @@ BASELINES: dict[str, tuple[Policy, float]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", BASELINES)
 def test_policies_on_each_task(task: str) -> None:
     baseline, least = BASELINES[task]

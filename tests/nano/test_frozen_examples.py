@@ -68,6 +68,7 @@ def test_synthetic_examples_are_those_that_taught_the_weights(kind: str) -> None
     assert [digest(draw(random.Random(seed))) for seed in range(4)] == EXAMPLES[kind]
 
 
+@pytest.mark.long
 def test_trajectories_are_those_that_taught_the_weights(tmp_path: Path) -> None:
     world = atlasworld(TRAINING_SEED, 600, questions=6, size=(320, 180), directory=tmp_path)
     found = [digest(lesson) for lesson in lessons(world, slip=0.1, seed=1, subtitles=True)]

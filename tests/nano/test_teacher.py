@@ -87,6 +87,7 @@ def test_teacher_uses_only_what_is_shown(world: World) -> None:
         ask(world.drawn, question, vlm=CheckedTeacher(world.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("duration_s", "least"), [(600, 0.75), (36_000, 0.65)])
 def test_teacher_answers_most_questions_correctly(duration_s: float, least: float) -> None:
     scores = []

@@ -30,6 +30,7 @@ def test_curves_are_one_table(tmp_path: Path) -> None:
         nano.plots.learning_curves(table.drop(columns="stage"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", sorted(evaluate.METHODS))
 def test_evaluation_finds_that_the_teacher_agrees_with_itself(method: str, in_tmp: Path) -> None:
     world = atlasworld(0, 120.0, questions=10, size=(640, 360), directory=in_tmp / "cache" / "atlasworld")

@@ -97,6 +97,7 @@ def test_synthetic_replies_say_what_their_view_shows(seed: int) -> None:
             assert all(describe(CellContent(*shown[int(cell)])) == words for cell, words in described)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**9))
 def test_thoughts_mark_exactly_the_non_filler_scenes(seed: int) -> None:
@@ -127,6 +128,7 @@ def test_thoughts_mark_opened_cells_as_prompts_do(seed: int) -> None:
         assert re.findall(r"(?<![=+\d])(\d+)\*", thought[1]) == re.findall(r"(\d+)\*[,.]", line)
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**9))
 def test_opened_non_filler_cells_still_make_the_cell_before_a_candidate(seed: int) -> None:
@@ -177,6 +179,7 @@ def test_judging_replies_follow_from_their_prompts(seed: int) -> None:
             assert (reply["conclusion"]["action"] == "final_decision") == expected.suffices
 
 
+@pytest.mark.long
 def test_exports_are_reproducible_chats_with_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export_module, "VIDEO_SIZE", (160, 90))
     counts = [export(tmp_path / name, 1, duration_s=120.0) for name in "ab"]
@@ -206,6 +209,7 @@ def test_labelled_frames_show_their_object_where_the_box_is(seed: int) -> None:
             assert 0 <= x <= CELL_PX and 28 <= y <= 100
 
 
+@pytest.mark.long
 def test_interrupted_writing_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "WORLDS_PER_SHARD", 1)
     monkeypatch.setattr(shards, "DURATIONS_S", (30,))

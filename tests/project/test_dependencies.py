@@ -192,6 +192,15 @@ def test_advice_names_what_is_declared(module: str, requirements: str) -> None:
         assert (one.name, one.specifier) in declared or (one.name in ("torch", "vllm") and not one.specifier), module
 
 
+def test_the_docs_install_extras_from_the_clone() -> None:
+    """No index has atlaskit, so an extra is installed as `-e '.[extra]'`."""
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if "decisions" not in page.parts:
+            assert not re.findall(r"atlaskit\[", text), page
+            assert set(",".join(re.findall(r"-e\s+'\.\[([^\]]*)\]'", text)).split(",")) <= {"", *EXTRAS}, page
+
+
 @pytest.mark.registry
 @pytest.mark.parametrize("requirements", sorted({requirements for _, requirements in advised()}))
 def test_advice_to_install_works(requirements: str) -> None:

@@ -85,6 +85,7 @@ def test_a_missing_library_is_one_sentence(lacking: str, tmp_path: Path, monkeyp
         learn(RECIPE, folder=tmp_path)
 
 
+@pytest.mark.long
 def test_the_policy_that_ships_is_above_random_and_above_the_rule(tmp_path: Path) -> None:
     learned = learn(folder=tmp_path, replay=True)
     table = summary(learned.test).set_index("policy")

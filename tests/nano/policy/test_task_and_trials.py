@@ -49,6 +49,7 @@ def test_the_policy_may_choose_legal_actions_but_no_close_looks() -> None:
         assert info["illegal"] == ""
 
 
+@pytest.mark.long
 def test_the_rules_stand_in_their_order() -> None:
     rewards = {
         name: np.mean([row["reward"] for row in play_rule(make(), SEEDS, rule)])
