@@ -42,11 +42,6 @@ SCALES: dict[str, dict[str, Any]] = {
         "served_worker_counts": [1, 3],
         "latency_s": 0.02,
         "episodes": 4,
-        "training_steps": 2048,
-        "training_worlds": 4,
-        "training_seeds": [0],
-        "trial_worlds": 4,
-        "test_worlds": 4,
     },
     "small": {},
     "full": {
@@ -60,11 +55,6 @@ SCALES: dict[str, dict[str, Any]] = {
         "served_minutes": 600,
         "served_worker_counts": [1, 3, 5, 7, 16],
         "episodes": 200,
-        "training_steps": 400_000,
-        "training_worlds": 1000,
-        "training_seeds": [0, 1, 2, 3, 4],
-        "trial_worlds": 300,
-        "test_worlds": 1000,
     },
 }
 """Parameters of each scale, for notebooks that declare them; `small` is the notebooks' own."""

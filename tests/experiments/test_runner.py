@@ -233,7 +233,7 @@ def test_every_parameter_of_a_scale_is_in_some_notebook() -> None:
 def test_the_first_seeds_of_every_notebook_are_those_of_its_range() -> None:
     """Worlds of the experiments have test seeds, except where one only tries the notebooks."""
     ranges = [declared_in(notebook).get("seeds") for notebook in NOTEBOOKS]
-    assert {each for each in ranges if each} == {'"test"'} and sum(each is not None for each in ranges) == 9
+    assert {each for each in ranges if each} == {'"test"'} and sum(each is not None for each in ranges) == 8
     assert SCALES["smoke"]["seeds"] == "selection" and not any("seeds" in SCALES[scale] for scale in ("small", "full"))
 
 
