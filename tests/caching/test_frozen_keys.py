@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
+import pytest
+
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
@@ -69,6 +71,7 @@ def world_in(folder: Path) -> World:
     return atlasworld(5, 600, questions=16, size=(320, 180), directory=folder)
 
 
+@pytest.mark.long
 def test_replies_and_results_are_those_of_earlier_versions(tmp_path: Path, cache: Cache) -> None:
     world, noted, results = world_in(tmp_path), dict[str, set[str]](), list[str]()
     settings: dict[str, Any]

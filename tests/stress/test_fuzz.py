@@ -156,16 +156,19 @@ def test_a_damaged_file_gives_right_frames_or_errors(reports: list[dict[str, Any
     assert verdicts["as a player shows it"] < shown / 200
 
 
+@pytest.mark.long
 def test_frames_of_a_damaged_file_do_not_depend_on_other_requests(reports: list[dict[str, Any]]) -> None:
     different = [(row["file"], row["damage"]) for row in reports if not row.get("same_alone", True)]
     print(*different, sep="\n")
     assert different == []
 
 
+@pytest.mark.long
 def test_damaged_files_do_not_exhaust_memory(reports: list[dict[str, Any]]) -> None:
     assert max(row["peak_mb"] for row in reports) < 500
 
 
+@pytest.mark.long
 def test_part_of_most_damaged_files_is_readable(reports: list[dict[str, Any]]) -> None:
     """Frames before the damage are whole."""
     readable = [row for row in reports if any(isinstance(number, int) for number in row.get("shown", ()))]

@@ -150,6 +150,7 @@ def test_a_server_that_is_used_stays(tmp_path: Path, stub: Path, monkeypatch: py
     wait_until_gone(model)
 
 
+@pytest.mark.long
 def test_a_server_that_python_uses_stays_for_it(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if it had been started there: a notebook may think for an hour between two cells."""
     monkeypatch.setattr(kept, "IDLE_S", 1.0)
