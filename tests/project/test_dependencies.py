@@ -70,7 +70,7 @@ def sources(*folders: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def imported(folder: str) -> set[str]:
-    """Return the packages from which a folder imports, by the names under which they are installed."""
+    """Return the packages from which a folder imports, by the names of what is installed."""
     nodes = [node for _, text in sources(folder) for node in ast.walk(ast.parse(text))]
     modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
