@@ -1,0 +1,1 @@
+"""Scripts that show the kit beside other libraries."""
