@@ -16,7 +16,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import Idefics3Config, Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "atlaskit" / "nano" / "learn"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "nano" / "learn"))
 from tokenizer import write_processor_config
 
 IMAGE_PX, PATCH_PX, SHUFFLE = 512, 32, 2
