@@ -33,6 +33,7 @@ from atlaskit.models.protocol import CallControl, Message, ModelWrapper, Reply, 
 from atlaskit.models.schema import ParametricSchema
 from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.weights import has_linear_attention
 from atlaskit.runs.result import Result
 
 pytestmark = pytest.mark.server
@@ -80,7 +81,7 @@ class Recording(ModelWrapper):
         return [part for message in messages for part in message.parts if isinstance(part, str)]
 
 
-def test_a_whole_search_at_64_cells(vlm: VLM, family: TinyFamily, world: World, cache: Cache) -> None:
+def test_a_whole_search_at_64_cells(vlm: VLM, family: TinyFamily, models: Path, world: World, cache: Cache) -> None:
     """Every reply fits its schema at once, and the usage is what the server counted."""
     before, model = vlm.counters(), Recording(vlm)
     given = {"k": 8, "cell": 64, "workers": 2, "budget": BUDGET}
@@ -101,8 +102,12 @@ def test_a_whole_search_at_64_cells(vlm: VLM, family: TinyFamily, world: World, 
     assert (server.prompt_tokens, server.completion_tokens) == (total.prompt_tokens, total.completion_tokens)
     assert (server.prefix_queries, server.prefix_hits) == (total.prompt_tokens, total.cached_tokens)
     assert server.image_queries == sum(len(call.views) * call.usage.calls for call in result.calls)
-    assert 0 < server.prefix_hit_rate < 1 and server.image_hits > 0
-    assert max(len(request.images) for request, _ in model.pairs) > 1, "several images in one request"
+    assert server.prefix_hit_rate < 1 and server.image_hits > 0
+    if not has_linear_attention(str(models / family.folder)):
+        # There vLLM finds only blocks of half a thousand tokens again; and the random replies of
+        # such a model may end each visit at its first step, with one image.
+        assert server.prefix_hit_rate > 0
+        assert max(len(request.images) for request, _ in model.pairs) > 1, "several images in one request"
     if family.image_tokens:
         for request, reply in model.pairs:
             expected = sum(family.image_tokens(*image.size) for image in request.images)
