@@ -13,11 +13,12 @@ from support.paths import ROOT
 
 from atlaskit.benchmarks.atlasworld import World
 
-PYTHONS = {f"3.{minor}" for minor in range(11, 15)}
+PYTHONS = [f"3.{minor}" for minor in range(11, 15)]
 
 
+@pytest.fixture(scope="module")
 def installed() -> dict[str, Path]:
-    """Return an interpreter of this machine for each Python that the kit supports."""
+    """An interpreter of this machine for each Python that it has."""
     found = [Path(sys.base_prefix, "bin", "python3"), *Path.home().glob(".pyenv/versions/*/bin/python")]
     found += [Path("/usr/bin", f"python{each}") for each in PYTHONS]
     ask = "import sys; print('%d.%d' % sys.version_info[:2])"
@@ -25,7 +26,7 @@ def installed() -> dict[str, Path]:
     for each in filter(Path.is_file, found):
         done = subprocess.run([each, "-c", ask], capture_output=True, text=True, check=False)
         versions[done.stdout.strip()] = each
-    return {version: path for version, path in sorted(versions.items()) if version in PYTHONS}
+    return versions
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +46,15 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
 
 
 @pytest.mark.registry
-@pytest.mark.parametrize("version", installed())
-def test_it_shows_a_video_with_the_newest_packages(version: str, wheel: Path, film: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", PYTHONS)
+def test_it_shows_a_video_with_the_newest_packages(
+    version: str, installed: dict[str, Path], wheel: Path, film: World, tmp_path: Path
+) -> None:
     """In an environment that has nothing but what the wheel asks for."""
+    if version not in installed:
+        pytest.skip(f"this machine has no Python {version}")
     subprocess.run(
-        [sys.executable, "-m", "uv", "venv", "--quiet", "--python", installed()[version], tmp_path / "venv"], check=True
+        [sys.executable, "-m", "uv", "venv", "--quiet", "--python", installed[version], tmp_path / "venv"], check=True
     )
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, wheel], check=True)
