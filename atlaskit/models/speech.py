@@ -147,7 +147,9 @@ class ASR:
                 segments = self._attempt(wav, asked, state)
             except HttpFailure as failure:
                 state.count(Usage(calls=int(failure.is_call)))
-                if self._format is None and asked == "verbose_json" and failure.status in UNKNOWN_FORMAT:
+                # Another call may have learned meanwhile that the endpoint takes the text alone.
+                times_are_known = self._format == "verbose_json"
+                if asked == "verbose_json" and not times_are_known and failure.status in UNKNOWN_FORMAT:
                     asked = "json"  # at once, and at least once: it is another request
                 elif not state.pause_before_retry(failure):
                     raise call_error(self.name, self._endpoint, failure, state) from failure.__cause__

@@ -189,6 +189,18 @@ def test_a_model_without_times_is_asked_for_its_text(echo: Echo) -> None:
     assert [sent["response_format"] for sent in echo.forms[3:]] == [b"verbose_json", b"verbose_json"]
 
 
+def test_a_refusal_that_another_call_has_met_meanwhile_is_no_error(echo: Echo) -> None:
+    asr = ASR(echo.url, "gpt-4o-transcribe")
+
+    def meanwhile(handler: BaseHTTPRequestHandler) -> None:
+        asr.transcribe(WAV)
+        failing(400)(handler)
+
+    echo.faults = [meanwhile, failing(400), answering({"text": "a"}), answering({"text": "b"})]
+    assert asr.transcribe(WAV).segments == (Segment(None, None, "b"),)
+    assert [sent["response_format"] for sent in echo.forms] == [b"verbose_json", b"verbose_json", b"json", b"json"]
+
+
 def test_a_model_that_does_not_exist_is_the_servers_own_sentence(echo: Echo) -> None:
     echo.faults = [failing(404)] * 2
     with pytest.raises(
