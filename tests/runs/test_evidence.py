@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from support.asking import ask
 from support.model_doubles import Babbler, Overruled
 from support.searches import CHOICE
 from support.stand_ins import checked_html
 
 from atlaskit.agents.baselines import METHODS
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.errors import Refused
